@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -86,8 +87,7 @@ async def frames(parts: Iterable[Part], framing: Framing) -> AsyncGenerator[byte
     """
     for part in parts:
         if not part.path:
-            _check(part.literal, framing, "the value given")
-            yield part.literal
+            yield _checked(part.literal, framing, "the value given")
             continue
         label = "stdin" if part.path == STDIN else part.path
         number = 0
@@ -97,17 +97,19 @@ async def frames(parts: Iterable[Part], framing: Framing) -> AsyncGenerator[byte
                     number += 1
                     if framing.is_json and not payload.strip():
                         continue
-                    _check(payload, framing, label if framing.is_raw else f"{label}, line {number}")
-                    yield payload
+                    yield _checked(payload, framing, label if framing.is_raw else f"{label}, line {number}")
 
 
-def _check(payload: bytes, framing: Framing, label: str) -> None:
+def _checked(payload: bytes, framing: Framing, label: str) -> bytes:
+    """The payload; JSON without a byte order mark, which editors write and not every server takes off."""
     if framing.is_json and not framing.chunk_bytes:
+        payload = payload.removeprefix(BOM_UTF8)
         try:
             msgspec.json.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             why = str(error).removeprefix("JSON is malformed: ")
             raise UsageError(f"{label} is not JSON: {why}; {framing.hint}") from None
+    return payload
 
 
 def _read(path: str, label: str, framing: Framing) -> Iterator[list[bytes]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from invoker.codecs import scalars
+from invoker.codecs import charsets, scalars
 from invoker.codecs.containers import careful, json_exceeds
 from invoker.codecs.form import gather, is_object, wants_list
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
@@ -115,7 +115,7 @@ def _value(part: Part, annotation: Any, load: Callable[[bytes], Any]) -> Any:
             return part.payload if one is bytes else one(part.payload)
     kind = parse(part.media_type) if part.media_type else MediaType("text", "plain")
     if part.filename is None and (kind.essence == "application/json" or kind.suffix == "json"):
-        return load(part.payload)
+        return load(charsets.strip_mark(part.payload) or part.payload)
     if str in wanted or (part.filename is None and kind.type == "text"):
         return part.text
     return part

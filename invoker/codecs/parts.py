@@ -204,12 +204,17 @@ def _part(headers: Headers, payload: bytes) -> Part:
         )
     filename = options.get(b"filename")
     return Part(
-        _text(options[b"name"]),
+        _name(options[b"name"]),
         payload,
         headers.get("Content-Type", ""),
-        None if filename is None else _text(filename).replace("\\", "/").rpartition("/")[2],
+        None if filename is None else _name(filename).replace("\\", "/").rpartition("/")[2],
         headers,
     )
+
+
+def _name(raw: bytes) -> str:
+    """A name as it was before a browser or curl escaped it (HTML, "Multipart form data"): these three signs only."""
+    return _text(raw).replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 
 
 def _text(raw: bytes) -> str:

@@ -174,6 +174,11 @@ class Config:
         "Responses of the HTTP port leave packed, as gzip or zstd, for clients that accept it; "
         "`--no-http-compression` sends them as they are.", flag="--no-http-compression",
     )  # fmt: skip
+    http_ignore_unknown: bool = knob(
+        False, "INVOKER_HTTP_IGNORE_UNKNOWN", parse.switch,
+        "Fields of forms and members of JSON objects that are no parameter's, such as the buttons and tokens of HTML "
+        "forms, are ignored over HTTP; else they are refused with 400.",
+    )  # fmt: skip
     http_timeout_s: float = knob(
         0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
         "How long an HTTP request may take before it is answered with 504; 0 means no limit.", unit="seconds",

@@ -68,6 +68,14 @@ async def test_json_is_checked_line_by_line(tmp_path: Path) -> None:
         await anext(values)
 
 
+async def test_H233_json_leaves_without_a_byte_order_mark(tmp_path: Path) -> None:
+    """Of lines, literals and whole files; other text is sent as it is."""
+    content = b"\xef\xbb\xbf1\n\xef\xbb\xbf2\n"
+    assert await sent(JSON, file(tmp_path, content), Part(b"\xef\xbb\xbf3")) == [b"1", b"2", b"3"]
+    assert await sent(Framing(is_raw=True, is_json=True), file(tmp_path, b"\xef\xbb\xbf[1]")) == [b"[1]"]
+    assert await sent(LINES, file(tmp_path, content)) == [b"\xef\xbb\xbf1", b"\xef\xbb\xbf2"]
+
+
 async def test_literal_json_is_checked() -> None:
     """With a hint at plain text."""
     with pytest.raises(UsageError, match=r"the value given is not JSON: .*; for plain text leave application/json out"):

@@ -135,6 +135,7 @@ def unpacked(content_type: str, body: bytes, headers: Headers) -> list[Message[b
     if charset is not None and charsets.lookup(charset) != "utf-8":
         raise DecodeError(f"an event is JSON in UTF-8, and the charset of its Content-Type is {charset!a}")
     own = {name: value for name, value in headers.items() if not name.lower().startswith(_PREFIX)}
+    body = charsets.strip_mark(body) or body
     if _essence(content_type) == EVENT:
         return [_event(body, own)]
     try:

@@ -100,6 +100,7 @@ class Signature(msgspec.Struct, frozen=True):
         offers: Tells the media types that its one value can have; None: it has several, or none.
         can_give: Whether its one value can be what an Accept list wants; None: its annotation does not tell.
         name: Of the function.
+        drops: Whether names of a form or an object that are no parameter's are ignored (H-231); else they are refused.
         more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
     """
 
@@ -118,6 +119,7 @@ class Signature(msgspec.Struct, frozen=True):
     offers: Callable[[], tuple[str, ...]] | None = None
     can_give: Callable[[str], bool] | None = None
     name: str = ""
+    drops: bool = False
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -133,12 +135,13 @@ class Signature(msgspec.Struct, frozen=True):
         return (*known[:free], *names[free:])
 
 
-def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
+def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False) -> Signature:
     """Read the spec of a function.
 
     Args:
         spec: As it was read.
         registry: Which media types have codecs.
+        drops: As `Signature`.
     """
     inputs = tuple(one.name for one in spec.inputs)
     own = [one for one in spec.inputs if not one.is_ignored]
@@ -162,6 +165,7 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
         is_safe=spec.traits[HttpTraits].safe,
         is_streaming=spec.style is Style.STREAMING,
         name=spec.name,
+        drops=drops,
         own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
         plain_type=next((_PLAIN[kind] for one in spec.outputs if (kind := _own_kind(one)) is not None), ""),
         offers=partial(_offered, only) if only is not None else None,
@@ -222,7 +226,7 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         needs_value=not is_option and (is_mapped or one.single),
         is_list=is_list,
         is_json=is_dict or wants_arrays([one.type]) or (is_list and not is_text_list),
-        is_scalar=all(kind in _SCALARS for kind in kinds),
+        is_scalar=all(kind in _SCALARS or kind is type(None) for kind in kinds),
         takes_object=is_object(one.type) or bytes_like(one.type) is not None,
         takes_form=is_object(one.type),
         takes_parts=is_object(one.type) or has_parts,

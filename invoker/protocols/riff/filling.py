@@ -7,20 +7,27 @@ A key that this value would lose, because it is another parameter and no field o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeAlias
-from urllib.parse import parse_qsl
+from typing import TypeAlias
 
 import msgspec
 
-from invoker.codecs import Part, PartReader, charsets
-from invoker.codecs.form import MAX_FIELDS
+from invoker.codecs import Part, PartReader
+from invoker.core.naming import meant
 from invoker.errors import DecodeError
-from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.values import from_parts, from_texts, message_of, typed
+from invoker.protocols.riff.values import (
+    form_pairs,
+    from_parts,
+    from_texts,
+    is_form_of,
+    message_of,
+    object_members,
+    query_pairs,
+    typed,
+)
 from invoker.protocols.riff.variadic import check_inputs, labels, parts_of, queried
 
 __all__ = [
@@ -124,6 +131,9 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
     if not signature.fields:
         names, own = signature.inputs, [part.name for part in parts]
         if signature.is_open:
+            if signature.drops:
+                known = {*names, *(one.name for one in signature.options)}
+                parts = [part for part in parts if part.name in known]
             parts = [*parts, *queried(signature, query)]
             own = labels(signature, parts)
             check_inputs(signature, own)
@@ -137,6 +147,9 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
         signature = _opened(signature, [*_query_keys(query), *(part.name for part in parts)])
     given = from_query(signature.fields, query, headers) if query else []
     names = tuple(one.name for one in signature.fields)
+    if signature.drops:
+        _check_spelling(names, [part.name for part in parts], "form")
+        parts = [part for part in parts if part.name in names]
     for part in parts:
         _index(part.name, names)
     return _arranged(signature, given + from_parts(signature.fields, parts, headers))
@@ -168,10 +181,10 @@ def _with_names(signature: Signature, query: str, content_type: str, body: bytes
             reader = PartReader(content_type)
             keys = [part.name for part in reader.feed(body)]
         elif essence == _FORM:
-            pairs = _pairs(body, content_type) if b"=" in body or not body else None
+            pairs = form_pairs(body, content_type) if b"=" in body or not body else None
             keys = None if pairs is None else [name for name, _ in pairs]
         else:
-            keys = _members(body, content_type) if essence == _JSON else None if body else ()
+            keys = object_members(body, content_type) if essence == _JSON else None if body else ()
     if keys is None and not signature.fields:
         raise DecodeError(
             "the function takes each value by a name, and the body gives none; "
@@ -191,10 +204,7 @@ def _opened(signature: Signature, keys: Iterable[str]) -> Signature:
 
 
 def _query_keys(query: str) -> list[str]:
-    try:
-        return [name for name, _ in parse_qsl(query, keep_blank_values=True, errors="strict")]
-    except ValueError as error:
-        raise DecodeError(f"the query is not UTF-8: {error}") from None
+    return [name for name, _ in query_pairs(query)]
 
 
 def _with_options(signature: Signature, query: str, headers: Headers, filled: Filled) -> Filled:
@@ -215,15 +225,12 @@ def from_query(fields: Sequence[Field], query: str, headers: Headers) -> list[tu
     Raises:
         DecodeError: It is not UTF-8, or spells a parameter wrongly.
     """
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
-    except ValueError as error:
-        raise DecodeError(f"the query is not UTF-8: {error}") from None
-    _check_spelling([one.name for one in fields], dict.fromkeys(name for name, _ in pairs))
+    pairs = query_pairs(query)
+    _check_spelling([one.name for one in fields], dict.fromkeys(name for name, _ in pairs), "query")
     return from_texts(fields, pairs, headers)
 
 
-def _check_spelling(names: Sequence[str], keys: Mapping[str, None]) -> None:
+def _check_spelling(names: Sequence[str], keys: Collection[str], where: str) -> None:
     """Refuse a key that is no parameter and nearly one that is not given (H-201).
 
     A link has keys of others in it (of trackers, of caches), so a key that is like no parameter is ignored.
@@ -233,7 +240,7 @@ def _check_spelling(names: Sequence[str], keys: Mapping[str, None]) -> None:
     for key in strangers[:_MOST_CHECKED]:
         near = get_close_matches(_plain(key), missing, n=1, cutoff=_NEAR)
         if near:
-            raise DecodeError(f"the query has {key!a}, which is no parameter; did you mean '{missing[near[0]]}'?")
+            raise DecodeError(f"the {where} has {key!a}, which is no parameter; did you mean '{missing[near[0]]}'?")
 
 
 def _plain(name: str) -> str:
@@ -245,15 +252,18 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
     fields = signature.fields
     essence, first = content_type.partition(";")[0].strip().lower(), fields[0]
     if essence == _JSON and not _is_whole(signature, takes=first.takes_object):
-        members = _members(body, content_type)
+        members = object_members(body, content_type)
         if members is None or not _fits(signature, members, "member", takes=first.takes_object):
             return None
-        return [(name, Message(bytes(value), headers, _JSON)) for name, value in members.items()]
+        given = [(name, Message(bytes(value), headers, _JSON)) for name, value in members.items()]
+        return _known(signature, given) if signature.drops else given
     if essence == _FORM:
         if b"=" not in body:  # what `curl -d Bob` means
             charset = content_type.partition(";")
             return [(first.name, Message(body, headers, _TEXT + charset[1] + charset[2]))]
-        pairs = None if _is_whole(signature, takes=first.takes_form) else _pairs(body, content_type)
+        if _is_whole(signature, takes=first.takes_form) or _is_file(signature, body):
+            return None
+        pairs = form_pairs(body, content_type)
         if pairs is None or not _fits(signature, [name for name, _ in pairs], "field", takes=first.takes_form):
             return None
         return from_texts(fields, pairs, headers)
@@ -263,8 +273,20 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
         reader.close()
         if not _fits(signature, [part.name for part in parts], "part", takes=first.takes_parts):
             return None
-        return from_parts(fields, parts, headers)
+        known = {one.name for one in fields}
+        return from_parts(fields, [part for part in parts if part.name in known], headers)
     return None
+
+
+def _known(signature: Signature, given: _Given) -> _Given:
+    names = {one.name for one in signature.fields}
+    return [(name, message) for name, message in given if name in names]
+
+
+def _is_file(signature: Signature, body: bytes) -> bool:
+    """Whether a body that is called a form is bytes of another kind, which the first parameter takes."""
+    is_bytes = signature.fields[0].known is not None and not signature.fields[0].takes_form
+    return is_bytes and not is_form_of(body, [one.name for one in signature.fields])
 
 
 def _is_whole(signature: Signature, *, takes: bool) -> bool:
@@ -281,13 +303,17 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     """
     first, known = signature.fields[0], [one.name for one in signature.fields]
     own = first.keys or frozenset()
+    if signature.drops:  # H-231
+        _check_spelling([*known, *own], keys, what)
+        keys = [key for key in keys if key in known or key in own]
     stranger = next((key for key in keys if key not in known), None)
     is_named = first.name in keys and first.name not in own
     if stranger is None and (is_named or not takes or len(signature.inputs) > 1):
         return True
-    is_lost = (first.is_scalar and what != "field") or (first.keys is not None and is_named)
-    if stranger is not None and (is_lost or (what == "part" and not takes)):  # the whole cannot be its value either
-        raise DecodeError(f"the {what} {stranger!a} is no parameter; there are {', '.join(known)}")
+    is_lost = first.is_scalar or (first.keys is not None and is_named)
+    if stranger is not None and (is_lost or (what != "member" and not takes)):  # the whole cannot be its value either
+        hint = " (text that is no form is sent with Content-Type: text/plain)" if what == "field" else ""
+        raise DecodeError(f"the {what} {stranger!a} is no parameter; {meant(stranger, known, _there(known))}{hint}")
     lost = next((key for key in keys if key in known and key not in own), None)
     if first.keys is not None and lost is not None:
         raise DecodeError(
@@ -297,30 +323,8 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     return False
 
 
-def _members(body: bytes, content_type: str) -> Mapping[str, Any] | None:
-    """The members of a JSON object, undecoded; None if it is none, which its codec will tell better."""
-    try:
-        charset = charsets.lookup(parse(content_type).charset or "utf-8", only_unicode=True)
-        if charset is None:
-            return None
-        if charset != "utf-8" or body[:1] == b"\xef":
-            body = charsets.decoder(charset)(body).encode()
-        if body.lstrip()[:1] != b"{":
-            return None
-        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except (ValueError, RecursionError):
-        return None
-
-
-def _pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
-    try:
-        charset = charsets.lookup(parse(content_type).charset or "utf-8")
-        if charset is None:
-            return None
-        text = charsets.decoder(charset)(body)
-        return parse_qsl(text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS)
-    except ValueError:
-        return None
+def _there(names: Iterable[str]) -> str:
+    return f"there are {', '.join(names)}"
 
 
 def _taken_whole(name: str, content_type: str, body: bytes) -> str:

@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from invoker.codecs import PartReader
+from invoker.codecs import PartReader, charsets
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
@@ -95,7 +95,15 @@ class Reads(Protocol):
         """The items that are complete with the end of the body; raises as `feed`."""
 
 
-def reads(how: Reading, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int) -> Reads:
+def reads(
+    how: Reading,
+    content_type: str,
+    headers: Headers,
+    fields: Sequence[Field],
+    most_bytes: int,
+    *,
+    drops: bool = False,
+) -> Reads:
     """What takes the items from one body.
 
     Args:
@@ -105,18 +113,19 @@ def reads(how: Reading, content_type: str, headers: Headers, fields: Sequence[Fi
         fields: Of the inputs that are still to be filled, and of options that may come before them; none: the query
             gives everything, and the body may be empty only.
         most_bytes: Of one item.
+        drops: Whether other names are ignored.
     """
     if not fields:
         return _Nothing()
     is_named = len(fields) > 1
     if how is Reading.LINES:
-        return _Lines(_JSON, headers, most_bytes, [one.name for one in fields] if is_named else None)
+        return _Lines(_JSON, headers, most_bytes, [one.name for one in fields] if is_named else None, drops=drops)
     if how is Reading.TEXTS:
         _, sign, parameters = content_type.partition(";")
         return _Lines(f"text/plain{sign}{parameters}", headers, most_bytes, None, keeps_blank=fields[0].is_text)
     if how is Reading.PIECES:
         return _Pieces(headers)
-    return _Parts(content_type, headers, fields, most_bytes)
+    return _Parts(content_type, headers, fields, most_bytes, drops=drops)
 
 
 class _Lines:
@@ -128,12 +137,14 @@ class _Lines:
         names: Sequence[str] | None,
         *,
         keeps_blank: bool = False,
+        drops: bool = False,
     ) -> None:
         self._media_type = media_type
         self._headers = headers
         self._most_bytes = most_bytes
         self._names = names
         self._keeps_blank = keeps_blank
+        self._drops = drops
         self._line = bytearray()  # that is not complete
         self._count = 0
 
@@ -190,6 +201,8 @@ class _Lines:
             return
         for name, value in self._members(line).items():
             if name not in self._names:
+                if self._drops:
+                    continue
                 raise DecodeError(
                     f"line {self._count} has the member {name!a}, which is no input that is still to be filled; "
                     f"there are {', '.join(self._names)}"
@@ -198,7 +211,7 @@ class _Lines:
 
     def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
         try:
-            return msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            return msgspec.json.decode(charsets.strip_mark(line) or line, type=dict[str, msgspec.Raw])
         except (ValueError, RecursionError):
             assert self._names is not None
             raise DecodeError(
@@ -233,10 +246,13 @@ class _Pieces:
 
 
 class _Parts:
-    def __init__(self, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int) -> None:
+    def __init__(
+        self, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int, *, drops: bool
+    ) -> None:
         self._reader = PartReader(content_type, most_parts=None, most_bytes=most_bytes)
         self._headers = headers
         self._fields = {one.name: one for one in fields}
+        self._drops = drops
 
     @property
     def held(self) -> int:
@@ -244,6 +260,8 @@ class _Parts:
 
     def feed(self, payload: bytes) -> Items:
         parts = self._reader.feed(payload)
+        if self._drops:
+            parts = [part for part in parts if part.name in self._fields]
         stranger = next((part.name for part in parts if part.name not in self._fields), None)
         if stranger is not None:
             raise DecodeError(

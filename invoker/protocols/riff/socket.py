@@ -55,6 +55,7 @@ _ACCEPT: Final = f"{_JSON}, */*;q=0.5"
 _END: Final = '{"end":true}'
 _MOST_NAMES: Final = 100
 _NOTHING: Final = msgspec.Raw(b"")
+_MARK: Final = "\ufeff"
 _OF_CONNECTION: Final = frozenset({"connection", "upgrade"})
 
 
@@ -223,7 +224,7 @@ class SocketSession:
 
     def _text(self, frame: str) -> Sequence[Step]:
         try:
-            told = _read(frame)
+            told = _read(frame[1:] if frame[:1] == _MARK else frame)
         except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
             raise ProtocolViolation(
                 f'a text frame is not as expected: {error}; send an object such as {{"data": 1}} or {{"end": true}}'

@@ -217,7 +217,8 @@ class StreamSession:
         if asked.reading is Reading.WHOLE:
             return ()
         free, spare = self._prepare()
-        self._reads = reads(asked.reading, asked.content_type, asked.headers, (*free, *spare), self._most_bytes)
+        fields, drops = (*free, *spare), asked.inputs.drops
+        self._reads = reads(asked.reading, asked.content_type, asked.headers, fields, self._most_bytes, drops=drops)
         return self._open() if free and not spare else ()
 
     def _prepare(self) -> tuple[Sequence[Field], Sequence[Field]]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
+from urllib.parse import parse_qsl, unquote_plus
 
-from invoker.codecs import Part
+import msgspec
+
+from invoker.codecs import Part, charsets
+from invoker.codecs.form import MAX_FIELDS
 from invoker.errors import DecodeError
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field
 
-__all__ = ["HIDDEN", "SENT_AS", "from_parts", "from_texts", "message_of", "typed"]
+__all__ = [
+    "HIDDEN", "SENT_AS", "form_pairs", "from_parts", "from_texts", "is_form_of", "message_of", "object_members",
+    "query_pairs", "typed",
+]  # fmt: skip
 
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 
@@ -28,6 +35,62 @@ HIDDEN = frozenset(
     }
 )
 """Headers of requests that functions see as we say them, or not at all (R-151)."""
+
+
+def query_pairs(query: str) -> list[tuple[str, str]]:
+    """Names and texts of a query.
+
+    Raises:
+        DecodeError: It is not UTF-8.
+    """
+    try:
+        return parse_qsl(query, keep_blank_values=True, errors="strict")
+    except ValueError as error:
+        raise DecodeError(f"the query is not UTF-8: {error}") from None
+
+
+def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
+    """Names and texts of a form; None if nobody knows its charset, which its codec will tell better.
+
+    Raises:
+        DecodeError: It is not in its charset, or has too many fields (H-230).
+    """
+    try:
+        charset = charsets.lookup(parse(content_type).charset or "utf-8")
+    except ValueError:
+        return None
+    if charset is None:
+        return None
+    try:
+        text = charsets.decoder(charset)(body)
+        return parse_qsl(text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS)
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"the form is not {charset}: {error}") from None
+    except ValueError:
+        raise DecodeError(f"the form has more than {MAX_FIELDS} fields") from None
+
+
+def is_form_of(body: bytes, names: Collection[str]) -> bool:
+    """Whether a body is a form of these names only: any bytes are called a form by `curl --data-binary @FILE`."""
+    if b"=" not in body or body.count(b"&") >= MAX_FIELDS:
+        return False
+    fields = body.decode("utf-8", "replace").split("&")
+    return all(unquote_plus(one.partition("=")[0]) in names for one in fields if one)
+
+
+def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] | None:
+    """The members of a JSON object, undecoded; None if it is none, which its codec will tell better."""
+    try:
+        charset = charsets.lookup(parse(content_type).charset or "utf-8", only_unicode=True)
+        if charset is None:
+            return None
+        if charset != "utf-8" or body[:1] == b"\xef":
+            body = charsets.decoder(charset)(body).encode()
+        if body.lstrip()[:1] != b"{":
+            return None
+        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (ValueError, RecursionError):
+        return None
 
 
 def from_texts(fields: Iterable[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 import msgspec
 
 from invoker.codecs import Part, PartReader
-from invoker.codecs.form import MAX_FIELDS
+from invoker.core.naming import meant
 from invoker.errors import DecodeError
 from invoker.protocols.riff.fields import Signature
+from invoker.protocols.riff.values import form_pairs, is_form_of, object_members, query_pairs
 
 __all__ = ["MOST_INPUTS", "check_inputs", "labels", "parts_of", "queried"]
 
@@ -48,8 +48,8 @@ def parts_of(signature: Signature, query: str, content_type: str, body: bytes) -
         parts = reader.feed(body)
         reader.close()
         return parts
-    spread = _pairs(signature, body) if essence == _FORM else _members(signature, body) if essence == _JSON else None
-    if spread is not None:
+    read = {_FORM: _pairs, _JSON: _members}.get(essence)
+    if read is not None and (spread := read(signature, body, content_type)) is not None:
         return spread
     names = {part.name for part in queried(signature, query)}
     if not names:
@@ -65,11 +65,7 @@ def queried(signature: Signature, query: str) -> list[Part]:
     Raises:
         DecodeError: It is not UTF-8.
     """
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
-    except ValueError as error:
-        raise DecodeError(f"the query is not UTF-8: {error}") from None
-    return [Part(name, value.encode()) for name, value in pairs if name in signature.inputs]
+    return [Part(name, value.encode()) for name, value in query_pairs(query) if name in signature.inputs]
 
 
 def labels(signature: Signature, parts: Sequence[Part]) -> list[str]:
@@ -108,28 +104,35 @@ def check_inputs(signature: Signature, names: Collection[str] | None) -> None:
         )
 
 
-def _pairs(signature: Signature, body: bytes) -> list[Part] | None:
-    try:
-        pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
-    except ValueError:
+def _pairs(signature: Signature, body: bytes, content_type: str) -> list[Part] | None:
+    known = _known(signature)
+    if b"=" not in body or not (signature.opens_fields or is_form_of(body, known)):
+        return None
+    pairs = form_pairs(body, content_type)
+    if pairs is None or _is_strange(signature, [name for name, _ in pairs], "field"):
+        return None
+    return [Part(name, value.encode()) for name, value in pairs if name in known]
+
+
+def _is_strange(signature: Signature, keys: Collection[str], what: str) -> bool:
+    """Whether a body has names that are no parameter's; where no input takes an object, they are refused or dropped."""
+    known = _known(signature)
+    stranger = None if signature.drops else next((key for key in keys if key not in known), None)
+    if stranger is not None and signature.opens_fields:
+        text = meant(stranger, known, f"there are {', '.join(known)}")
+        raise DecodeError(f"the {what} {stranger!a} is no parameter; {text}")
+    return stranger is not None
+
+
+def _members(signature: Signature, body: bytes, content_type: str) -> list[Part] | None:
+    members = object_members(body, content_type) if signature.opens_fields else None
+    if not members or _is_strange(signature, members, "member"):
         return None
     known = _known(signature)
-    if b"=" not in body or any(name not in known for name, _ in pairs):
-        return None
-    return [Part(name, value.encode()) for name, value in pairs]
-
-
-def _members(signature: Signature, body: bytes) -> list[Part] | None:
-    if not signature.opens_fields or body.lstrip()[:1] != b"{":
-        return None
-    try:
-        members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except (ValueError, RecursionError):
-        return None  # its codec tells it better
-    if not members or any(name not in _known(signature) for name in members):
-        return None
     found: list[Part] = []
     for name, value in members.items():
+        if name not in known:
+            continue
         values: list[Any] = [value]
         if signature.opens_values and name == signature.inputs[-1] and bytes(value)[:1] == b"[":
             values = _elements(bytes(value))
@@ -143,5 +146,5 @@ def _elements(value: bytes) -> list[msgspec.Raw]:
     return msgspec.json.decode(value, type=list[msgspec.Raw])
 
 
-def _known(signature: Signature) -> set[str]:
-    return {*signature.inputs, *(one.name for one in signature.options)}
+def _known(signature: Signature) -> tuple[str, ...]:
+    return (*signature.inputs, *(one.name for one in signature.options))

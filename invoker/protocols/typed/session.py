@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from invoker.codecs import charsets
 from invoker.core.steps import (
     CallStep,
     Cancel,
@@ -195,7 +196,8 @@ class TypedSession:
         return split(frame)
 
     def _json_parts(self, frame: bytes) -> Mapping[int, bytes]:
-        found = msgspec.json.decode(frame or b"{}", type=dict[str, msgspec.Raw])
+        body = frame if frame[:1] != b"\xef" else charsets.strip_mark(frame)
+        found = msgspec.json.decode(body or b"{}", type=dict[str, msgspec.Raw])
         parts: dict[int, bytes] = {}
         for slot in self._call.slots:
             raw = found.get(json_name(slot.field), found.get(slot.field))

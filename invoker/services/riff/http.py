@@ -39,6 +39,7 @@ class RiffFront(PromptFront, WholeFront):
         max_body_bytes: A longer body is refused with 413.
         timeout_s: From the head to the end of the response, else 504; None means no limit.
         settle_s: As `Streamed`.
+        ignores_unknown: Whether fields and members that are no parameter's are ignored; else they are refused.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class RiffFront(PromptFront, WholeFront):
         max_body_bytes: int = 4 * 1024 * 1024,
         timeout_s: float | None = None,
         settle_s: float = 0.01,
+        ignores_unknown: bool = False,
     ) -> None:
         engine = driver.engine
         self._driver = driver
@@ -56,7 +58,8 @@ class RiffFront(PromptFront, WholeFront):
         self._timeout_s = timeout_s
         self._settle_s = settle_s
         self._signatures: Mapping[str, Signature] = {
-            one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog
+            one.spec.name: signature_of(one.spec, engine.registry_for(one), drops=ignores_unknown)
+            for one in engine.catalog
         }
 
     def prompt(self, head: RequestHead) -> Begin:

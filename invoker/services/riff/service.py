@@ -71,6 +71,7 @@ class RiffHttpService(Service):
             max_body_bytes=config.max_message_bytes,
             timeout_s=config.http_timeout_s or None,
             settle_s=config.settle_s,
+            ignores_unknown=config.http_ignore_unknown,
         )
 
     def http_front(self, path: str) -> Front | None:

@@ -45,7 +45,7 @@ def of(type_: Any) -> Field:
     ("type_", "takes_object", "takes_form", "takes_parts", "is_scalar"),
     [
         (str, False, False, False, True),
-        (int | None, False, False, False, False),
+        (int | None, False, False, False, True),
         (float, False, False, False, True),
         (bytes, True, False, False, False),
         (dict[str, int], True, True, True, False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from invoker.codecs import Part
@@ -69,12 +70,11 @@ def test_H210_a_body_beside_a_query_is_for_the_first_input_that_is_left() -> Non
 @pytest.mark.parametrize(
     ("body", "type_"),
     [
-        (b'{"ys": [1]}', JSON),
         (b"{}", JSON),
         (b"[1]", JSON),
         (b'{"xs": ', JSON),
-        (b"a=1", FORM),
-        (b"\xff=1", FORM),
+        (b"a", FORM),
+        (b"\xff", FORM),
         (b"1", TEXT),
     ],
 )
@@ -82,6 +82,14 @@ def test_H210_any_other_body_is_the_first_input(body: bytes, type_: str) -> None
     """Whose codec tells what is wrong with it."""
     assert parts_of(STREAMS, "", type_, body) is None
     assert filled(STREAMS, body, type_) == (("in",), [(0, type_, body)])
+
+
+@pytest.mark.parametrize(("body", "type_"), [(b'{"ys": [1]}', JSON), (b"ys=1", FORM)])
+def test_H231_a_strange_name_is_refused(body: bytes, type_: str) -> None:
+    """It is named; or dropped, with its value."""
+    with pytest.raises(DecodeError, match=r"the (field|member) 'ys' is no parameter; there are xs"):
+        parts_of(STREAMS, "", type_, body)
+    assert parts_of(msgspec.structs.replace(STREAMS, drops=True), "", type_, body) == []
 
 
 def test_H210_an_object_is_a_value_where_one_may_be() -> None:

@@ -284,6 +284,13 @@ def test_H109_json_is_cut_by_its_names():
     assert fed(session_of(total, is_json=True).receive(b"{}")) == [(0, b"")]
 
 
+def test_H233_json_may_begin_with_a_byte_order_mark():
+    """It is no part of it; a mark alone is no JSON but an empty message."""
+    assert fed(session_of(total, is_json=True).receive(b'\xef\xbb\xbf{"n": 7}')) == fed(
+        session_of(total, is_json=True).receive(b'{"n": 7}')
+    )
+
+
 @pytest.mark.parametrize("frame", [b"[", b"[]", b"3", b'{"a": }', b"\xff"])
 def test_H109_json_that_is_no_object_is_an_invalid_argument(frame):
     """The text says so."""
