@@ -37,7 +37,12 @@ class Scope(Protocol):
 
     The engine gives each invocation the scope of the catalogue, unless the session opened it with another one. Values
     are encoded (see `invoker.drive.bodies.values`), so a function in another process can use it over a pipe.
+
+    Attributes:
+        carries: The media types in which arguments travel, as an ``Accept`` list.
     """
+
+    carries: str
 
     def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool

@@ -17,6 +17,7 @@ from invoker.codecs import custom
 from invoker.codecs.anyvalue import AnyCodec
 from invoker.codecs.checkpoint import CheckpointCodec
 from invoker.codecs.containers import MOST_CONTAINERS
+from invoker.codecs.exact import ExactCodec
 from invoker.codecs.form import FormCodec
 from invoker.codecs.interface import Codec, Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.json import JsonCodec
@@ -54,6 +55,7 @@ def builtin_codecs(
         msgpack,
         MultipartCodec(),
         AnyCodec(),
+        ExactCodec(),
         CheckpointCodec(),
     ]
     part: Specialised = msgpack

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from invoker.context import Argument, Context, Scope
-from invoker.drive.bodies.values import decode_value, encode_value
+from invoker.drive.bodies.values import decode_value, encode_argument
 from invoker.errors import EncodeError
 from invoker.message import Message
 
@@ -82,25 +82,26 @@ async def astream(caller: Context, name: str, args: Sequence[Any], kwargs: Mappi
 def _areplies(
     caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
 ) -> Any:  # an AsyncIterator with ``aclose``
-    given = [_async_argument(one) for one in args]
-    named = {key: _async_argument(one) for key, one in kwargs.items()}
-    return scope_of(caller).call(caller, name, given, named, streams=streams)
+    scope = scope_of(caller)
+    given = [_async_argument(one, index, scope.carries) for index, one in enumerate(args)]
+    named = {key: _async_argument(one, key, scope.carries) for key, one in kwargs.items()}
+    return scope.call(caller, name, given, named, streams=streams)
 
 
-def _async_argument(value: Any) -> Argument:
+def _async_argument(value: Any, name: int | str, carries: str) -> Argument:
     if hasattr(value, "__anext__"):
-        return _encoded_async(value)
-    return _encoded(value) if hasattr(value, "__next__") else encode_value(value)
+        return _encoded_async(value, name, carries)
+    return _encoded(value, name, carries) if hasattr(value, "__next__") else encode_argument(value, name, carries)
 
 
-async def _encoded_async(values: AsyncIterator[Any]) -> AsyncIterator[Message[bytes]]:
+async def _encoded_async(values: AsyncIterator[Any], name: int | str, carries: str) -> AsyncIterator[Message[bytes]]:
     async for value in values:
-        yield encode_value(value)
+        yield encode_argument(value, name, carries)
 
 
-async def _encoded(values: Iterable[Any]) -> AsyncIterator[Message[bytes]]:
+async def _encoded(values: Iterable[Any], name: int | str, carries: str) -> AsyncIterator[Message[bytes]]:
     for value in values:
-        yield encode_value(value)
+        yield encode_argument(value, name, carries)
         await asyncio.sleep(0)  # the iterator never waits, so others get their turn here
 
 
@@ -117,9 +118,9 @@ def _across(
     *, streams: bool,
 ) -> Iterator[Message[bytes]]:  # fmt: skip
     """Give the results of a function that runs elsewhere."""
-    turns = _Turns()
-    given = [turns.argument(one) for one in args]
-    named = {key: turns.argument(one) for key, one in kwargs.items()}
+    turns = _Turns(scope.carries)
+    given = [turns.argument(one, index) for index, one in enumerate(args)]
+    named = {key: turns.argument(one, key) for key, one in kwargs.items()}
     turns.begin = lambda: scope.call(caller, name, given, named, streams=streams)
     try:
         while (turn := run.wait(turns.take())) is not None:
@@ -134,8 +135,9 @@ def _across(
 class _Advanced:
     """An iterator of the caller, as the callee's driver sees it on the loop; the caller's thread advances it."""
 
-    def __init__(self, turns: _Turns, values: Iterator[Any]) -> None:
+    def __init__(self, turns: _Turns, values: Iterator[Any], name: int | str) -> None:
         self._turns = turns
+        self._name = name
         self._values = values
         self._item: Message[bytes] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -155,7 +157,7 @@ class _Advanced:
         """Take the next value; called in the thread of the caller, whose exceptions go to the caller."""
         self._item = None
         for value in self._values:
-            self._item = encode_value(value)
+            self._item = encode_argument(value, self._name, self._turns.carries)
             break
 
     def told(self) -> None:
@@ -169,7 +171,8 @@ class _Turns:
 
     begin: Callable[[], AsyncIterator[Message[bytes]]]
 
-    def __init__(self) -> None:
+    def __init__(self, carries: str) -> None:
+        self.carries = carries
         self._loop: asyncio.AbstractEventLoop | None = None
         self._replies: Any = None
         self._next: asyncio.Task[Message[bytes] | None] | None = None
@@ -178,12 +181,12 @@ class _Turns:
         self._advanced: _Advanced | None = None
         self._has_iterators = False
 
-    def argument(self, value: Any) -> Argument:
+    def argument(self, value: Any, name: int | str) -> Argument:
         """An argument as `Scope.call` wants it."""
         if not hasattr(value, "__next__"):
-            return encode_value(value)
+            return encode_argument(value, name, self.carries)
         self._has_iterators = True
-        return _Advanced(self, value)
+        return _Advanced(self, value, name)
 
     def wanted(self, one: _Advanced) -> None:
         """The callee's driver wants the next value of an iterator."""

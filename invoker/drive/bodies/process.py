@@ -20,6 +20,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.runner import Host
+from invoker.drive.bodies.values import ACCEPTS
 from invoker.drive.isolated.asking import Asking
 from invoker.drive.isolated.child import Child
 from invoker.drive.isolated.faults import ChildDied, MemoryExceeded, raised_by
@@ -119,6 +120,7 @@ class ProcessRunner:
                 [made for one in context.configs if (made := _config(one)) is not None],
                 given,
                 [lane.stream.index for lane in self._lanes if lane.ends()],
+                context.scope.carries if context.scope is not None else ACCEPTS,
             )
         )
         self._relieved()

@@ -16,6 +16,7 @@ import msgspec
 
 from invoker.context import Argument, Context
 from invoker.core import store
+from invoker.drive.bodies.values import ACCEPTS
 from invoker.drive.isolated.faults import fault_of, raised_by
 from invoker.drive.isolated.frames import Answer, Asked, FromChild, Packed, ToChild, packed, unpacked
 from invoker.errors import InternalError, InvocationError, NestedError
@@ -163,7 +164,12 @@ class PipeScope:
 
     Args:
         send: To the serving process.
+
+    Attributes:
+        carries: What the scope of the invocation that runs carries there.
     """
+
+    carries = ACCEPTS
 
     def __init__(self, send: Callable[[FromChild], object]) -> None:
         self._send = send

@@ -22,6 +22,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from invoker.core.steps import Terms
+from invoker.drive.bodies.values import ACCEPTS
 from invoker.message import Message, as_headers
 from invoker.wording import Place, Why
 
@@ -113,6 +114,7 @@ class Begin(msgspec.Struct, tag=3, array_like=True):
         memory_bytes: That it may take; 0: any.
         configs: Dicts, and messages of protobuf by type URL and bytes.
         given: What its inputs have so far, and ``ended`` which of them have ended. The function is called after these.
+        carries: As `invoker.context.Scope` says.
     """
 
     id: str
@@ -129,6 +131,7 @@ class Begin(msgspec.Struct, tag=3, array_like=True):
     configs: list[Any]
     given: list[Give]
     ended: list[int]
+    carries: str = ACCEPTS
 
 
 class Shut(msgspec.Struct, tag=5, array_like=True):

@@ -85,6 +85,7 @@ class ChildSession:
         key = self.key
         if isinstance(frame, Begin):
             self.key, self.begun = frame.id, frame
+            self._scope.carries = frame.carries
             self._given.clear()
             self._told.clear()
             self.stalled.clear()

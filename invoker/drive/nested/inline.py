@@ -20,9 +20,17 @@ from invoker.core.steps import Emitted, EndInput, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.runner import production_failed
 from invoker.drive.bodies.sync import SyncBody, SyncInput
-from invoker.drive.bodies.values import encode_value
+from invoker.drive.bodies.values import encode_value, refused_argument
 from invoker.drive.driver import Driver
-from invoker.errors import Cancelled, DeadlineExceeded, Discarded, InputCancelled, InvocationError, StopInvocation
+from invoker.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    Discarded,
+    EncodeError,
+    InputCancelled,
+    InvocationError,
+    StopInvocation,
+)
 from invoker.message import Message
 
 __all__ = ["Inline", "check_caller"]
@@ -140,7 +148,11 @@ class Inline(SyncBody):
         """Feed the next value of an iterator of the caller. What that raises is the caller's, and ends the call."""
         try:
             for value in values:
-                self.invocation.feed(Feed(self.invocation.key, index, encode_value(value)))
+                try:
+                    message = encode_value(value)
+                except EncodeError as error:
+                    raise refused_argument(error, index) from error
+                self.invocation.feed(Feed(self.invocation.key, index, message))
                 return
         except BaseException as error:  # noqa: BLE001 - it is code of the caller, who gets the exception
             self._raised = error

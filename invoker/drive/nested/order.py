@@ -14,7 +14,7 @@ from invoker.body.lift import Function
 from invoker.context import Context
 from invoker.core.engine import Engine
 from invoker.core.steps import Emitted, EndInput, Feed, Open
-from invoker.drive.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_value
+from invoker.drive.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_argument, encode_value
 from invoker.errors import InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
 from invoker.message import METADATA, Message
 
@@ -39,6 +39,7 @@ class Order:
         open: The step.
         spec: Of the callee, with its inputs bound.
         arguments: In the order of the inputs.
+        names: Of the arguments: their positions and keywords.
 
     Raises:
         NestedError: There is no such function, or the arguments are not those of its parameters, or it is too deep.
@@ -55,6 +56,7 @@ class Order:
     ) -> None:
         check_depth(caller, name, most_depth)
         self.arguments: tuple[Any, ...] = (*args, *kwargs.values())
+        self.names: tuple[int | str, ...] = (*range(len(args)), *kwargs)
         try:
             function: Function = engine.catalog.find(name)
             bound = bound_names(function.spec, len(args), kwargs)
@@ -80,9 +82,10 @@ class Order:
                 continue
             if self.takes_stream(index) and isinstance(value := _plain(argument), list | tuple):
                 for one in value:
-                    yield Feed(KEY, index, encode_value(one))
+                    yield Feed(KEY, index, encode_argument(one, self.names[index]))
             else:
-                yield Feed(KEY, index, argument if isinstance(argument, Message) else encode_value(argument))
+                message = argument if isinstance(argument, Message) else encode_argument(argument, self.names[index])
+                yield Feed(KEY, index, message)
             yield EndInput(KEY, index)
 
     @property

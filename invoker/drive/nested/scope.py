@@ -16,6 +16,7 @@ from invoker.core.stepping import StepSession
 from invoker.core.steps import Emitted
 from invoker.core.store import News, Question
 from invoker.core.variables import OWN
+from invoker.drive.bodies.values import ACCEPTS
 from invoker.drive.driver import Driver, Placement, placement_of
 from invoker.drive.nested.inline import Inline, check_caller
 from invoker.drive.nested.inside import Inside
@@ -32,6 +33,8 @@ class CatalogScope:
     Args:
         driver: Runs them.
     """
+
+    carries = ACCEPTS
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver

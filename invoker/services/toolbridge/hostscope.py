@@ -16,13 +16,13 @@ from typing import Any, Final
 import msgspec
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.codecs.anyvalue import ANY, Unserializable, pack, unpack
+from invoker.codecs.anyvalue import ANY, pack, unpack
 from invoker.context import Argument, Context
 from invoker.core.stepping import StepSession
 from invoker.core.steps import CallStep, Cancel, Emitted, Event, Open
 from invoker.core.store import Question
 from invoker.drive.bodies.runner import later
-from invoker.drive.bodies.values import decode_value
+from invoker.drive.bodies.values import encode_argument
 from invoker.drive.driver import Driver
 from invoker.drive.nested.inline import Inline, check_caller
 from invoker.drive.nested.inside import Inside
@@ -55,6 +55,8 @@ class HostScope:
         session: Whose host is called back.
     """
 
+    carries = ANY
+
     __slots__ = ("_catalog", "_desk", "_driver", "_session")
 
     def __init__(self, desk: Desk, driver: Driver, session: HostSession) -> None:
@@ -86,8 +88,8 @@ class HostScope:
         if tool is None or not runs_inline(self._driver.engine.catalog.find(tool.function).spec):
             return None
         check_depth(caller, name, self._driver.settings.depth)
-        given = [_packed(_listed(one)) for one in args]
-        named = {key: _packed(_listed(one)) for key, one in kwargs.items()}
+        given = [_payload(encode_argument(_listed(one), index, ANY)) for index, one in enumerate(args)]
+        named = {key: _payload(encode_argument(_listed(one), key, ANY)) for key, one in kwargs.items()}
         return self._inline(caller, tool, self._asked(caller, name, given, named), streams=streams)
 
     async def ask(self, caller: Context, question: Question) -> Any:
@@ -369,15 +371,10 @@ def _listed(argument: Any) -> Any:
 
 async def _collected(argument: Argument) -> bytes:
     if isinstance(argument, Message):
-        return argument.payload if argument.media_type == ANY else _packed(decode_value(argument))
-    return _packed([decode_value(one) async for one in argument])
+        return _payload(argument)
+    return pack([unpack(_payload(one)) async for one in argument])
 
 
-def _packed(value: Any) -> bytes:
-    if isinstance(value, Message):
-        value = value.payload
-    try:
-        return pack(value)
-    except Unserializable as error:
-        told = BridgeError(Kind.VALIDATION, f"an argument cannot be sent: {error}", code=error.code, path=error.path)
-        raise _nested_error(told) from None
+def _payload(message: Message[bytes]) -> bytes:
+    """An argument as tools get it; of bytes that have a media type, those."""
+    return message.payload if message.media_type == ANY else pack(message.payload)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from invoker.core.steps import (
@@ -26,6 +28,9 @@ from invoker.message import Message
 ONE = Packed(b"1", "application/json")
 
 
+SCOPE = SimpleNamespace()
+
+
 def begin(given: int = 0) -> Begin:
     gives = [Give(0, ONE)] * given
     return Begin("i7", "f", ("*/*",), (), (), None, Terms.STRICT, (), {}, None, 0, [], gives, [1])
@@ -33,7 +38,7 @@ def begin(given: int = 0) -> Begin:
 
 def session(done: list[object] | None = None) -> ChildSession:
     tell: list[object] = [] if done is None else done
-    return ChildSession("scope", tuple, tell.append)
+    return ChildSession(SCOPE, tuple, tell.append)
 
 
 def test_an_invocation_begins_with_what_there_is() -> None:
@@ -41,7 +46,7 @@ def test_an_invocation_begins_with_what_there_is() -> None:
     steps = session().receive(begin(given=2))
     assert [type(one) for one in steps] == [Open, Feed, Feed, EndInput]
     assert isinstance(steps[0], Open)
-    assert (steps[0].id, steps[0].function, steps[0].scope) == ("i7", "f", "scope")
+    assert (steps[0].id, steps[0].function, steps[0].scope) == ("i7", "f", SCOPE)
 
 
 def test_each_frame_is_a_step() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
@@ -12,8 +13,9 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.message import Metadata
+from tests.conftest import SLOW
 
-__all__ = ["Host", "any_of"]
+__all__ = ["Elixir", "Host", "any_of"]
 
 _SERVICE = "dspex.bridge.SnakepitBridge"
 
@@ -121,3 +123,30 @@ class Host:
     def _note(self, rpc: str, request: Any, context: Any) -> None:
         self.channels.add(context.peer())
         self.called.append((rpc, dict(context.invocation_metadata()), request))
+
+
+class Elixir:
+    """A `Host` in a thread with a loop of its own, since the tests here block."""
+
+    def __init__(self, **tools: Any) -> None:
+        self._tools = tools
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="host")
+        self.host: Host
+
+    def __enter__(self) -> Host:
+        self._thread.start()
+        self.host = self.run(self._begin())
+        return self.host
+
+    def __exit__(self, *_: object) -> None:
+        self.run(self.host.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, made: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(made, self._loop).result(5 * SLOW)
+
+    async def _begin(self) -> Host:
+        return await Host(**self._tools).__aenter__()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
@@ -14,34 +13,7 @@ from invoker import Context, Field, NestedError
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.conftest import SLOW
 from tests.doors.bridge import DOORS, Bridged, error_of, packed, unpacked
-from tests.services.toolbridge.hosts import Host
-
-
-class Elixir:
-    """A `Host` in a thread with a loop of its own, since the tests here block."""
-
-    def __init__(self, **tools: Any) -> None:
-        self._tools = tools
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="host")
-        self.host: Host
-
-    def __enter__(self) -> Host:
-        self._thread.start()
-        self.host = self.run(self._begin())
-        return self.host
-
-    def __exit__(self, *_: object) -> None:
-        self.run(self.host.stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def run(self, made: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(made, self._loop).result(5 * SLOW)
-
-    async def _begin(self) -> Host:
-        return await Host(**self._tools).__aenter__()
+from tests.services.toolbridge.hosts import Elixir, Host
 
 
 def lookup(key: str, times: int = 1) -> str:

@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
+from invoker.codecs.anyvalue import ANY
 from invoker.context import Context
 from invoker.drive.bodies.runner import later
-from invoker.drive.bodies.values import decode_value, encode_value
+from invoker.drive.bodies.values import decode_value, encode_argument
 from invoker.errors import InternalError
 from invoker.message import Headers, Message
 from invoker.protocols.toolbridge.agents import Agent, News, Running
@@ -106,7 +107,7 @@ class Hands:
         Raises:
             InvocationError: It was refused, or has failed.
         """
-        kwargs = {name: encode_value(value) for name, value in given.items()}
+        kwargs = {name: encode_argument(value, name, ANY) for name, value in given.items()}
         messages: AsyncIterator[Message[bytes]] = self._scope.call(self.context, tool, (), kwargs, streams=False)
         async with contextlib.aclosing(messages):  # type: ignore[type-var]  # a Scope gives async generators
             async for message in messages:

@@ -1,0 +1,60 @@
+"""`ExactCodec`: values between functions of one process, which keep what MessagePack would change or refuse.
+
+It writes MessagePack, and ``google.protobuf.Any`` for what that has no form for: a span of time, an object of a peer's
+class, an integer of more than 64 bits. Each message bears the media type of what was written, so the codec of that
+reads it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Final
+
+import msgspec
+
+from invoker.codecs.anyvalue import ANY, AnyCodec, Opaque
+from invoker.codecs.interface import Encode, Offer, Specialised
+from invoker.codecs.refusal import refuse_encode
+from invoker.codecs.typed import BYTES_LIKE, enc_hook, plain
+from invoker.mediatypes import parse
+from invoker.message import EMPTY, Message
+from invoker.wording import Place
+
+__all__ = ["EXACT", "ExactCodec"]
+
+EXACT: Final = "application/x-invoker-value"
+"""What callers within a process accept; no message bears it."""
+
+_CODEC: Final[Specialised] = AnyCodec()
+_OFFER: Final = Offer(_CODEC, parse(ANY))
+_MSGPACK: Final = "application/msgpack"
+_ENCODE: Final = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
+_AS_TEXT: Final = (dt.timedelta, Opaque)
+"""Classes that MessagePack writes as text."""
+
+
+class ExactCodec(Specialised):
+    """MessagePack where it keeps a value as it is, else ``google.protobuf.Any``."""
+
+    media_types = (EXACT,)
+    by_name_only = True
+    decodes = False
+
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:  # noqa: ARG002 - it has one form only
+        """A closure that writes values of ``cls``."""
+        by_any = _CODEC.encoder(_OFFER, cls, where)
+        assert by_any is not None, "it takes every class"
+        if cls in _AS_TEXT:
+            return by_any
+        if not plain(cls) and not issubclass(cls, BYTES_LIKE):
+            return None
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                return Message(_ENCODE(value), EMPTY, _MSGPACK)
+            except OverflowError:
+                return by_any(value)
+            except BaseException as error:
+                raise refuse_encode(error, where, _MSGPACK, cls) from error
+
+        return encode
