@@ -23,6 +23,7 @@ import msgspec
 from invoker.codecs import charsets
 from invoker.codecs.containers import SMALL_BYTES, careful, json_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
+from invoker.codecs.leftout import completed
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import (
     BYTES_LIKE,
@@ -142,7 +143,7 @@ def _make_parser(type_: Any) -> Callable[[Any], Any]:
             return validate(payload)
 
         return parse
-    return per_member(type_, lambda one: msgspec.json.Decoder(one, dec_hook=dec_hook).decode)
+    return per_member(type_, lambda one: completed(msgspec.json.Decoder(one, dec_hook=dec_hook).decode, one))
 
 
 _cached_parser = lru_cache(maxsize=512)(_make_parser)

@@ -8,6 +8,7 @@ import msgspec
 
 from invoker.codecs.containers import SMALL_BYTES, careful, msgpack_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
+from invoker.codecs.leftout import completed
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, converter, dec_hook, enc_hook, holds_pydantic, is_any, per_member, plain
 from invoker.mediatypes import MediaType
@@ -64,4 +65,4 @@ def _unpacker(type_: Any) -> Any:
     if holds_pydantic(type_):
         convert = converter(type_)
         return lambda payload: convert(msgspec.msgpack.decode(payload))
-    return per_member(type_, lambda one: msgspec.msgpack.Decoder(one, dec_hook=dec_hook).decode)
+    return per_member(type_, lambda one: completed(msgspec.msgpack.Decoder(one, dec_hook=dec_hook).decode, one))

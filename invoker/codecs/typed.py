@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from invoker.codecs.containers import MOST_CONTAINERS
+from invoker.codecs.leftout import completed
 
 __all__ = [
     "BYTES_LIKE",
@@ -144,7 +145,7 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
             # without `builtin_types` msgspec would decode text as base64 where bytes are wanted
             return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=dec_hook)
 
-        return convert
+        return completed(convert, one)
 
     return per_member(type_, make)
 

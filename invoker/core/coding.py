@@ -14,10 +14,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 from invoker.author.spec import IGNORED, StreamSpec, Take
 from invoker.codecs import Offer, Registry
 from invoker.codecs.constrained import constrained
+from invoker.codecs.leftout import completing
 from invoker.codecs.open import open_decoder
 from invoker.codecs.promised import check_promise
 from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
+from invoker.codecs.typed import leaves
 from invoker.errors import EncodeError, UnacceptedType, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, METADATA, REFERENCE, Message, Metadata, Ref
@@ -156,12 +158,14 @@ class Encoders:
     def _encoder(self, offers: tuple[Offer, ...], value: Any) -> Encode:
         """Make a closure that encodes values of this value's class, and check the class against the annotation."""
         if self._type is Any or type(value) is self._type:
-            return self._registry.encoder(offers, value, index=self.index)
+            return completing(self._registry.encoder(offers, value, index=self.index), type(value))
         where = Place("output", self.index, self.name)
         if self._is_checked:
             check_promise(self._type, value, where)
         encode = self._registry.encoder(offers, value, index=self.index)
-        return fitted_output(encode, self._type, where, is_checked=self._is_checked)
+        return completing(
+            fitted_output(encode, self._type, where, is_checked=self._is_checked), *leaves(self._type), type(value)
+        )
 
     def _offers_by_value(self, value: Any) -> tuple[Offer, ...]:
         kind = "text/plain" if isinstance(value, str) else "application/octet-stream"

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from invoker.codecs.leftout import completed
 from invoker.codecs.typed import dec_hook, is_any, per_member
 from invoker.protocols.typed.kinds import (
     AnyKind,
@@ -225,7 +226,7 @@ def _anything(kind: AnyKind) -> Read:
 
     def make(type_: Any) -> Read:
         msgspec.json.Decoder(type_, dec_hook=dec_hook)  # refuses an annotation that nothing can make
-        return lambda given: msgspec.convert(given, type_, str_keys=True, dec_hook=dec_hook)
+        return completed(lambda given: msgspec.convert(given, type_, str_keys=True, dec_hook=dec_hook), type_)
 
     convert = per_member(kind.type, make)
     return lambda held: convert(see(held))

@@ -1,0 +1,144 @@
+"""`completed`: fields of dataclasses that a payload leaves out are there in the instance, with their defaults.
+
+msgspec sets a default only where the instance has no such attribute. The plain default of a dataclass is an attribute
+of its class, so the field stays out of the instance: ``vars()`` and an encoder miss it. The same is true of
+``field(init=False, default=...)`` in every instance that Python itself makes, so such values are completed before they
+leave. Whether a type has such fields at all is found once, when its codec is made; other types cost nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+__all__ = ["complete", "completed", "completing", "is_incomplete"]
+
+_SEQUENCES = (list, tuple, set, frozenset)
+
+
+class _Plan(NamedTuple):
+    """What to do with an instance.
+
+    Attributes:
+        defaults: Of fields that may be missing in it.
+        inside: Fields whose values may have instances in them that are to be completed.
+    """
+
+    defaults: tuple[tuple[str, Any], ...]
+    inside: tuple[str, ...]
+
+
+def completed(decode: Callable[[Any], Any], type_: Any) -> Callable[[Any], Any]:
+    """Wrap what makes values of a type with msgspec; what cannot leave out a field stays as it is."""
+    if not is_incomplete(type_):
+        return decode
+
+    def decode_and_complete(payload: Any) -> Any:
+        value = decode(payload)
+        complete(value)
+        return value
+
+    return decode_and_complete
+
+
+def completing(encode: Callable[[Any], Any], *types: Any) -> Callable[[Any], Any]:
+    """Wrap what encodes values of these types, or their subclasses; what cannot lack a field stays as it is."""
+    if not any(is_incomplete(one, is_made=True) for one in types):
+        return encode
+
+    def complete_and_encode(value: Any) -> Any:
+        complete(value)
+        return encode(value)
+
+    return complete_and_encode
+
+
+def is_incomplete(type_: Any, *, is_made: bool = False) -> bool:
+    """Whether msgspec's values of a type may lack fields.
+
+    Args:
+        type_: The annotation.
+        is_made: Ask about instances that their class has made; these lack ``init=False`` fields only.
+    """
+    return any(_of_node(node, is_made=is_made) for node in _reached(_known(type_)))
+
+
+def complete(value: Any) -> None:
+    """Set missing fields in all dataclasses within a value."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, _SEQUENCES):
+            left.extend(one)
+        elif isinstance(one, dict):
+            left.extend(one)
+            left.extend(one.values())
+        elif (plan := _plan(type(one))) is not None:  # type: ignore[arg-type]  # mypy: a type is no Hashable
+            own = vars(one) if plan.defaults else {}
+            for name, default in plan.defaults:
+                if name not in own:
+                    own[name] = default  # not by setattr, which a frozen class refuses
+            left.extend(getattr(one, name) for name in plan.inside)
+
+
+@lru_cache(maxsize=1024)
+def _plan(cls: type) -> _Plan | None:
+    import msgspec.inspect as info  # 5 ms, when a codec is made only
+
+    is_generic = bool(getattr(cls, "__parameters__", ()))  # a type variable is anything here
+    inside = tuple(
+        one.name
+        for one in getattr(_known(cls), "fields", ())
+        for node in _reached(one.type)
+        if _of_node(node) or (is_generic and isinstance(node, info.AnyType))
+    )
+    defaults = _defaults(cls)
+    return _Plan(defaults, tuple(dict.fromkeys(inside))) if defaults or inside else None
+
+
+def _defaults(cls: type, *, is_made: bool = False) -> tuple[tuple[str, Any], ...]:
+    """Plain defaults that are attributes of the class. A slot or another data descriptor is none: it has the value."""
+    if not dataclasses.is_dataclass(cls) or not getattr(cls, "__dictoffset__", 0):
+        return ()
+    return tuple(
+        (one.name, one.default)
+        for one in dataclasses.fields(cls)
+        if one.default is not dataclasses.MISSING
+        and not (is_made and one.init)
+        and not hasattr(type(inspect.getattr_static(cls, one.name, None)), "__set__")
+    )
+
+
+def _of_node(node: Any, *, is_made: bool = False) -> tuple[tuple[str, Any], ...]:
+    cls: Any = getattr(node, "cls", None)
+    return _defaults(typing.get_origin(cls) or cls, is_made=is_made)
+
+
+def _known(type_: Any) -> Any:
+    """What msgspec knows of a type; None if it cannot make it."""
+    import msgspec.inspect as info
+
+    try:
+        return info.type_info(type_)
+    except Exception:  # noqa: BLE001 - msgspec passes on what a class with odd annotations raises
+        return None
+
+
+def _reached(root: Any) -> Iterator[Any]:
+    """A type of msgspec's and those that it has in it. They may be recursive."""
+    left, seen = [root], set()
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        for name in getattr(node, "__struct_fields__", ()):
+            held = getattr(node, name)
+            left += [one for one in (held if isinstance(held, tuple) else (held,)) if isinstance(one, msgspec.Struct)]
