@@ -76,6 +76,7 @@ class Surroundings:
         files: What `Service.files` of all services give.
         spoken: Gives the names of the protocols that are served on open doors, each with an address.
         hides: Whether the path of a function of this name belongs to something else.
+        is_lame: Whether the process takes calls still, and says that it is about to stop.
     """
 
     config: Config
@@ -91,6 +92,7 @@ class Surroundings:
     files: Callable[[], Sequence[bytes]] = lambda: ()
     spoken: Callable[[], tuple[tuple[str, str], ...]] = tuple
     hides: Callable[[str], bool] = lambda _: False
+    is_lame: Callable[[], bool] = lambda: False
 
 
 class Service:

@@ -32,8 +32,12 @@ class _Around:
     share_port = False
     numbers = None
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver: Any, *, is_asked: bool) -> None:
         self.driver = driver
+        self.is_asked = is_asked
+
+    def is_lame(self) -> bool:
+        return False
 
 
 class Bridged(Riff):
@@ -43,12 +47,15 @@ class Bridged(Riff):
         kind: One of ``DOORS``.
         functions: What is served; all sync for "direct-lending".
         settings: Of the bridge.
+        is_asked: Whether a function that cannot be a tool is an error.
         more: As for `Riff`.
     """
 
-    def __init__(self, kind: str, *functions: Any, settings: BridgeSettings | None = None, **more: Any) -> None:
+    def __init__(
+        self, kind: str, *functions: Any, settings: BridgeSettings | None = None, is_asked: bool = True, **more: Any
+    ) -> None:
         super().__init__(kind, *functions, **more)
-        self.bridge = Bridge(_Around(self.driver), settings or BridgeSettings())  # type: ignore[arg-type]
+        self.bridge = Bridge(_Around(self.driver, is_asked=is_asked), settings or BridgeSettings())  # type: ignore[arg-type]
         self._door["methods"] = (riff_method(), *methods_of(self.bridge))
 
     def close(self, grace_s: float = 0.0) -> None:

@@ -15,6 +15,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from invoker._pb.dspex import bridge_pb2
 from invoker.client import CallFailed, SyncRiffClient
 from invoker.errors import Status
 from tests.conftest import SLOW
@@ -97,6 +98,17 @@ def invoke(client: SyncRiffClient, function: str, values: object = ()) -> Iterat
     """The values that a function gives, as they come."""
     for out in client.invoke([values], accept=JSON, content_type=JSON, function=function):  # type: ignore[list-item]
         yield out.value
+
+
+def bridge_health(process: Process) -> int:
+    """What the tool bridge says of itself."""
+    with grpc.insecure_channel(process.ready()[0]) as channel:
+        check = channel.unary_unary(
+            "/dspex.bridge.SnakepitBridge/HealthCheck",
+            bridge_pb2.HealthCheckRequest.SerializeToString,
+            bridge_pb2.HealthCheckResponse.FromString,
+        )
+        return int(check(bridge_pb2.HealthCheckRequest(), timeout=5 * SLOW).status)
 
 
 def readiness(process: Process) -> tuple[int, int]:
@@ -216,16 +228,18 @@ def test_a_signal_ends_a_start_that_hangs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_R024_a_lame_duck_says_not_ready_and_takes_calls(module: Path, workers: str) -> None:
-    """After SIGTERM /readyz and health say no, a new call is served, and when the time is over the process ends."""
+def test_R024_T153_a_lame_duck_says_not_ready_and_takes_calls(module: Path, workers: str) -> None:
+    """After SIGTERM /readyz and each health say no, a new call is served; when the time is over the process ends."""
     with (
         started("stopping", "--workers", workers, cwd=module, env={"INVOKER_LAME_DUCK_S": "4"}) as process,
         SyncRiffClient(process.ready()[0]) as client,
     ):
         assert readiness(process) == (200, health_pb2.HealthCheckResponse.SERVING)
+        assert bridge_health(process) == bridge_pb2.HealthCheckResponse.SERVING
         process.send(signal.SIGTERM)
         process.wait_for("not ready any more: calls are taken for another 4 s", int(workers))
         assert readiness(process) == (503, health_pb2.HealthCheckResponse.NOT_SERVING)
+        assert bridge_health(process) == bridge_pb2.HealthCheckResponse.NOT_SERVING
         assert list(invoke(client, "echo", [7])) == [7]
         assert process.exit_code() == 0
         assert process.log.count("echo destroyed") == int(workers)

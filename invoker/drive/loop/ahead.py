@@ -2,7 +2,8 @@
 
 The session says how far: its ``ahead_bytes``. With 0 it is a `Reactor` like any other, and the function waits for the
 peer. Otherwise what the wire has no room for waits here, in order, and a task writes it as soon as there is room. When
-more waits than is allowed, the invocation ends; the session tells of that behind all that was given before.
+more waits than is allowed, the invocation ends; the session tells of that behind all that was given before. A single
+value that is more than is allowed makes the function wait until it is written.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class AheadReactor(Reactor):
         """Send one output, or let it wait."""
         room = super().emitted(invocation, index, message)
         if self._ahead.is_too_much:
+            if len(message.payload) > self._ahead.session.ahead_bytes:
+                return self._ahead.empty()
             self.finished(invocation, BufferFull(self._ahead.session.ahead_bytes))
             raise StopInvocation("the invocation is over")
         return room
@@ -111,6 +114,11 @@ class _Ahead:
 
     async def room(self) -> None:
         await self._wire.room()
+
+    async def empty(self) -> None:
+        """Wait until nothing waits here."""
+        if self._writing is not None:
+            await asyncio.wait((self._writing,))
 
     def close(self, close: Close) -> None:
         """Close the real wire behind what waits."""

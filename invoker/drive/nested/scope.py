@@ -7,7 +7,7 @@ room: where there is none it fails at once, because those who hold the room may 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
 from invoker.author.spec import FunctionSpec, ResultShape
@@ -41,7 +41,7 @@ class CatalogScope:
 
     async def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
-    ) -> AsyncIterator[Message[bytes]]:
+    ) -> AsyncGenerator[Message[bytes], None]:
         """Invoke a function, and give what it gives; see `invoker.context.Scope`."""
         order = self._order(caller, name, args, kwargs)
         inside = Inside(StepSession(), self._driver, deadline=caller.deadline)

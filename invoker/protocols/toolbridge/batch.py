@@ -6,7 +6,8 @@ for a place; where a tool runs as often as it may, its item waits for the end of
 unless the time of the batch is over.
 
 A result stands where its item does. Items that never began, because one before them failed and the caller wanted it so,
-have none (D24). What is wrong with the batch itself is told by the status of the rpc (D25).
+have none (D24). A result that does not fit beside those that came before it is an error of its item, and so is one that
+cannot be sent. What is wrong with the batch itself is told by the status of the rpc (D25).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Final
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.limits import LimitReached
 from invoker.core.steps import Ask, Await, Emitted, Event, Finished, Step
+from invoker.errors import InvocationError
 from invoker.protocols.toolbridge.desk import HostSession, NoPlace
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.reply import metrics_of
@@ -32,6 +34,8 @@ __all__ = ["BatchExecuteTools"]
 _MOST: Final = 100
 _TIMEOUT_MS: Final = 600_000
 _AT_ONCE: Final = 10
+_ITEM_BYTES: Final = 4096
+"""Enough for the numbers of one item, and for the short form of an error."""
 _BOUND: Final = "bound/"
 """What the key begins with of the answer that the arguments of an item are read."""
 
@@ -101,6 +105,11 @@ class BatchExecuteTools(UnarySession[Any]):
             self.desk.end(call)
             self._due = deque(sorted((*self._due, number)))  # until another item has ended
             return ()
+        if error is None:
+            try:
+                self._keep(number, call.result())
+            except InvocationError as unfit:
+                error = unfit
         call.finish(error)
         if isinstance(error, ENDS_RPC):
             return self.refuse(error)
@@ -161,30 +170,35 @@ class BatchExecuteTools(UnarySession[Any]):
         self._running.pop(number, None)
         self._bound.pop(number, None)
         self._ended[number] = call
-        if call.error is None:
-            self._keep(number, call.result())
         call.release()
         if call.error is not None and self._request.config.stop_on_error:
             self._is_stopped = True
 
     def _keep(self, number: int, result: bytes) -> None:
-        """Keep a result until all are there. Once they are too many to be sent, none is kept: a batch has hundreds."""
-        self._given += len(result)
-        self._results[number] = result
-        if self._given > self.desk.settings.message_bytes:
-            self._results.clear()
+        """Keep a result until all are there.
 
-    def _check(self, size: int) -> None:
-        most = self.desk.settings.message_bytes
-        if size > most:
+        Raises:
+            BridgeError: It does not fit beside the others, and a word on each item (T-062).
+        """
+        size = len(result)
+        if size > self._left:
+            most = self.desk.settings.message_bytes
             raise BridgeError(
                 Kind.EXHAUSTED,
-                f"the results of the batch have {size} bytes, and {most} are the most that is sent",
+                f"the result has {size} bytes, and of the {most} that are sent of a batch {self._left} are left; send "
+                "fewer items, or call the tool by itself",
                 code="result_too_large", size=size, limit=most,
             )  # fmt: skip
+        self._given += size
+        self._results[number] = result
+
+    @property
+    def _left(self) -> int:
+        """Bytes that there are for one more result, or a long error, besides a few words on each item."""
+        most = self.desk.settings.message_bytes
+        return max(0, most - min(_ITEM_BYTES * len(self._request.items), most // 2) - self._given)
 
     def _answer(self) -> Sequence[Step]:
-        self._check(self._given)
         request = self._request
         response = pb.BatchToolCallResponse(batch_id=request.batch_id)
         for number in sorted(self._ended):
@@ -196,7 +210,6 @@ class BatchExecuteTools(UnarySession[Any]):
         metrics.total_duration_ms = (self.desk.now_ns() - self._began_ns) // 1_000_000
         took_ms = [call.took_s * 1000 for call in self._ended.values()]
         metrics.avg_duration_ms = sum(took_ms) / len(took_ms) if took_ms else 0.0
-        self._check(response.ByteSize())
         self._ended, self._results, self._request = {}, {}, None
         return self.reply(response)
 
@@ -208,4 +221,9 @@ class BatchExecuteTools(UnarySession[Any]):
         if call.error is None:
             result.result.MergeFromString(self._results[number])
         else:
-            result.error.CopyFrom(translated(call.error).info())
+            told = translated(call.error)
+            info = told.info()
+            if (size := info.ByteSize()) > self._left:
+                info, size = pb.ErrorInfo.FromString(told.trailer()), 0
+            self._given += size
+            result.error.CopyFrom(info)

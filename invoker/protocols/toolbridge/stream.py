@@ -6,7 +6,7 @@ Theory. Each chunk has the next number, from 0 on. What a function gives becomes
     given                        chunks
     ---------------------------  ---------------------------------------------------------------
     a value                      data
-    bytes above ``chunk_size``   metadata ``bytes_total``, then as many data as it takes
+    bytes above ``chunk_size``   metadata ``bytes_total``, then as many data as it takes, whatever their size
     `invoker.Metadata`           metadata
     a value of another output    metadata ``resultIndex``, if the tool has several, then as above
 
@@ -36,6 +36,8 @@ __all__ = ["StreamTool"]
 _TIMEOUT_MS: Final = 300_000
 _CHUNK_BYTES: Final = 64 * 1024
 _AHEAD_BYTES: Final = 10 * 1024 * 1024
+_AROUND: Final = 128
+"""Bytes of a frame around the id of its stream and a chunk, at most."""
 _BYTES: Final = pack(b"")[:-2]
 """How every packed value of bytes begins, but for the length of what follows the type."""
 
@@ -147,7 +149,8 @@ class StreamTool:
                     f"config.{name} is {getattr(config, name)}; expected a number that is not negative",
                     code="range", field=f"config.{name}",
                 )  # fmt: skip
-        self._chunk_bytes = config.chunk_size or _CHUNK_BYTES
+        room = max(1, self._desk.settings.message_bytes - len(self._tag) - _AROUND)
+        self._chunk_bytes = min(config.chunk_size or _CHUNK_BYTES, room)
         self.ahead_bytes = 0 if config.backpressure_enabled else _AHEAD_BYTES
 
     def _begin(self, session: HostSession) -> Sequence[Step]:
@@ -171,11 +174,11 @@ class StreamTool:
         payload = message.payload
         if message.headers and METADATA in message.headers:
             return (self._told(message.headers[METADATA], payload),)
+        is_split = len(payload) > self._chunk_bytes and payload.startswith(_BYTES)
         try:
-            call.check(payload)
+            call.check(payload, self._chunk_bytes if is_split else 0)
         except BridgeError as error:
             return (Cancel(call.key, error),)
-        is_split = len(payload) > self._chunk_bytes and payload.startswith(_BYTES)
         if event.index == self._index and not is_split:
             self._data += 1
             self._desk.chunks += 1

@@ -118,24 +118,34 @@ class Tools:
 
     Args:
         functions: As their signatures were read.
+        is_strict: Whether a function that cannot be a tool is an error; else it is left out (T-022).
 
     Attributes:
+        left_out: Functions that cannot be tools, by name, and why.
         specs: What callers are told, sorted by name (T-033).
 
     Raises:
         SpecError: Two have one name or one id, or one cannot be a tool.
     """
 
-    def __init__(self, functions: Iterable[FunctionSpec]) -> None:
+    def __init__(self, functions: Iterable[FunctionSpec], *, is_strict: bool = True) -> None:
         self._by_name: dict[str, Tool] = {}
         self._by_id: dict[str, Tool] = {}
+        self.left_out: dict[str, str] = {}
         for spec in functions:
-            tool = Tool(spec)
-            for known, key, how in ((self._by_name, tool.name, "are named"), (self._by_id, tool.id, "have the id")):
-                if key in known:
-                    raise SpecError(f"two tools {how} {key!r}; name one with @function(name=...)")
-                known[key] = tool
+            try:
+                self._add(Tool(spec))
+            except SpecError as error:
+                if is_strict:
+                    raise
+                self.left_out[spec.name] = error.detail
         self._found = self._by_name | self._by_id
+
+    def _add(self, tool: Tool) -> None:
+        for known, key, how in ((self._by_name, tool.name, "are named"), (self._by_id, tool.id, "have the id")):
+            if key in known:
+                raise SpecError(f"two tools {how} {key!r}; name one with @function(name=...)")
+        self._by_name[tool.name] = self._by_id[tool.id] = tool
 
     @property
     def specs(self) -> list[pb.ToolSpec]:

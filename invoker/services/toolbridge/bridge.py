@@ -49,13 +49,14 @@ class Bridge:
         self.desk = Desk(threading.Lock(), settings)
         self.desk.drains = lambda: self.driver.engine.is_draining
         self.aside = self.desk.aside = AsideThreads()
-        self.desk.tools = Tools(one.spec for one in self.driver.engine.catalog)
+        self.desk.tools = Tools((one.spec for one in self.driver.engine.catalog), is_strict=around.is_asked)
         self.driver.engine.on_close.append(_finish)
         self.callbacks = self.desk.callbacks = Callbacks(Addresses(settings.callback_hosts), settings.message_bytes)
         self.desk.new_scope = partial(HostScope, self.desk, self.driver)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
         self.agents = AgentHouse(self.desk, settings, os.environ)
-        self.watch = Watch(self.desk, self.driver, settings, around.numbers if around.share_port else None)
+        summed = around.numbers if around.share_port else None
+        self.watch = Watch(self.desk, self.driver, settings, summed, around.is_lame)
         self.watch.groups.append(self.callbacks.health)
         if settings.llms:
             self.dependencies["llm"] = lambda: self.agents.is_well

@@ -70,20 +70,30 @@ class HostScope:
     ) -> AsyncGenerator[Message[bytes], None]:
         """Call a tool of this process, or else one of the host; see `invoker.context.Scope`."""
         check_depth(caller, name, self._driver.settings.depth)
-        given = [await _collected(one) for one in args]
-        named = {key: await _collected(one) for key, one in kwargs.items()}
-        asked, tool = self._asked(caller, name, given, named), self._local(name)
-        found = self._remote(caller, asked, streams=streams)
-        if tool is not None:
-            found = self._nested(caller, tool, asked, streams=streams)
+        if self._is_no_tool(caller, name):
+            found = self._catalog.call(caller, name, args, kwargs, streams=streams)
+        else:
+            found = await self._tool(caller, name, args, kwargs, streams=streams)
         async with contextlib.aclosing(found) as messages:
             async for message in messages:
                 yield message
+
+    async def _tool(
+        self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
+    ) -> AsyncGenerator[Message[bytes], None]:
+        given = [await _collected(one) for one in args]
+        named = {key: await _collected(one) for key, one in kwargs.items()}
+        asked, tool = self._asked(caller, name, given, named), self._local(name)
+        if tool is not None:
+            return self._nested(caller, tool, asked, streams=streams)
+        return self._remote(caller, asked, streams=streams)
 
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
     ) -> Iterator[Message[bytes]] | None:
         """Call a sync tool of this process in this thread."""
+        if self._is_no_tool(caller, name):
+            return self._catalog.here(caller, name, args, kwargs, streams=streams)
         tool = self._local(name)
         if tool is None or not runs_inline(self._driver.engine.catalog.find(tool.function).spec):
             return None
@@ -102,6 +112,10 @@ class HostScope:
     def _local(self, name: str) -> Tool | None:
         found: Tool | None = None if name.startswith(PREFIX) else self._desk.tools.find(name)
         return found
+
+    def _is_no_tool(self, caller: Context, name: str) -> bool:
+        """Whether it names a function that cannot be a tool; functions reach that all the same, agents do not."""
+        return name in self._desk.tools.left_out and _via(caller) == "nested"
 
     def _asked(self, caller: Context, name: str, args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Asked:
         parent = _call_of(caller)

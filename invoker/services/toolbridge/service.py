@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from invoker.config import parsers as parse
 from invoker.config.knob import knob
-from invoker.errors import SpecError
 from invoker.services.public import PublicKnobs
 from invoker.services.service import Service
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from invoker.config import Config
     from invoker.doors.grpc.methods import Method
     from invoker.ops.board import Numbers
+    from invoker.protocols.toolbridge.tools import Tools
     from invoker.services.toolbridge.bridge import Bridge
 
 __all__ = ["ToolBridgeKnobs", "ToolBridgeService"]
@@ -116,7 +116,8 @@ class ToolBridgeService(Service):
         """One method for each rpc of the service.
 
         Raises:
-            SpecError: A function cannot be a tool, and INVOKER_PROTOCOLS asks for the bridge (T-022).
+            SpecError: A function cannot be a tool, and INVOKER_PROTOCOLS asks for the bridge (T-022). Where it does
+                not, that function is left out.
         """
         from invoker.protocols.toolbridge.settings import BridgeSettings
         from invoker.services.toolbridge.bridge import Bridge
@@ -137,14 +138,11 @@ class ToolBridgeService(Service):
             llm_timeout_s=known.llm_timeout_s,
             debug=self.around.config.debug,
         )
-        try:
-            self._bridge = Bridge(self.around, settings)
-        except SpecError as error:
-            if self.around.is_asked:
-                raise
-            log.warning("the tool bridge is not served: %s", error.detail)
+        bridge = Bridge(self.around, settings)
+        if not _has_tools(bridge.desk.tools):
             return ()
-        return methods_of(self._bridge, phase=known.tool_phase)
+        self._bridge = bridge
+        return methods_of(bridge, phase=known.tool_phase)
 
     def numbers(self) -> Numbers | None:
         """What the bridge has counted."""
@@ -158,3 +156,17 @@ class ToolBridgeService(Service):
             await self._bridge.agents.close()
             self._bridge.watch.close()
             self._bridge.aside.close()
+
+
+def _has_tools(tools: Tools) -> bool:
+    """Whether a tool is left, or nothing was there; tells once what an operator should know of them."""
+    for name, why in tools.left_out.items():
+        log.warning("%r is left out of the tool bridge: %s", name, why)
+    if tools.left_out and not len(tools):
+        log.warning("the tool bridge is not served, because no function can be a tool")
+        return False
+    unbound = [one.name for one in tools if one.source.bounds.memory_bytes and not one.source.isolation]
+    if unbound:  # T-061
+        named = ", ".join(unbound)
+        log.warning("memory_bytes of %s is not enforced; it is with isolation='process' only", named)
+    return True

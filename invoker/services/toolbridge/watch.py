@@ -39,6 +39,7 @@ class Watch:
         driver: Knows what runs.
         settings: Whether and where there is an audit log.
         summed: Gives the numbers of all workers, added up; None: there is this process only.
+        is_lame: Whether the process is about to stop.
 
     Attributes:
         audit: The audit log; None: there is none.
@@ -48,9 +49,15 @@ class Watch:
     """
 
     def __init__(
-        self, desk: Desk, driver: Driver, settings: BridgeSettings, summed: Callable[[], Numbers] | None = None
+        self,
+        desk: Desk,
+        driver: Driver,
+        settings: BridgeSettings,
+        summed: Callable[[], Numbers] | None = None,
+        is_lame: Callable[[], bool] = lambda: False,
     ) -> None:
         self._desk = desk
+        self._is_lame = is_lame
         self._summed = summed
         self._driver = driver
         self.dependencies: dict[str, Callable[[], bool | None]] = dict.fromkeys(("isolation", "llm"), _unknown)
@@ -71,9 +78,9 @@ class Watch:
             self.dependencies["isolation"] = lambda: children.is_well
 
     def serves(self) -> bool:
-        """Whether this process takes calls."""
+        """Whether this process takes calls, and will for a while (T-153)."""
         engine = self._driver.engine
-        return not (engine.is_draining or engine.is_loading)
+        return not (engine.is_draining or engine.is_loading or self._is_lame())
 
     def health(self) -> dict[str, bool | None]:
         """What the bridge depends on, and whether it works."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -74,9 +74,9 @@ class SlowWire:
 
 
 class Run:
-    """A function that gives texts of a hundred bytes."""
+    """A function that gives texts of a hundred bytes, or of others."""
 
-    def __init__(self, ahead_bytes: int, count: int = 20) -> None:
+    def __init__(self, ahead_bytes: int, count: int = 20, sizes: Sequence[int] = ()) -> None:
         self.given = 0
         self.left = asyncio.Event()
         self.session = Ahead(ahead_bytes)
@@ -84,9 +84,9 @@ class Run:
 
         async def texts(x: int) -> AsyncIterator[str]:
             try:
-                for _ in range(count):
+                for size in sizes or [100] * count:
                     self.given += 1
-                    yield "x" * 98
+                    yield "x" * (size - 2)
             finally:
                 self.left.set()
 
@@ -141,6 +141,28 @@ async def test_T082_beyond_the_bound_the_invocation_ends():
     assert run.session.error.details == {"code": "stream_buffer", "limit": "500"}
     assert len(run.wire.got) == run.given + 1
     assert run.wire.got[-1] == b"end"
+
+
+@pytest.mark.parametrize("sizes", [(600, 100), (100, 600, 100), (100, 100, 600, 600, 100), (100, 100, 100, 1200, 100)])
+async def test_T080_one_value_above_the_bound_makes_its_function_wait(sizes):
+    """Wherever it comes; it is no reason to end, and what comes behind it is given once it is written."""
+    run = Run(500, sizes=sizes)
+    large = next(at for at, size in enumerate((*sizes[1:], 501), 1) if size > 500)
+    assert await settled(run) == min(large + 1, len(sizes))
+    assert run.session.error is None
+    run.wire.take_all()
+    await run.wire.closed.wait()
+    assert run.session.error is None
+    assert [len(one) for one in run.wire.got] == [*sizes, 3]
+
+
+async def test_a_peer_that_is_gone_ends_a_function_that_waits_with_a_large_value():
+    run = Run(500, sizes=(100, 600, 100))
+    assert await settled(run) == 2
+    run.wire.go(run.reactor)
+    await run.left.wait()
+    assert await run.driver.left(5)
+    assert run.given == 2
 
 
 @pytest.mark.parametrize("ahead_bytes", [0, 1_000_000_000])

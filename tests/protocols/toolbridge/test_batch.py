@@ -9,13 +9,14 @@ import pytest
 from google.protobuf import any_pb2
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.codecs.anyvalue import pack, unpack
+from invoker.codecs.anyvalue import Unserializable, pack, unpack
 from invoker.core.limits import LimitReached
 from invoker.core.steps import Answered, Ask, Await, Close, Finished, Open, Send, Step
 from invoker.core.store import Look, Reason, Refused
 from invoker.errors import FunctionError, ShuttingDown, Status
 from invoker.protocols.toolbridge.batch import BatchExecuteTools
 from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.protocols.toolbridge.toolcall import ToolCall
 from tests.protocols.toolbridge.calls import desk_with, emitted
 from tests.protocols.toolbridge.desks import SECOND, TestDesk, a_space, began, known
 
@@ -256,29 +257,74 @@ def test_a_batch_of_an_unknown_session_is_refused_by_the_status():
     assert batch.opened == ["0"]
 
 
-def test_T062_results_that_are_too_large_together_are_refused():
-    """Each by itself would be sent."""
-    desk = desk_with(settings=BridgeSettings(message_bytes=1000))
+@pytest.mark.parametrize(
+    ("most", "count"), [(1000, 2), *((most, count) for most in (100_000, 10_000_000) for count in (2, 10, 100))]
+)
+def test_T062_T091_results_that_do_not_fit_are_errors_of_their_items(most, count):
+    """What fits beside those that ended before is kept, none is held twice, and the whole is no more than is sent."""
+    desk = desk_with(settings=BridgeSettings(message_bytes=most))
     known(desk)
-    batch = Batch([an_item(0), an_item(1)], desk)
-    for key in ("0", "1"):
-        batch.done(key, "x" * 600)
-    assert batch.status == (Status.RESOURCE_EXHAUSTED, "result_too_large")
-
-
-def test_results_that_cannot_be_sent_are_not_held_until_the_end():
-    """All items run, and what was given is let go of as soon as it is too much; nor is it held twice."""
-    desk = desk_with(settings=BridgeSettings(message_bytes=1000))
-    known(desk)
-    batch = Batch([an_item(n) for n in range(10)], desk)
-    for number in range(10):
-        batch.done(str(number), "x" * 300)
-        held = sum(map(len, batch.session._results.values()))
-        assert held < 1000
+    batch = Batch([an_item(n) for n in range(count)], desk)
+    for number in range(count):
+        batch.done(str(number), "x" * (most // 4))
+        assert sum(map(len, batch.session._results.values())) < most
         assert not any(any(call.items) for call in batch.session._ended.values())
-        assert (held == 0) is (number > 1)
-    assert batch.opened == [str(n) for n in range(10)]
-    assert batch.status == (Status.RESOURCE_EXHAUSTED, "result_too_large")
+    assert batch.opened == [str(n) for n in range(count)]
+    kept = [one for _, one in batch.told if one != "ResourceExhausted"]
+    assert kept == ["x" * (most // 4)] * len(kept)
+    assert 1 <= len(kept) < 4
+    assert batch.response.metrics.successful_items == len(kept)
+    assert batch.response.metrics.failed_items == count - len(kept)
+    codes = {one.error.details["code"] for one in batch.response.results if not one.success}
+    assert codes == ({"result_too_large"} if count > len(kept) else set())
+    assert len([one for one in desk.ended if one.error is None]) == len(kept)
+    if most > 1000:
+        assert batch.response.ByteSize() <= most
+
+
+def test_T062_a_small_result_fits_behind_a_large_one():
+    desk = desk_with(settings=BridgeSettings(message_bytes=100_000))
+    known(desk)
+    batch = Batch([an_item(n) for n in range(3)], desk)
+    for key, size in (("0", 10), ("1", 200_000 // 2), ("2", 10)):
+        batch.done(key, "x" * size)
+    assert [one for _, one in batch.told] == ["x" * 10, "ResourceExhausted", "x" * 10]
+
+
+def test_T062_long_errors_are_cut_where_all_together_do_not_fit():
+    """And results have their place before them."""
+    desk = desk_with(settings=BridgeSettings(message_bytes=1_000_000))
+    known(desk)
+    batch = Batch([an_item(n) for n in range(100)], desk)
+    for number in range(99):
+        batch.finish(str(number), FunctionError("\u00fc" * 20_000))
+    batch.done("99", "x" * 400_000)
+    assert [one for _, one in batch.told] == ["InternalError"] * 99 + ["x" * 400_000]
+    assert batch.response.ByteSize() <= 1_000_000
+    assert len(batch.response.results[0].error.message) > 10_000
+    assert len(batch.response.results[98].error.message) < 300
+
+
+def test_T090_a_result_that_does_not_fit_is_a_failure():
+    desk = desk_with(settings=BridgeSettings(message_bytes=1000))
+    known(desk)
+    batch = Batch([an_item(n) for n in range(3)], desk, stop_on_error=True)
+    batch.done("0", "x" * 900)
+    assert batch.told == [(0, "ResourceExhausted")]
+
+
+def test_T104_a_stream_that_is_no_list_is_an_error_of_its_item(monkeypatch):
+    """Not of the batch."""
+    batch = Batch([an_item(n) for n in range(2)])
+
+    def refuse(_call):
+        raise Unserializable("is a DataFrame within a list")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ToolCall, "result", refuse)
+        batch.done("0")
+    batch.done("1", 7)
+    assert batch.told == [(0, "InternalError"), (1, 7)]
 
 
 def test_a_process_that_leaves_refuses_the_batch():

@@ -162,6 +162,23 @@ def test_T080_large_bytes_are_split(size, chunk_size, parts):
     assert b"".join(pieces) == data[:size]
 
 
+@pytest.mark.parametrize("chunk_size", [0, 1000, 2**31 - 1])
+@pytest.mark.parametrize("stream_id", ["", "q" * 5000])
+@pytest.mark.parametrize("size", [9_999, 10_000, 65_537, 1_000_000])
+def test_T080_bytes_of_any_size_are_split(size, stream_id, chunk_size):
+    """Also those that no message could take; each frame is one that is sent, whatever size was asked for."""
+    desk = desk_with(settings=BridgeSettings(message_bytes=10_000))
+    known(desk)
+    streamed = Streamed(desk, stream_id=stream_id, config=pb.StreamConfig(chunk_size=chunk_size))
+    data = bytes(range(256)) * (size // 256 + 1)
+    assert streamed.give(data[:size]) == []
+    assert told(streamed.chunks[0]) == ("bytes_total", size)
+    assert b"".join(value(one) for one in streamed.chunks[1:]) == data[:size]
+    assert max(one.ByteSize() for one in streamed.chunks) <= 10_000
+    (cancel,) = streamed.give("x" * 10_001)
+    assert cancel.error.details["code"] == "result_too_large"
+
+
 @pytest.mark.parametrize("item", [b"x" * 65_536, "x" * 200_000, ["x" * 200_000]])
 def test_T080_other_values_are_not_split(streamed, item):
     """However large; nor are bytes of the size of a chunk."""

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import grpc
 import pytest
 
-from invoker import Context, Field, NestedError
+from invoker import Context, Field, NestedError, function
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.protocols.toolbridge.agents import Running
 from tests.conftest import SLOW
 from tests.doors.bridge import DOORS, Bridged, error_of, packed, unpacked
 from tests.services.toolbridge.hosts import Elixir, Host
@@ -323,3 +324,31 @@ def test_E129_tools_call_themselves_sixteen_deep(kind: str) -> None:
             error = bridged.execute(one.__name__, 17).error
             assert error.type == "ResourceExhausted"
             assert "16 deep at most" in error.message
+
+
+def test_T022_functions_reach_one_that_cannot_be_a_tool(kind: str) -> None:
+    """It is served besides, under a name that no host can call; hosts and models do not reach it."""
+
+    def odd(x: int) -> list[int]:
+        return [x, x]
+
+    def calls(x: int, ctx: Context) -> list[int]:
+        return [*ctx.call("gr\u00fc\u00dfe", x), *next(ctx.stream("gr\u00fc\u00dfe", x))]
+
+    async def acalls(x: int, ctx: Context) -> list[int]:
+        return list(await ctx.call("gr\u00fc\u00dfe", x))
+
+    served = (calls,) if kind == "direct-lending" else (calls, acalls)
+    with Bridged(kind, function(name="gr\u00fc\u00dfe")(odd), *served, is_asked=False) as bridged:
+        bridged.session()
+        for one in served:
+            response = bridged.execute(one.__name__, 7)
+            assert set(unpacked(response.result)) == {7}, response
+        assert bridged.execute("gr\u00fc\u00dfe", 7).error.type == "ToolNotFound"
+        assert [one.name for one in bridged.rpc("GetSessionTools", session_id="s1").tools] == sorted(
+            one.__name__ for one in served
+        )
+        session = bridged.bridge.desk.sessions["s1"]
+        running = Context("agent", "agent", configs=(Running(session, {}),))
+        with pytest.raises(NestedError, match="neither here nor at the session's host"):
+            asyncio.run(anext(session.scope.call(running, "gr\u00fc\u00dfe", (), {}, streams=False)))

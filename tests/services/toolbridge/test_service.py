@@ -91,15 +91,39 @@ def is_refused(method: object) -> bool:
     return isinstance(method.session({}), Unbuilt)  # type: ignore[attr-defined]
 
 
-def test_T022_a_name_that_no_tool_may_have_stops_those_who_asked_for_tools(caplog: pytest.LogCaptureFixture) -> None:
-    """Others are served without the bridge, as before there was one."""
+@function(name="gr\u00fc\u00dfe")
+def odd(x: int) -> int:
+    return x
 
-    @function(name="größer")
-    def odd(x: int) -> int:
+
+def logged(caplog: pytest.LogCaptureFixture, text: str) -> int:
+    return sum(text in one.getMessage() for one in caplog.records)
+
+
+def test_T022_a_name_that_no_tool_may_have_stops_those_who_asked_for_tools(caplog: pytest.LogCaptureFixture) -> None:
+    """Others are served without that function, and without the bridge if it is the only one."""
+    asked = replace(around(odd, square), config=TABLE.configured(host="127.0.0.1"))
+    with pytest.raises(SpecError, match="gr\u00fc\u00dfe"):
+        ToolBridgeService(asked).grpc_methods()
+    service = ToolBridgeService(replace(asked, is_asked=False))
+    assert service.grpc_methods()
+    assert [one.name for one in service._bridge.desk.tools] == ["square"]
+    assert logged(caplog, "'gr\u00fc\u00dfe' is left out of the tool bridge") == 1
+    alone = replace(around(odd), config=TABLE.configured(host="127.0.0.1"), is_asked=False)
+    assert ToolBridgeService(alone).grpc_methods() == ()
+    assert logged(caplog, "the tool bridge is not served") == 1
+
+
+def test_T061_a_bound_of_memory_that_nobody_enforces_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    @function(memory_bytes=1 << 30)
+    def bound(x: int) -> int:
         return x
 
-    surroundings = replace(around(odd), config=TABLE.configured(host="127.0.0.1"))
-    with pytest.raises(SpecError, match="größer"):
-        ToolBridgeService(surroundings).grpc_methods()
-    assert ToolBridgeService(replace(surroundings, is_asked=False)).grpc_methods() == ()
-    assert "the tool bridge is not served" in caplog.text
+    @function(memory_bytes=1 << 30, isolation="process")
+    def apart(x: int) -> int:
+        return x
+
+    served = replace(around(bound, apart, square), config=TABLE.configured(host="127.0.0.1"))
+    assert ToolBridgeService(served).grpc_methods()
+    assert logged(caplog, "memory_bytes of bound is not enforced") == 1
+    assert logged(caplog, "memory_bytes") == 1

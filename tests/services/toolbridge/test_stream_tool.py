@@ -121,6 +121,33 @@ def test_T080_bytes_come_whole(kind):
         assert chunks[-1].complete.total_chunks == 16
 
 
+@pytest.mark.parametrize("backpressure_enabled", [False, True])
+def test_T080_bytes_above_every_limit_come_whole(kind, backpressure_enabled):
+    """Above the largest message of the bridge, and above what may wait to be sent; small values stand around them."""
+    data = bytes(range(256)) * (24 << 12)
+
+    def blob(n: int) -> Iterator[bytes]:
+        for _ in range(n):
+            yield b"small"
+            yield data
+
+    async def ablob(n: int) -> AsyncIterator[bytes]:
+        for _ in range(n):
+            yield b"small"
+            yield data
+
+    ablob.__name__ = "blob"
+    with Bridged(kind, form(kind, blob, ablob)) as served:
+        served.session()
+        rest = bytearray()
+        call = begin(served, "blob", 2, backpressure_enabled=backpressure_enabled)
+        for chunk in call:
+            assert not chunk.HasField("error"), chunk.error
+            if chunk.HasField("data"):
+                rest += unpacked(chunk.data)
+        assert bytes(rest) == (b"small" + data) * 2
+
+
 class Endless:
     """A tool that gives 64 KiB again and again, in both forms."""
 
