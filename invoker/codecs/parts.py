@@ -168,7 +168,9 @@ class _Content:
         self.part += data[start:end]
 
     def on_part_end(self) -> None:
-        self.ready.append(_part(Headers(self._headers), bytes(self.part)))
+        part = _part(Headers(self._headers), bytes(self.part))
+        if part.filename != "" or part.payload:  # H-234: a browser says so of an input in which no file was chosen
+            self.ready.append(part)
         self.part.clear()
 
     def on_end(self) -> None:

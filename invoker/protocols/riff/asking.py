@@ -32,6 +32,7 @@ ID = "http"
 """Of the one invocation of a request."""
 NAMES_OUT = ("out",)
 """What the one output of a request is called."""
+_OCTETS = "application/octet-stream"
 _LARGEST_DIGITS = 18
 _READING = ("GET", "HEAD")
 
@@ -126,13 +127,10 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
             _check_method(head, is_safe=head.method in _READING)
         raise
     _check_method(head, is_safe=inputs.is_safe)
-    coding = head.value("content-encoding").strip().lower()
-    if coding not in ("", "identity"):
-        # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
-        packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
-        raise RefusedError(packed, headers=(("Accept-Encoding", "identity"),))
+    _check_coding(head)
     is_bodiless = head.method in _READING
-    content_type = "" if is_bodiless else head.value("content-type").strip()
+    sent_as = "" if is_bodiless else head.value("content-type").strip()
+    content_type = sent_as or ("" if is_bodiless else _assumed(head, inputs))
     accept = head.value("accept").strip() or "*/*"  # R-143
     announced = head.value("content-length")
     has_length = is_bodiless or announced != ""
@@ -160,7 +158,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
         raise NotAcceptable(f"the function's value can be {', '.join(inputs.offered)}, and Accept lists {accept!a}")
     if reading is Reading.WHOLE:
         _check_length(announced, most_bytes)
-    headers, is_event = _input_headers(head, content_type), is_packed(content_type)
+    headers, is_event = _input_headers(head, sent_as), is_packed(content_type)
     if not is_event and any(name == "ce-specversion" for name, _ in head.headers):
         headers = received(headers)
     plain = None if is_bodiless or is_event else straight(inputs, head.query, content_type)
@@ -209,6 +207,21 @@ def _check_method(head: RequestHead, *, is_safe: bool) -> None:
         hint = " (curl -T sends a PUT; with -X POST it sends a POST)"
     text = f"Invoker: Method Not Allowed: {head.method!a}; {', '.join(allowed)} can be used here{hint}"
     raise RefusedError(StatusError(Status.UNIMPLEMENTED, text), status=405, headers=allow)
+
+
+def _check_coding(head: RequestHead) -> None:
+    coding = head.value("content-encoding").strip().lower()
+    if coding not in ("", "identity"):
+        # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
+        packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
+        raise RefusedError(packed, headers=(("Accept-Encoding", "identity"),))
+
+
+def _assumed(head: RequestHead, inputs: Signature) -> str:
+    """R-143: a body without a Content-Type that is announced is a value where bytes are taken, also an empty one."""
+    is_announced = head.value("content-length") or head.value("transfer-encoding")
+    takes_it = inputs.fields and inputs.fields[0].known is not None and inputs.fields[0].is_value
+    return _OCTETS if is_announced and takes_it else ""
 
 
 def _check_length(announced: str, most_bytes: int) -> None:

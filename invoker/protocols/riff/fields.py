@@ -52,6 +52,7 @@ class Field(msgspec.Struct, frozen=True):
         is_value: It is one value: for the whole call, or because each further call would give a further output.
         needs_value: The function is not called without it.
         is_list: Its values may be given one by one.
+        is_bytes: Those values are bytes.
         is_json: One text is JSON; else it is the value, or an item of the list.
         is_scalar: It is a text, a number or a truth value, which no object can become.
         takes_object: A whole JSON object may be its value.
@@ -69,6 +70,7 @@ class Field(msgspec.Struct, frozen=True):
     is_value: bool = False
     needs_value: bool = False
     is_list: bool = False
+    is_bytes: bool = False
     is_json: bool = False
     is_scalar: bool = False
     takes_object: bool = True
@@ -224,7 +226,8 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         is_option=is_option,
         is_value=is_mapped or one.single or (is_option and one.name not in streams),
         needs_value=not is_option and (is_mapped or one.single),
-        is_list=is_list,
+        is_list=is_list and not has_parts,
+        is_bytes=is_list and any(bytes_like(item) is not None for item in items),
         is_json=is_dict or wants_arrays([one.type]) or (is_list and not is_text_list),
         is_scalar=all(kind in _SCALARS or kind is type(None) for kind in kinds),
         takes_object=is_object(one.type) or bytes_like(one.type) is not None,

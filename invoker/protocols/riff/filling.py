@@ -31,7 +31,7 @@ from invoker.protocols.riff.values import (
 from invoker.protocols.riff.variadic import check_inputs, labels, parts_of, queried
 
 __all__ = [
-    "Filled", "fill", "fill_parts", "fill_query", "from_query", "is_plain", "straight",
+    "Filled", "bound_by", "fill", "fill_parts", "fill_query", "from_query", "is_plain", "straight",
 ]  # fmt: skip
 
 Filled: TypeAlias = tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]
@@ -85,7 +85,10 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
             parts = parts_of(signature, query, content_type, body)
             if parts is not None:
                 return fill_parts(signature, query, parts, headers)
-            check_inputs(signature, () if body or content_type or len(signature.inputs) == 1 else None)
+            is_value = bool(body or content_type)
+            check_inputs(signature, () if is_value else None)
+            if not is_value:
+                return _with_options(signature, query, headers, ((), []))
         filled = (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
         return _with_options(signature, query, headers, filled)
     given = from_query(fields, query, headers) if query else []
@@ -136,11 +139,11 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
                 parts = [part for part in parts if part.name in known]
             parts = [*parts, *queried(signature, query)]
             own = labels(signature, parts)
-            check_inputs(signature, own)
+            check_inputs(signature, own or None)
             options = {one.name for one in signature.options}
             there = [*names[:-1], *(name for name in own if name not in options)]
             named = (name for name in own if name in options)
-            names = tuple(dict.fromkeys((*(there or names), *named)))  # ``*args`` gets just the parts that are there
+            names = tuple(dict.fromkeys((*there, *named)))  # ``*args`` gets just the parts that are there
         messages = [(_index(name, names), message_of(part, headers)) for name, part in zip(own, parts, strict=True)]
         return _with_options(signature, query, headers, (names, messages))
     if signature.more is not None:
@@ -153,6 +156,15 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
     for part in parts:
         _index(part.name, names)
     return _arranged(signature, given + from_parts(signature.fields, parts, headers))
+
+
+def bound_by(signature: Signature, names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Names of the parameters that are bound; None: the function's own inputs.
+
+    ``*args`` to which nothing is given is bound to nothing, so that the function is called without it.
+    """
+    is_bound = signature.more is not None or (signature.is_open and {*names} <= {one.name for one in signature.options})
+    return names if is_bound else None
 
 
 def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:

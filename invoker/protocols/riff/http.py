@@ -50,7 +50,7 @@ from invoker.protocols.riff.asking import ID, Asked, RefusedError, ask, is_form,
 from invoker.protocols.riff.events import filled, given
 from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named, unaccepted
 from invoker.protocols.riff.fields import Signature
-from invoker.protocols.riff.filling import Filled, fill_parts, is_plain
+from invoker.protocols.riff.filling import Filled, bound_by, fill_parts, is_plain
 from invoker.protocols.riff.reply import FENCE, NOTHING, answer, refusal
 
 __all__ = ["HttpSession", "State"]
@@ -166,7 +166,7 @@ class HttpSession:
             return self._refuse(error.with_traceback(None))
         feeds = [Feed(ID, index, message) for index, message in messages]
         self._names = names
-        bound = names if asked.inputs.more is not None else None
+        bound = bound_by(asked.inputs, names)
         outputs = asked.outputs
         opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound)
         return (opening, *feeds, _END)

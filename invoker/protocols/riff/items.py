@@ -21,11 +21,11 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from invoker.codecs import PartReader, charsets
+from invoker.codecs import Part, PartReader, charsets
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.values import message_of
+from invoker.protocols.riff.values import message_of, of_list
 
 __all__ = ["Items", "Reading", "Reads", "reading_of", "reads"]
 
@@ -253,10 +253,11 @@ class _Parts:
         self._headers = headers
         self._fields = {one.name: one for one in fields}
         self._drops = drops
+        self._list: list[Part] = []
 
     @property
     def held(self) -> int:
-        return self._reader.held
+        return self._reader.held + sum(len(part.payload) for part in self._list)
 
     def feed(self, payload: bytes) -> Items:
         parts = self._reader.feed(payload)
@@ -268,8 +269,24 @@ class _Parts:
                 f"part {stranger!a} is not an input of the function that is still to be filled; there are "
                 f"{', '.join(self._fields)}"
             )
-        return [(part.name, message_of(part, self._headers, self._fields[part.name])) for part in parts]
+        items: list[tuple[str, Message[bytes]]] = []
+        for part in parts:
+            one = self._fields[part.name]
+            if self._list and self._list[0].name != part.name:
+                items += self._listed()
+            if one.is_list and one.is_value:
+                self._list.append(part)  # parts that follow each other are one value
+            else:
+                items.append((part.name, message_of(part, self._headers, one)))
+        return items
 
     def close(self) -> Items:
         self._reader.close()
-        return ()
+        return self._listed()
+
+    def _listed(self) -> Items:
+        parts, self._list = self._list, []
+        if not parts:
+            return ()
+        name = parts[0].name
+        return [(name, message) for message in of_list(self._fields[name], parts, self._headers)]

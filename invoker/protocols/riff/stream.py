@@ -54,7 +54,7 @@ from invoker.protocols.riff.asking import ID, Asked, too_long
 from invoker.protocols.riff.events import filled, given
 from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named, unaccepted
 from invoker.protocols.riff.fields import Field
-from invoker.protocols.riff.filling import from_query, is_plain
+from invoker.protocols.riff.filling import bound_by, from_query, is_plain
 from invoker.protocols.riff.formats import Format, format_of
 from invoker.protocols.riff.items import Items, Reading, Reads, reads
 from invoker.protocols.riff.reply import FENCE, NOTHING, answer, problem, refusal
@@ -301,7 +301,7 @@ class StreamSession:
                 )
         (names, messages), self._metadata = filled(asked, body)
         self._state = _State.RUNNING
-        bound = names if asked.inputs.more is not None else None
+        bound = bound_by(asked.inputs, names)
         return (self._opening(names, bound), *(Feed(ID, index, message) for index, message in messages), _END)
 
     def _opening(self, names: tuple[str, ...], bound: tuple[str, ...] | None) -> Open:

@@ -18,7 +18,7 @@ from invoker.protocols.riff.fields import Field
 
 __all__ = [
     "HIDDEN", "SENT_AS", "form_pairs", "from_parts", "from_texts", "is_form_of", "message_of", "object_members",
-    "query_pairs", "typed",
+    "of_list", "query_pairs", "typed",
 ]  # fmt: skip
 
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
@@ -26,6 +26,7 @@ _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 _OCTETS = "application/octet-stream"
 _TEXT = "text/plain"
 _JSON = "application/json"
+_MSGPACK = "application/msgpack"
 SENT_AS = "X-Http-Content-Type"
 """The header that tells a function the media type of a body or part as it was sent (H-209)."""
 HIDDEN = frozenset(
@@ -109,14 +110,39 @@ def from_parts(fields: Iterable[Field], parts: Iterable[Part], headers: Headers)
     """
     known = {one.name: one for one in fields}
     given: _Given = []
-    texts: dict[str, list[str]] = {}
+    several: dict[str, list[Part]] = {}
     for part in parts:
         one = known[part.name]
-        if (one.is_list or one.is_json) and not part.media_type and part.filename is None:
-            texts.setdefault(part.name, []).append(_text_of(part))
+        if one.is_list or (one.is_json and not part.media_type and part.filename is None):
+            several.setdefault(part.name, []).append(part)
         else:
             given.append((part.name, message_of(part, headers, one)))
-    return given + [(name, one) for name, values in texts.items() for one in _of_texts(known[name], values, headers)]
+    return given + [(name, message) for name, own in several.items() for message in of_list(known[name], own, headers)]
+
+
+def of_list(one: Field, parts: Sequence[Part], headers: Headers) -> list[Message[bytes]]:
+    """The parts of one name as the value of one parameter, which is JSON or a list: each part is an item of it (H-235).
+
+    Raises:
+        DecodeError: A part is no text, and should be.
+    """
+    if len(parts) == 1 and parts[0].media_type and not _is_item(one, parts[0]):
+        return [message_of(parts[0], headers, one)]  # the whole list
+    if one.is_bytes:
+        return _of_bytes([part.payload for part in parts], headers)
+    return _of_texts(one, [_text_of(part) for part in parts], headers)
+
+
+def _is_item(one: Field, part: Part) -> bool:
+    """Whether the only part of its name is an item of a list."""
+    essence = part.media_type.partition(";")[0].strip().lower()
+    if one.is_bytes:
+        return part.filename is not None or essence not in (_JSON, _MSGPACK)
+    return essence.startswith("text/") or essence == _OCTETS
+
+
+def _of_bytes(items: Sequence[bytes], headers: Headers) -> list[Message[bytes]]:
+    return [Message(msgspec.msgpack.encode(items), headers, _MSGPACK)]
 
 
 def typed(one: Field, content_type: str) -> str:
@@ -146,6 +172,8 @@ def _of_texts(one: Field, values: Sequence[str], headers: Headers) -> list[Messa
     if not values or not (one.is_list or one.is_json):
         return [Message(value.encode(), headers, _TEXT) for value in values]
     if one.is_list and not (len(values) == 1 and values[0].lstrip()[:1] == "["):
+        if one.is_bytes:
+            return _of_bytes([value.encode() for value in values], headers)
         items = values if one.is_json else [json.dumps(value) for value in values]
         values = [f"[{','.join(items)}]"]
     return [Message(value.encode(), headers, _JSON) for value in values]

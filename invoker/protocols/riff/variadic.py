@@ -126,7 +126,7 @@ def _is_strange(signature: Signature, keys: Collection[str], what: str) -> bool:
 
 def _members(signature: Signature, body: bytes, content_type: str) -> list[Part] | None:
     members = object_members(body, content_type) if signature.opens_fields else None
-    if not members or _is_strange(signature, members, "member"):
+    if members is None or _is_strange(signature, members, "member"):
         return None
     known = _known(signature)
     found: list[Part] = []

@@ -9,7 +9,7 @@ from invoker.codecs import Part
 from invoker.errors import DecodeError
 from invoker.message import Headers
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.filling import fill
+from invoker.protocols.riff.filling import bound_by, fill
 from invoker.protocols.riff.variadic import MOST_INPUTS, check_inputs, labels, parts_of, queried
 
 JSON = "application/json"
@@ -70,7 +70,6 @@ def test_H210_a_body_beside_a_query_is_for_the_first_input_that_is_left() -> Non
 @pytest.mark.parametrize(
     ("body", "type_"),
     [
-        (b"{}", JSON),
         (b"[1]", JSON),
         (b'{"xs": ', JSON),
         (b"a", FORM),
@@ -90,6 +89,23 @@ def test_H231_a_strange_name_is_refused(body: bytes, type_: str) -> None:
     with pytest.raises(DecodeError, match=r"the (field|member) 'ys' is no parameter; there are xs"):
         parts_of(STREAMS, "", type_, body)
     assert parts_of(msgspec.structs.replace(STREAMS, drops=True), "", type_, body) == []
+
+
+@pytest.mark.parametrize("signature", [STREAMS, msgspec.structs.replace(VALUES, inputs=("xs",))])
+@pytest.mark.parametrize(
+    ("body", "type_"), [(b"", ""), (b"{}", JSON), (b'{"xs": []}', JSON), (b"--x--", "multipart/form-data; boundary=x")]
+)
+def test_H236_no_value_is_no_argument(signature: Signature, body: bytes, type_: str) -> None:
+    """The function is bound to nothing, and called once; options stay."""
+    if signature is not STREAMS or b"[" not in body:
+        assert filled(signature, body, type_) == ((), [])
+        assert bound_by(signature, ()) == ()
+    if signature.options:
+        assert filled(signature, body, type_, "k=3") == (("k",), [(0, TEXT, b"3")])
+        assert bound_by(signature, ("k",)) == ("k",)
+    assert bound_by(signature, ("in",)) is None
+    with pytest.raises(DecodeError, match="parameter 'sep' is not given"):
+        filled(VALUES, body, type_)
 
 
 def test_H210_an_object_is_a_value_where_one_may_be() -> None:
