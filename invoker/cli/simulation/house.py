@@ -15,7 +15,6 @@ from typing import Any, Final
 from invoker.body.prepare import Prepared
 from invoker.cli.simulation.clock import SimulatedLoop
 from invoker.codecs import builtin, wants_arrays
-from invoker.codecs.chunks import Packed
 from invoker.config import Config
 from invoker.core.budget import Limits
 from invoker.core.catalog import Catalog
@@ -193,8 +192,8 @@ class SimulatedBacking(RoundBacking):
         """Run a job now, and tell its result in a later turn."""
         asyncio.get_running_loop().call_soon(then, _caught(job))
 
-    async def pack(self, key: Hashable, job: Callable[[], Packed]) -> Packed:  # noqa: ARG002 - as `RoundBacking`
-        """Compress an answer now."""
+    async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:  # noqa: ARG002 - as `RoundBacking`
+        """Compress or inflate a message now."""
         return job()
 
 

@@ -3,7 +3,19 @@
 `ChunkStream` is what a client and a server use; `Sender` and `Receiver` are its halves.
 """
 
-from invoker.codecs.chunks.pieces import LEVELS, UNCOMPRESSED, Ack, Data, End, Limits, Packed, Piece, Start, Terms
+from invoker.codecs.chunks.pieces import (
+    LEVELS,
+    UNCOMPRESSED,
+    Ack,
+    Data,
+    End,
+    Incoming,
+    Limits,
+    Packed,
+    Piece,
+    Start,
+    Terms,
+)
 from invoker.codecs.chunks.receiver import Receiver
 from invoker.codecs.chunks.sender import Sender
 from invoker.codecs.chunks.stream import ChunkStream
@@ -15,6 +27,7 @@ __all__ = [
     "ChunkStream",
     "Data",
     "End",
+    "Incoming",
     "Limits",
     "Packed",
     "Piece",

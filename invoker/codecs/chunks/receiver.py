@@ -1,24 +1,15 @@
 """`Receiver`: pieces to messages, with bounds on bytes and on work whatever the peer sends.
 
-What is compressed is inflated as it comes, never further than one byte beyond the size that was told (F-034). So a
-message takes no more memory than it said that it would, and twice that for the moment in which it is complete.
+What is compressed stays so until it is complete. Then it is inflated, never further than one byte beyond the size that
+was told (F-034); whoever has the complete message says when and in which thread (`Incoming`), since it may take long.
 """
 
 from __future__ import annotations
 
-import zlib
-from typing import Any, Final
-
-from invoker.codecs.chunks.pieces import LEVELS, UNCOMPRESSED, Data, End, Limits, Start, broken
+from invoker.codecs.chunks.pieces import LEVELS, UNCOMPRESSED, Data, End, Incoming, Limits, Start, broken
 from invoker.errors import LimitExceeded
 
 __all__ = ["Receiver"]
-
-_ANY_WRAPPING: Final = 32 + zlib.MAX_WBITS
-"""Both zlib and gzip, told apart by their headers (F-033)."""
-
-_STEP_BYTES: Final = 1024 * 1024
-"""Bytes that are inflated at once."""
 
 
 class Receiver:
@@ -26,17 +17,22 @@ class Receiver:
 
     Attributes:
         chunk_bytes: The most bytes of one Data; 0: none may come.
+        total: Bytes that have come of the present message.
     """
 
-    __slots__ = ("_count", "_inflater", "_limits", "_message", "_start", "_total", "chunk_bytes")
+    __slots__ = ("_count", "_limits", "_message", "_start", "chunk_bytes", "total")
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.chunk_bytes = 0
         self._limits = limits or Limits()
         self._start: Start | None = None
-        self._count = self._total = 0
+        self._count = self.total = 0
         self._message = bytearray()
-        self._inflater: Any = None
+
+    @property
+    def inflated(self) -> int:
+        """Bytes that the present message will have; 0: there is none, or it is not compressed."""
+        return self._start.size if self._start is not None and self._start.level else 0
 
     @property
     def is_receiving(self) -> bool:
@@ -64,8 +60,7 @@ class Receiver:
         if blob and piece.level == UNCOMPRESSED and blob != size and (size, blob) != (0, 1):
             raise broken(f"an uncompressed message of {size} bytes cannot have {blob} on the wire")
         self._start = piece
-        self._count = self._total = 0
-        self._inflater = zlib.decompressobj(_ANY_WRAPPING) if piece.level else None
+        self._count = self.total = 0
 
     def data(self, piece: Data) -> None:
         """The next bytes; the caller acks them at once (F-025).
@@ -84,18 +79,16 @@ class Receiver:
         if self._count == self._limits.chunks:
             raise broken(f"a message has more than {self._limits.chunks} chunks")
         self._count += 1
-        self._total += size
-        if start.blob and self._total > start.blob:
-            raise broken(f"{self._total} bytes came of a message that was to have {start.blob} on the wire")
-        if self._total > self._limits.message_bytes:
+        self.total += size
+        if start.blob and self.total > start.blob:
+            raise broken(f"{self.total} bytes came of a message that was to have {start.blob} on the wire")
+        if self.total > self._limits.message_bytes:
             raise LimitExceeded(f"a message has over {self._limits.message_bytes} bytes on the wire")
-        if self._inflater is not None:
-            self._inflate(start, piece.data)
-        else:
-            self._message += piece.data
-            self._check_size(start)
+        if not start.level and self.total > start.size:
+            raise broken(f"the message has more than the {start.size} bytes that were told")
+        self._message += piece.data
 
-    def end(self, piece: End) -> bytearray:
+    def end(self, piece: End) -> Incoming:
         """Give the complete message.
 
         Raises:
@@ -106,35 +99,10 @@ class Receiver:
             raise broken("a message ends that has not begun")
         if piece.count != self._count or not piece.count:
             raise broken(f"the message ends after {piece.count} chunks, and {self._count} have come")
-        has_nothing = self._total == 0 and start.size == 0
-        if start.blob and self._total != start.blob and not (start.blob == 1 and has_nothing):
-            raise broken(f"the message ends after {self._total} of {start.blob} bytes on the wire")
-        if self._inflater is not None and not self._inflater.eof and not has_nothing:
-            raise broken(f"the compressed bytes are cut off: {self._total} have come")
-        if len(message) != start.size:
-            raise broken(f"the message has {len(message)} bytes, and {start.size} were told")
-        self.drop()
-        return message
-
-    def drop(self) -> None:
-        """Forget what has come of a message."""
-        self._start = self._inflater = None
-        self._message = bytearray()
-
-    def _inflate(self, start: Start, data: bytes) -> None:
-        inflater, message = self._inflater, self._message
-        while data:
-            if inflater.eof:
-                raise broken("bytes come behind the end of the compressed ones")
-            # One byte more than was told shows that there is more; so 0, which means no bound, never stands here.
-            most = min(start.size + 1 - len(message), _STEP_BYTES)
-            try:
-                message += inflater.decompress(data, most)
-            except zlib.error as error:
-                raise broken(f"the bytes cannot be decompressed: {error}") from None
-            self._check_size(start)
-            data = inflater.unconsumed_tail or inflater.unused_data
-
-    def _check_size(self, start: Start) -> None:
-        if len(self._message) > start.size:
-            raise broken(f"the message has more than the {start.size} bytes that were told")
+        has_nothing = self.total == 0 and start.size == 0
+        if start.blob and self.total != start.blob and not (start.blob == 1 and has_nothing):
+            raise broken(f"the message ends after {self.total} of {start.blob} bytes on the wire")
+        if not start.level and self.total != start.size:
+            raise broken(f"the message has {self.total} bytes, and {start.size} were told")
+        self._start, self._message = None, bytearray()
+        return Incoming(message, 0 if has_nothing else start.level, start.size)

@@ -15,13 +15,19 @@ a oneof ``kind``, with the fields that federated compute gives it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
-from invoker.codecs.chunks.pieces import Ack, Data, End, Limits, Packed, Piece, Start, Terms, broken
+from invoker.codecs.chunks.pieces import Ack, Data, End, Incoming, Limits, Packed, Piece, Start, Terms, broken
 from invoker.codecs.chunks.receiver import Receiver
 from invoker.codecs.chunks.sender import Sender
 
 __all__ = ["ChunkStream"]
+
+_STEP_BYTES: Final = 64 * 1024
+"""For which ``may_receive`` is asked at once."""
+
+_LARGE_BYTES: Final = 256 * 1024
+"""What is larger is inflated beside the loop, if that can be; this much takes about 2 ms."""
 
 
 class ChunkStream:
@@ -32,18 +38,21 @@ class ChunkStream:
         writes: The class of the messages that carry our chunks.
         limits: For what is received.
         whole_bytes: Messages up to this size are sent whole, even if chunks were agreed on.
-        may_receive: Asked when a message of so many bytes begins. If it says no, the message is held up, which means
-            that its chunks are not acked, until `resume`.
+        may_receive: Asked whether so many bytes of a message of such a size may be there, when it begins and then step
+            by step; the size is that of the message or of its bytes on the wire, whichever is more. If it says no,
+            the message is held up, which means that its chunks are not acked, until `resume`.
+        unpacks_aside: Whoever owns this looks for `packed`.
 
     Attributes:
         sent: Bytes of all frames that `drain` gave (F-144).
         received: Bytes of all frames that came.
         is_held: Whether a message is held up.
+        packed: A complete message that takes long to inflate; `unpacked` takes what its job gives. None: there is none.
     """
 
     __slots__ = (
-        "_frames", "_held", "_held_bytes", "_limits", "_may_receive", "_most_pending", "_parse", "_receiver", "_sender",
-        "_writes", "is_held", "received", "sent",
+        "_asked", "_frames", "_granted", "_held", "_held_bytes", "_limits", "_may_receive", "_most_pending", "_parse",
+        "_receiver", "_sender", "_unpacks_aside", "_whole", "_writes", "is_held", "packed", "received", "sent",
     )  # fmt: skip
 
     def __init__(
@@ -53,7 +62,8 @@ class ChunkStream:
         writes: Callable[[], Any],
         limits: Limits | None = None,
         whole_bytes: int = 0,
-        may_receive: Callable[[int], bool] | None = None,
+        may_receive: Callable[[int, int], bool] | None = None,
+        unpacks_aside: bool = False,
     ) -> None:
         self._parse, self._writes = parse, writes
         self._limits = limits or Limits()
@@ -61,6 +71,9 @@ class ChunkStream:
         self._receiver = Receiver(self._limits)
         self._receiver.chunk_bytes = self._limits.chunk_of(Terms())
         self._may_receive = may_receive
+        self._unpacks_aside = unpacks_aside
+        self._whole = self._granted = self._asked = 0  # of the message that comes
+        self.packed: Incoming | None = None
         self._frames: list[bytes] = []
         self._held: list[tuple[Any, int]] = []
         self._held_bytes = self._most_pending = 0
@@ -69,7 +82,7 @@ class ChunkStream:
 
     def forget(self) -> None:
         """Ask ``may_receive`` no more, since nothing will come."""
-        self._may_receive = None
+        self._may_receive = self.packed = None
 
     # Sending.
 
@@ -100,8 +113,8 @@ class ChunkStream:
 
     @property
     def is_receiving(self) -> bool:
-        """Whether the peer has begun a message in chunks, and it is not complete; also while that is held up."""
-        return self._receiver.is_receiving
+        """Whether the peer has begun a message in chunks, and nobody has it yet; also while that is held up."""
+        return self._receiver.is_receiving or self.packed is not None
 
     @property
     def is_idle(self) -> bool:
@@ -152,18 +165,24 @@ class ChunkStream:
         if self.is_held:
             self._hold(message, len(frame))
             return []
-        return self._take(message)
+        return self._take(message, len(frame))
 
     def resume(self) -> Iterator[Any]:
         """Go on with the message that was held up; gives messages and raises as `receive` does.
 
         Several messages may be complete now. Each is given before it is asked whether the next one may come.
         """
-        self.is_held = False
+        self.is_held, self._granted = False, self._asked
         while self._held and not self.is_held:
             one, size = self._held.pop(0)
             self._held_bytes -= size
-            yield from self._take(one)
+            yield from self._take(one, size)
+
+    def unpacked(self, message: bytearray) -> Iterator[Any]:
+        """Take what `packed` was inflated to; gives messages and raises as `resume` does."""
+        self.packed = None
+        yield self._complete(message)
+        yield from self.resume()
 
     def ended(self) -> None:
         """The peer sends no more.
@@ -174,24 +193,51 @@ class ChunkStream:
         if self._receiver.is_receiving:
             raise broken("the peer ended inside a message")
 
-    def _take(self, one: Any) -> list[Any]:
+    def _take(self, one: Any, size: int) -> list[Any]:
         receiver = self._receiver
         if type(one) is Data:
+            if not self._has_room(receiver.total + len(one.data)):
+                return self._put_back(one, size)
             receiver.data(one)
             self._frames.append(self._framed(Ack(one.index)))
         elif type(one) is Start:
             receiver.start(one)
-            if self._may_receive is not None and not self._may_receive(max(one.size, one.blob)):
-                self.is_held = True
+            self._whole, self._granted = max(one.size, one.blob), 0
+            self.is_held = not self._has_room(min(self._whole, _STEP_BYTES))
         elif type(one) is End:
-            message = self._parse(receiver.end(one))
-            if message.WhichOneof("kind") == "chunked_transfer":
-                raise broken("a message that came in chunks is itself a chunk")  # F-031
-            return [message]
+            if not self._has_room(receiver.inflated):
+                return self._put_back(one, size)
+            complete = receiver.end(one)
+            if complete.level and complete.size > _LARGE_BYTES and self._unpacks_aside:
+                self.packed, self.is_held = complete, True
+                return []
+            return [self._complete(complete.unpack())]
         elif receiver.is_receiving:
             raise broken("a whole message comes inside one in chunks: Chunk reassembly in progress")  # F-029
         else:
             return [one]
+        return []
+
+    def _complete(self, content: bytearray) -> Any:
+        message = self._parse(content)
+        if message.WhichOneof("kind") == "chunked_transfer":
+            raise broken("a message that came in chunks is itself a chunk")  # F-031
+        return message
+
+    def _has_room(self, upto: int) -> bool:
+        """Whether so many bytes may be there; who must wait has what it asked for once it is resumed."""
+        if self._may_receive is None or not self._receiver.is_receiving or upto <= self._granted:
+            return True
+        self._asked = max(upto, min(self._granted + _STEP_BYTES, self._whole))
+        if not self._may_receive(max(self._whole, upto), self._asked):
+            return False
+        self._granted = self._asked
+        return True
+
+    def _put_back(self, one: Any, size: int) -> list[Any]:
+        self._held.insert(0, (one, size))
+        self._held_bytes += size
+        self.is_held = True
         return []
 
     def _hold(self, one: Any, size: int) -> None:

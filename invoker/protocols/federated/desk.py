@@ -56,7 +56,7 @@ class DeskLimits:
         sessions_per_peer: The same of one address, where it is known.
         first_message_s: How long a device may say nothing, and how long without a checkin where there is no
             eligibility task (F-014).
-        report_bytes: Of large messages and reports at once (F-081).
+        report_bytes: Of large messages and reports at once; see `Gate` for what comes beside them (F-081).
     """
 
     sessions: int = 10_000
@@ -81,7 +81,9 @@ class FederatedDesk:
         self.tally = Tally()
         self._limits = limits or DeskLimits()
         self._timers = Timers(now, backing.wake)
-        self._gate: Gate[Member] = Gate(self._limits.report_bytes, self._timers, resume=_resume, put_out=_put_out)
+        self._gate: Gate[Member] = Gate(
+            self._limits.report_bytes, self._timers, owner=_owner, resume=_resume, put_out=_put_out
+        )  # fmt: skip
         self._floor = Floor(backing, self._timers, self.tally, self._gate)
         self._populations: dict[str, Population] = {}
         self._members: dict[Device, Member] = {}
@@ -207,14 +209,14 @@ class FederatedDesk:
         self.tally.sent += sent
         self.tally.received += received
 
-    def may_receive(self, device: Device, size: int) -> bool:
-        """Whether a message may come; a large one only from a client that was accepted."""
+    def may_receive(self, device: Device, size: int, upto: int) -> bool:
+        """Whether so much of a message may come; of a large one only from a client that was accepted."""
         member = self._members[device]
         if size > SMALL_BYTES and member.stage is not Stage.ACCEPTED:
             text = f"a message of {size} bytes from a client that takes no part in a round; {SMALL_BYTES} are allowed"
             _cut_off(member, LimitExceeded(text))
             return False
-        return self._gate.enter(member, size)
+        return self._gate.ask(member, size, upto)
 
     def received(self, device: Device) -> None:
         """The message is complete; one that was a report keeps its room until its round has taken it."""
@@ -255,6 +257,10 @@ class FederatedDesk:
 
     def _await_checkin(self, member: Member, seconds: float) -> None:
         member.limit(seconds, partial(_let_go, member, seconds))
+
+
+def _owner(member: Member) -> str:
+    return member.population
 
 
 def _resume(member: Member) -> None:

@@ -1,16 +1,23 @@
 """`Gate`: how many bytes of reports may be under way at once, whatever clients do (F-081).
 
-A large message needs room from its first chunk until it is complete, and a report until its round has taken it. Those
-that find none wait in a line; the first of it goes on when there is room again. One message is let in always, however
-large it is. Small messages need no room: there are at most as many as conversations.
+A large message needs room for what has come of it, step by step, so one that was announced and does not come takes next
+to none. A report keeps its room until its round has taken it. Who finds no room waits; small messages need none: there
+are at most as many as conversations.
 
-A client that sends slowly, or not at all, would keep others waiting with its room. So while others wait, a message must
+Messages that are half there could take up all the room, and none would ever be complete. So some of those that wait
+may *finish*, which is to come whole, though there is no room: as many as fit beside the reports that are complete, and
+one of each owner in any case. Together that is at most twice the room, and one message of each owner. An owner is a
+population: a round that takes its reports slowly holds up no others (F-138).
+
+A client that sends slowly, or not at all, would keep others waiting with its room. So while others wait, each step must
 come within `PATIENCE_S` and as long as its bytes take at `LEAST_BYTES_PER_S`; one that takes longer is put out.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from invoker.protocols.federated.timers import Timer, Timers
@@ -19,20 +26,44 @@ __all__ = ["LEAST_BYTES_PER_S", "PATIENCE_S", "SMALL_BYTES", "Gate"]
 
 SMALL_BYTES: Final = 64 * 1024
 
-PATIENCE_S: Final = 60.0
-"""Long enough for a busy server, which reads all that are inside by turns: 64 MiB at 1 MiB/s."""
+PATIENCE_S: Final = 5.0
+"""Long enough for a busy server, which reads all that are inside by turns."""
 
 LEAST_BYTES_PER_S: Final = 256 * 1024
 
+_NEVER: Final = float("inf")
+
 K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Message:
+    """One message or report.
+
+    Attributes:
+        owner: Of the room that it takes beyond the common one.
+        size: Bytes that it will have.
+        granted: Bytes that may be there.
+        finishes: It may come whole, or has.
+        until: When what was granted must be there, if others wait.
+        end: When all of one that finishes must be there.
+    """
+
+    owner: str
+    size: int
+    granted: int = 0
+    finishes: bool = False
+    until: float = _NEVER
+    end: float = _NEVER
 
 
 class Gate(Generic[K]):
     """Room for messages of clients, each known by a key.
 
     Args:
-        most_bytes: Of large messages, and reports, at once.
+        most_bytes: Of large messages, and reports, at once; see the module.
         timers: What is due when.
+        owner: Gives the owner of a key.
         resume: Told the key of one that may go on.
         put_out: Told the key of one that is too slow while others wait; it has no room any more.
 
@@ -41,16 +72,23 @@ class Gate(Generic[K]):
     """
 
     def __init__(
-        self, most_bytes: int, timers: Timers, *, resume: Callable[[K], None], put_out: Callable[[K], None]
+        self,
+        most_bytes: int,
+        timers: Timers,
+        *,
+        owner: Callable[[K], str],
+        resume: Callable[[K], None],
+        put_out: Callable[[K], None],
     ) -> None:
         self._most = most_bytes
         self._timers = timers
+        self._owner = owner
         self._resume = resume
         self._put_out = put_out
         self.held = 0
-        self._inside: dict[K, int] = {}
-        self._until: dict[K, float] = {}  # of those that are still coming
-        self._line: dict[K, int] = {}
+        self._messages: dict[K, _Message] = {}
+        self._line: dict[K, int] = {}  # with how far each wants to come
+        self._whole: Counter[str] = Counter()  # bytes of those that finish, by owner
         self._timer: Timer | None = None
 
     @property
@@ -58,53 +96,68 @@ class Gate(Generic[K]):
         """How many stand in line."""
         return len(self._line)
 
-    def enter(self, key: K, size: int) -> bool:
-        """Whether a message of this size may come now; else its key is resumed later."""
+    def ask(self, key: K, size: int, upto: int) -> bool:
+        """Whether the first ``upto`` bytes of a message of ``size`` may be there; else its key is resumed later."""
         if size <= SMALL_BYTES:
             return True
-        self._line[key] = size
-        if len(self._line) == 1 and self._fits(size):
-            self._take(key)
-            return True
-        self._watch()
-        return False
+        one = self._messages.get(key)
+        if one is None:
+            one = self._messages[key] = _Message(self._owner(key), size)
+        is_granted = self._grant(one, upto)
+        if not is_granted:
+            self._line[key] = upto
+        if self._line:
+            self._watch()
+        return is_granted
 
     def keep(self, key: K, size: int) -> None:
         """The message is complete and stays, as a report of this size; there may be less room than that."""
-        self._line.pop(key, None)
-        self._until.pop(key, None)
-        self.held += size - self._inside.get(key, 0)
-        self._inside[key] = size
+        self._remove(key)
+        one = self._messages[key] = _Message(self._owner(key), size, granted=size, finishes=True)
+        self.held += size
+        self._whole[one.owner] += size
 
     def leave(self, key: K) -> None:
         """The message is complete or will never be, or its round has taken it. Idempotent."""
+        self._remove(key)
+        # Those of which most has come go first: they are soonest out of the way, and have cost their clients most.
+        for other in sorted(self._line, key=lambda one: -self._messages[one].granted):
+            if self._grant(self._messages[other], self._line[other]):
+                del self._line[other]
+                self._resume(other)
+        if self._line:
+            self._watch()
+        else:
+            self._stop()
+
+    def _remove(self, key: K) -> None:
         self._line.pop(key, None)
-        self._until.pop(key, None)
-        self.held -= self._inside.pop(key, 0)
-        while self._line:
-            first, size = next(iter(self._line.items()))
-            if not self._fits(size):
-                self._watch()
-                return
-            self._take(first)
-            self._resume(first)
-        self._stop()
+        one = self._messages.pop(key, None)
+        if one is not None:
+            self.held -= one.granted
+            if one.finishes:
+                self._whole[one.owner] -= one.size
 
-    def _fits(self, size: int) -> bool:
-        return not self.held or self.held + size <= self._most
-
-    def _take(self, key: K) -> None:
-        size = self._line.pop(key)
-        self._inside[key] = self._inside.get(key, 0) + size
-        self._until[key] = self._timers.now() + PATIENCE_S + size / LEAST_BYTES_PER_S
-        self.held += size
+    def _grant(self, one: _Message, upto: int) -> bool:
+        """Give room, if there is some, or if it may finish."""
+        more, now = upto - one.granted, self._timers.now()
+        if not one.finishes and self.held + more > self._most:
+            if self._whole[one.owner] and self._whole.total() + one.size > self._most:
+                return False
+            one.finishes = True
+            one.end = now + PATIENCE_S + one.size / LEAST_BYTES_PER_S
+            self._whole[one.owner] += one.size
+        self.held += more
+        one.granted = upto
+        one.until = min(one.end, now + PATIENCE_S + more / LEAST_BYTES_PER_S)
+        return True
 
     def _watch(self) -> None:
         """Look again when the first of those that are coming must be there, because others wait."""
-        self._stop()
-        if self._until:
-            delay_s = min(self._until.values()) - self._timers.now()
-            self._timer = self._timers.after(max(0.0, delay_s), self._look)
+        if self._timer is None:
+            until = min((one.until for key, one in self._messages.items() if key not in self._line), default=_NEVER)
+            if until < _NEVER:
+                self._timer = self._timers.after(max(0.0, until - self._timers.now()), self._look)
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -112,9 +165,11 @@ class Gate(Generic[K]):
             self._timer = None
 
     def _look(self) -> None:
-        now = self._timers.now()
-        for key in [one for one, until in self._until.items() if until <= now]:
-            if self._line and key in self._until:  # whoever was put out before may have taken others with it
+        self._timer, now = None, self._timers.now()
+        for key, one in list(self._messages.items()):
+            # Whoever was put out before may have taken others with it, have made room for them, or was all that others
+            # waited for.
+            if self._line and one.until <= now and key not in self._line and self._messages.get(key) is one:
                 self._put_out(key)
                 self.leave(key)
         if self._line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import UNCOMPRESSED, ChunkStream, Packed
@@ -18,7 +18,7 @@ __all__ = ["PACKED", "Outgoing", "Pack"]
 PACKED: Final = "packed"
 """The key of the `Await` for an answer that is compressed beside the loop."""
 
-Pack: TypeAlias = Callable[[Hashable, Callable[[], Packed]], Awaitable[Packed]]
+Pack: TypeAlias = Callable[[Hashable, Callable[[], Any]], Awaitable[Any]]
 """Runs what takes long beside the loop, and only once for all that ask with the same key at the same time."""
 
 _LARGE_BYTES: Final = 256 * 1024

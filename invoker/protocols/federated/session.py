@@ -27,7 +27,7 @@ Source: section 2 of the catalogue of federated compute.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -35,7 +35,7 @@ import msgspec
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.codecs.chunks import ChunkStream, Limits
+from invoker.codecs.chunks import ChunkStream, Incoming, Limits
 from invoker.core.steps import Answered, Await, Close, Event, Step
 from invoker.errors import InvocationError, LimitExceeded
 from invoker.message import EMPTY, Headers
@@ -63,6 +63,7 @@ from invoker.protocols.federated.words import (
 __all__ = ["OUTSIDE_BYTES", "DeviceSession", "State"]
 
 _MAIL: Final = "mail"
+_UNPACKED: Final = "unpacked"
 
 _CROSSING: Final = ("unmasking_response", "abort")
 
@@ -101,8 +102,8 @@ class DeviceSession:
 
     __slots__ = (
         "_awaits_mail", "_checkin", "_has_acked", "_has_begun", "_has_unmasked", "_is_half_closed", "_may_cross",
-        "_metadata", "_moved", "_offer", "_out", "_stream", "_unheard", "_windows", "desk", "ignored", "is_closed",
-        "mailbox", "settings", "state",
+        "_metadata", "_moved", "_offer", "_out", "_pack", "_stream", "_unheard", "_unpacks", "_windows", "desk",
+        "ignored", "is_closed", "mailbox", "settings", "state",
     )  # fmt: skip
 
     def __init__(
@@ -134,7 +135,9 @@ class DeviceSession:
             limits=Limits(message_bytes=self.settings.message_bytes),
             whole_bytes=self.settings.chunk_bytes,
             may_receive=partial(desk.may_receive, self),
+            unpacks_aside=pack is not None,
         )
+        self._pack, self._unpacks = pack, False
         self._out = Outgoing(self._stream, self.settings, pack)
 
     # The methods of `Session`.
@@ -189,9 +192,12 @@ class DeviceSession:
         if event.key == _MAIL:
             self._awaits_mail = False
             self._unheard += event.value
-        else:
+        elif event.key != _UNPACKED:
             self._out.packed(event.value)
         try:
+            if event.key == _UNPACKED:
+                self._unpacks = False
+                self._resume(self._stream.unpacked(event.value))
             while self._unheard and not self._out.is_packing:
                 notice = self._unheard.pop(0)
                 if type(notice) is Over:
@@ -315,9 +321,7 @@ class DeviceSession:
 
     def _heed(self, notice: Notice) -> None:
         if type(notice) is Resume:
-            for message in self._stream.resume():
-                self._take(message)
-                self.desk.received(self)
+            self._resume(self._stream.resume())
         elif type(notice) is Secure:
             if self.state is State.SECURE:
                 message = pb.ServerStreamMessage(secure_aggregation_server_message=notice.message)
@@ -330,6 +334,11 @@ class DeviceSession:
                 self._out.send(answers.report_response(self._untold(0)))
         elif self.state is State.WAITING:
             self._decide(notice)
+
+    def _resume(self, messages: Iterator[pb.ClientStreamMessage]) -> None:
+        for message in messages:
+            self._take(message)
+            self.desk.received(self)
 
     def _decide(self, notice: Notice) -> None:
         assert self._checkin is not None
@@ -357,6 +366,11 @@ class DeviceSession:
         if not self._awaits_mail:
             self._awaits_mail = True
             steps.append(Await(_MAIL, self.mailbox.next))
+        packed = self._stream.packed
+        if packed is not None and not self._unpacks:
+            assert self._pack is not None
+            self._unpacks = True
+            steps.append(Await(_UNPACKED, partial(self._pack, object(), partial(_unpacked, packed))))
         return steps
 
     def _count(self) -> None:
@@ -370,3 +384,11 @@ class DeviceSession:
         self.is_closed = True
         self._count()
         return (Close(error),)
+
+
+def _unpacked(packed: Incoming) -> bytearray | InvocationError:
+    """What a message is inflated to; or why it cannot be, which ends the conversation."""
+    try:
+        return packed.unpack()
+    except InvocationError as error:
+        return error

@@ -313,8 +313,8 @@ class Desk(Protocol):
     def moved(self, device: Device, *, sent: int, received: int) -> None:
         """Count bytes of the chunk layer, in both directions (F-141)."""
 
-    def may_receive(self, device: Device, size: int) -> bool:
-        """Whether the client may send a message of ``size`` bytes now; else its session reads no more until `Resume`.
+    def may_receive(self, device: Device, size: int, upto: int) -> bool:
+        """Whether ``upto`` bytes of a message of ``size`` may be there; else its session reads no more until `Resume`.
 
         At most so many large messages are under way at once that memory is bounded whatever clients do (F-081).
         """

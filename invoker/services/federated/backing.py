@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
-from invoker.codecs.chunks import Packed
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close, Open
 from invoker.core.store import Item, Reason, Refused
@@ -64,7 +63,7 @@ class RoundBacking:
         self._saved: dict[tuple[str, str], Saved] = {}
         self._asker = Asker(driver)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="invoker-rounds")
-        self._packing: dict[Hashable, asyncio.Future[Packed]] = {}
+        self._packing: dict[Hashable, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
 
     def remember(self, population: str, tasks: Mapping[str, Saved]) -> None:
@@ -132,8 +131,8 @@ class RoundBacking:
         """Run ``job`` in a thread, then give ``then`` what it returned or raised (F-131)."""
         self._loop.run_in_executor(self._threads, _caught, job).add_done_callback(partial(_give, then))
 
-    async def pack(self, key: Hashable, job: Callable[[], Packed]) -> Packed:
-        """Compress a large answer in a thread, once for all who want the same now."""
+    async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:
+        """Compress or inflate a large message in a thread, once for all who want the same now."""
         packing = self._packing.get(key)
         if packing is None:
             packing = self._packing[key] = self._loop.run_in_executor(self._threads, job)

@@ -107,7 +107,7 @@ def test_F024_messages_arrive_whatever_sizes_levels_and_credit(
                 receiver.data(piece)
                 unacked.append(piece.index)
             elif isinstance(piece, End):
-                got.append(bytes(receiver.end(piece)))
+                got.append(bytes(receiver.end(piece).unpack()))
         for _ in range(data.draw(st.integers(1, len(unacked))) if unacked else 0):
             sender.acked(Ack(unacked.pop(0)).index)
     assert got == messages

@@ -178,8 +178,9 @@ def test_F081_a_message_that_must_wait_gets_no_acks() -> None:
     """The sender stops by itself, and goes on when it may."""
     asked: list[int] = []
 
-    def never(size: int) -> bool:
+    def never(size: int, upto: int) -> bool:
         asked.append(size)
+        assert upto == size
         return False
 
     device, host = agreed(SMALL, may_receive=never)
@@ -197,7 +198,7 @@ def test_F081_a_message_that_must_wait_gets_no_acks() -> None:
 def test_F081_the_next_message_is_asked_about_by_itself() -> None:
     """Two small ones came before the first ack; the second waits again until it may come too."""
     answers = [False, False, True]
-    device, host = agreed(Terms(64, 2), may_receive=lambda _size: answers.pop(0))
+    device, host = agreed(Terms(64, 2), may_receive=lambda _size, _upto: answers.pop(0))
     for data in (b"one", b"two", b"three"):
         device.send(report(data).SerializeToString())
     assert exchange(device, host) == ([], [])
@@ -216,7 +217,7 @@ def test_F081_who_sends_on_without_an_ack_breaks_the_rules() -> None:
         [start(0, 0, 0)] * 9,
         [report(bytes(200_000)).SerializeToString()],
     ):
-        _, host = agreed(SMALL, may_receive=lambda _size: False)
+        _, host = agreed(SMALL, may_receive=lambda _size, _upto: False)
         host.receive(start(40, 0, 40))
         for frame in frames[:-1]:
             host.receive(frame)

@@ -43,6 +43,7 @@ class NotedDesk:
         self.noted: list[tuple[str, Any]] = []
         self.error: dict[str, InvocationError] = {}
         self.allows = True
+        self.asked: list[int] = []
         self.bytes = [0, 0]
 
     def _note(self, name: str, value: Any) -> None:
@@ -78,7 +79,8 @@ class NotedDesk:
         self.bytes[0] += sent
         self.bytes[1] += received
 
-    def may_receive(self, device: Device, size: int) -> bool:
+    def may_receive(self, device: Device, size: int, upto: int) -> bool:
+        self.asked.append(upto)
         self._note("may_receive", size)
         return self.allows
 
@@ -145,6 +147,7 @@ class Talk:
         for message in messages:
             if self.close is None:
                 steps = self.session.receive(message.SerializeToString())
+                self.steps += steps
                 self.close = next((one for one in steps if isinstance(one, Close)), None)
 
     def tell(self, *notices: Notice) -> list[str]:

@@ -175,34 +175,56 @@ def test_F138_populations_do_not_share_anything():
     assert [desk.clients(2, name)[0].offer.checkpoint.data for name in "ab"] == [b"a", b"b"]
 
 
+def may(client: Client, size: int = LARGE) -> bool:
+    """Whether all of a message may come."""
+    return client.house.desk.may_receive(client, size, size)
+
+
 def test_F081_large_reports_wait_for_room():
     """Until the function has taken others; a device that leaves makes room, too."""
-    several = task(min_clients=1, goal_clients=4, max_clients=4)
+    several = task(min_clients=1, goal_clients=5, max_clients=5)
     desk = House(population("iris", several), limits=DeskLimits(report_bytes=2 * LARGE))
-    one, two, third, fourth = desk.clients(4)
-    assert desk.desk.may_receive(one, LARGE)
-    assert desk.desk.may_receive(two, LARGE)
-    assert not desk.desk.may_receive(third, LARGE)
-    assert not desk.desk.may_receive(fourth, LARGE)
-    one.report(b"x" * LARGE)
-    desk.desk.received(one)
-    assert not third.was_resumed
-    two.leave()
-    assert third.was_resumed
-    assert not fourth.was_resumed
+    one, two, third, fourth, fifth = desk.clients(5)
+    assert may(one)
+    assert may(two)
+    for ready in (one, two):
+        ready.report(b"x" * LARGE)
+        desk.desk.received(ready)
+    assert not may(third)
+    assert not may(fourth)
     assert desk.desk.held_bytes == 2 * LARGE
-    third.leave()
+    desk.round().take(1)
+    assert third.was_resumed
     assert fourth.was_resumed
-    desk.desk.received(fourth)
+    assert not may(fifth)
+    third.leave()
+    assert not fifth.was_resumed
+    fourth.leave()
+    assert fifth.was_resumed
+    desk.desk.received(fifth)
     assert desk.desk.held_bytes == LARGE
+
+
+def test_F138_a_population_whose_function_is_slow_holds_up_no_other():
+    """All room is taken by its reports; those of the other one come, one at a time."""
+    several = task(min_clients=1, goal_clients=2, max_clients=2)
+    desk = House(population("a", several), population("b", several), limits=DeskLimits(report_bytes=LARGE))
+    slow, waits = desk.clients(2, "a")
+    slow.report(b"x" * LARGE)
+    assert not may(waits)
+    for one in desk.clients(2, "b"):
+        assert may(one)
+        one.report(b"x" * LARGE)
+        desk.rounds[-1].take()
+    assert not waits.was_resumed
 
 
 def test_F081_a_device_that_is_over_is_not_resumed():
     """It has waited for room for longer than its round."""
     desk = House(population("iris", task(min_clients=1, report_timeout_s=5.0)), limits=DeskLimits(report_bytes=LARGE))
     slow, late = desk.clients(2)
-    assert desk.desk.may_receive(slow, LARGE)
-    assert not desk.desk.may_receive(late, LARGE)
+    assert may(slow, 2 * LARGE)
+    assert not may(late)
     desk.passes(5)
     slow.leave()
     assert late.error.status == Status.ABORTED
@@ -215,9 +237,9 @@ def test_F081_a_device_that_keeps_others_waiting_is_let_go():
     """It hears DEADLINE_EXCEEDED and counts as dropped; the one that waits goes on."""
     desk = House(population("iris", task(min_clients=1)), limits=DeskLimits(report_bytes=LARGE))
     slow, waits = desk.clients(2)
-    assert desk.desk.may_receive(slow, LARGE)
-    assert not desk.desk.may_receive(waits, LARGE)
-    desk.passes(59)
+    assert may(slow, 2 * LARGE)
+    assert not may(waits)
+    desk.passes(4)
     assert slow.ending is None
     desk.passes(10)
     assert isinstance(slow.error, DeadlineExceeded)
@@ -236,8 +258,8 @@ def test_F081_only_clients_that_were_accepted_may_send_large_messages():
     desk = House(population())
     entered, waiting = desk.client(), desk.client().check_in()
     for one in (entered, waiting):
-        assert desk.desk.may_receive(one, SMALL_BYTES)
-        assert not desk.desk.may_receive(one, SMALL_BYTES + 1)
+        assert may(one, SMALL_BYTES)
+        assert not may(one, SMALL_BYTES + 1)
         assert one.error.status == Status.RESOURCE_EXHAUSTED
     assert desk.desk.held_bytes == 0
     waiting.leave()

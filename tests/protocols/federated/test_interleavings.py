@@ -89,7 +89,7 @@ class Life:
             one.ever = "announced"
             size = self.dice.choice([100, 100, 100_000, 200_000, 900_000])
             self.sizes[one] = size
-            one.may = self.house.desk.may_receive(one, size)
+            one.may = self.house.desk.may_receive(one, size, size)
 
     def report(self) -> None:
         one = self.any()

@@ -189,11 +189,62 @@ def test_F034_a_bomb_ends_only_its_conversation_in_bounded_memory(said: int) -> 
         talk.force(start(said, 1, len(bomb)))
         for index in range(0, len(bomb), 8192):
             talk.force(data(index // 8192, bomb[index : index + 8192]))
+        talk.force(end(-(-len(bomb) // 8192)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 3 * 2**20
     assert talk.error.status in (Status.INVALID_ARGUMENT, Status.RESOURCE_EXHAUSTED)
+
+
+def test_F081_a_report_may_have_to_wait_at_each_step() -> None:
+    """Of 64 KiB on the wire, and then for what it inflates to; the desk is told of the next one behind the report."""
+    for level, asked in ((0, [65536, 131072, 196608, 200_054]), (1, [65536, 131072, 196608, 262_144, 5_000_054])):
+        update = random.Random(1).randbytes(200_000) + bytes(0 if level == 0 else 4_800_000)
+        desk = NotedDesk()
+        talk = accepted(DeviceSettings(chunk_bytes=8192, level=level), desk=desk)
+        desk.allows = False
+        talk.say(report(update))
+        for upto in asked:
+            assert "report" not in desk.names()
+            assert desk.noted[-1][0] == "may_receive"
+            assert abs(desk.asked[-1] - upto) < 8192
+            talk.tell(Resume())
+        assert desk.names()[-2:] == ["report", "received"]
+        assert dict(desk.noted)["report"].update == update
+
+
+def test_F034_what_takes_long_to_inflate_does_so_beside_the_loop() -> None:
+    """What comes behind it waits, and so does the half-close; what cannot be inflated ends the conversation alone."""
+    for wrong in (b"", b"x"):
+        jobs: list[Any] = []
+
+        async def pack(key: object, job: Any) -> Any:
+            raise AssertionError("the test does it")
+
+        desk = NotedDesk()
+        talk = accepted_with(pack, desk)
+        message = report(bytes(1_000_000)).SerializeToString()
+        blob = zlib.compress(message + wrong)
+        talk.force(start(len(message), 1, len(blob)), data(0, blob), end(1))
+        talk.half_close()
+        jobs += [one for one in talk.steps if isinstance(one, Await) and one.key == "unpacked"]
+        assert len(jobs) == 1
+        assert not {"report", "received"} & set(desk.names())
+        assert talk.close is None
+        talk.bring(Answered("unpacked", jobs[0].begin.args[1]()))
+        if wrong:
+            assert talk.error.status is Status.INVALID_ARGUMENT
+        else:
+            assert desk.names()[-2:] == ["report", "received"]
+
+
+def accepted_with(pack: Any, desk: NotedDesk) -> Talk:
+    """As `accepted`, beside a loop."""
+    talk = Talk(desk, settings=DeviceSettings(chunk_bytes=65536, max_pending=2), pack=pack)
+    talk.say(checkin())
+    talk.tell(Accepted(msgspec.structs.replace(OFFER, forms={})))
+    return talk
 
 
 def test_F081_a_report_that_must_wait_gets_no_acks_until_the_desk_says_so() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import grpc.aio
 
 from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.codecs.chunks import ChunkStream, Terms
 from invoker.conformance.wire import send
 
 __all__ = ["PATH", "Device", "rounds"]
@@ -106,11 +107,39 @@ class Device:
 
     async def tell(self, update: bytes, status: int = 0) -> None:
         """Report."""
+        await self.write(self.reporting(update, status))
+
+    def reporting(self, update: bytes, status: int = 0) -> pb.ClientStreamMessage:
+        """The message that reports."""
         report = pb.Report(update_checkpoint=update, status_code=status)
         request = pb.ReportRequest(
             population_name=self.population, execution_phase_id=self.accepted.execution_phase_id, report=report
         )
-        await self.write(pb.ClientStreamMessage(report_request=request))
+        return pb.ClientStreamMessage(report_request=request)
+
+    async def report_chunked(self, update: bytes, terms: Terms) -> None:
+        """Report in chunks, and wait for the answer."""
+        stream = ChunkStream(parse=pb.ServerStreamMessage.FromString, writes=pb.ClientStreamMessage)
+        stream.agree(terms)
+        stream.send(self.reporting(update).SerializeToString())
+        while True:
+            for frame in stream.drain():
+                await send(self.call, frame)
+            for message in stream.receive((await self.read()).SerializeToString()):
+                assert message.WhichOneof("kind") == "report_response"
+                return
+
+    async def stall(self, size: int, *, level: int = 0, sent: int = 32 * 1024) -> None:
+        """Announce a large report, and send a little of it."""
+        start = pb.ChunkedTransferMessage.Start(
+            uncompressed_size=size,
+            blob_size_bytes=size,
+            compression_level=pb.CompressionLevel.Name(level),
+        )
+        data = pb.ChunkedTransferMessage.Data(chunk_bytes=bytes(sent))
+        for piece in (pb.ChunkedTransferMessage(start=start), pb.ChunkedTransferMessage(data=data)):
+            await self.write(pb.ClientStreamMessage(chunked_transfer=piece))
+        assert (await self.read()).chunked_transfer.HasField("ack")
 
     async def thanked(self) -> None:
         """Wait for the answer to the report, and end."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import grpc.aio
 import pytest
 import trustme
 
+from invoker.codecs.chunks import Terms
 from invoker.errors import ConfigError, StartupError
 from invoker.services.federated.service import FederatedService
 from invoker.services.table import TABLE
@@ -41,6 +44,31 @@ async def test_F138_populations_and_tasks_do_not_share_state(serve: Serve) -> No
             for one, update in zip(devices, (b"1", b"10", b"1", b"10"), strict=True):
                 await one.tell(update)
             await asyncio.gather(*(one.thanked() for one in devices))
+
+
+@pytest.mark.parametrize(("driver", "level"), [("aio", 0), ("fast", 0), ("fast", 3)])
+async def test_F138_a_device_that_announces_a_large_report_and_stalls_holds_up_nobody(
+    serve: Serve, driver: str, level: int
+) -> None:
+    """Ten announce 60 MiB and send 32 KiB; those of its population and of another report 4 MiB at once."""
+    text = rounds("iris", "rose", aggregate="counted", clients=12, selection_s=0.2).replace(
+        "min_clients = 12", "min_clients = 1"
+    )
+    chunks = {"supports_chunked_blob_transfer": True}
+    async with (
+        serve(text, grpc_driver=driver) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        stalls = [Device(channel) for _ in range(10)]
+        others = [Device(channel, name) for name in ("iris", "iris", "rose")]
+        assert all(await asyncio.gather(*(one.check_in(**chunks) for one in (*stalls, *others))))
+        for one in stalls:
+            await one.stall(60 * 2**20, level=level)
+        began = time.monotonic()
+        for one in others:
+            await one.report_chunked(random.Random(1).randbytes(4 * 2**20), Terms(32768, 2, level))
+        assert time.monotonic() - began < 25
+        assert desk_of(server).held_bytes <= 10 * 65536
 
 
 async def test_F013_who_cancels_frees_the_place_within_a_second(serve: Serve) -> None:
