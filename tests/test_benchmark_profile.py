@@ -36,6 +36,7 @@ def test_calls_of_a_thread_are_counted(tmp_path: Path) -> None:
         counter.write()
         _work(5)
         counter.write()
+        counter.end()
 
     thread = threading.Thread(target=body)
     thread.start()

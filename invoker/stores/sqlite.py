@@ -18,7 +18,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,9 +88,12 @@ class SqliteBackend:
             self._db = sqlite3.connect(
                 self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
             )
-            self._make()
-            self._rows = Rows(self._db, self._owner, self._limits, self._clock, lease_s=self._lease_s)
-            self._within("BEGIN IMMEDIATE", [Beat()], self._rows)
+            with ExitStack() as opened:
+                opened.callback(self._db.close)
+                self._make()
+                self._rows = Rows(self._db, self._owner, self._limits, self._clock, lease_s=self._lease_s)
+                self._within("BEGIN IMMEDIATE", [Beat()], self._rows)
+                opened.pop_all()
         except (OSError, sqlite3.Error) as error:
             raise StartupError(f"the store in the file '{self._path}' cannot be opened: {error}") from error
 
@@ -151,7 +154,6 @@ class SqliteBackend:
         self._db.execute("BEGIN IMMEDIATE")
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, _VERSION):
-            self._db.close()
             raise StartupError(
                 f"the store in the file '{self._path}' has the format {version}, and this invoker knows {_VERSION} only"
             )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +41,9 @@ class Process:
         self.leadership = Leadership("iris", self.driver, self)
 
     async def start(self) -> None:
-        self.server = await asyncio.start_unix_server(lambda _, writer: writer.close(), self.address)
+        # A process that is killed leaves its socket; Python 3.13 would remove it, and older ones know no such word.
+        kept: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+        self.server = await asyncio.start_unix_server(lambda _, writer: writer.close(), self.address, **kept)
         self.leadership.start(self.address, self.token)
 
     async def lead(self, population: str) -> None:
