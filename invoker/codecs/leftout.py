@@ -70,10 +70,13 @@ def is_incomplete(type_: Any, *, is_made: bool = False) -> bool:
 
 
 def complete(value: Any) -> None:
-    """Set missing fields in all dataclasses within a value."""
-    left = [value]
+    """Set missing fields in all dataclasses within a value, which may contain itself."""
+    left, seen = [value], set()
     while left:
         one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
         if isinstance(one, _SEQUENCES):
             left.extend(one)
         elif isinstance(one, dict):

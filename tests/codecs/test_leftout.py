@@ -8,6 +8,7 @@ import json
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Generic, NamedTuple, TypedDict, TypeVar
 
 import attrs
@@ -20,6 +21,7 @@ from invoker.codecs.anyvalue import ANY
 from invoker.codecs.anyvalue.pack import pack
 from invoker.codecs.leftout import complete, completed, completing, is_incomplete
 from invoker.codecs.typed import converter
+from invoker.errors import EncodeError
 from tests.codecs.wire import FORM, JSON, MSGPACK, decode, encode
 
 T = TypeVar("T")
@@ -271,6 +273,33 @@ def test_fields_of_no_constructor_leave_with_the_others() -> None:
         {"name": "a", "retries": 3, "made": []},
         [{"name": "a", "retries": 3, "made": []}],
     ]
+
+
+@dataclass
+class Ring:
+    """It can contain itself in every way that a value can."""
+
+    made: int = field(init=False, default=1)
+    next: Ring | None = None
+    more: list[Ring] = field(default_factory=list)
+    named: dict[str, Ring] = field(default_factory=dict)
+
+
+@pytest.mark.parametrize("wire", [JSON, MSGPACK])
+@pytest.mark.parametrize("close", ["next", "more", "named"])
+def test_R086_a_value_that_contains_itself_is_an_error_of_its_codec(close: str, wire: str) -> None:
+    """And does not hold the process for ever."""
+    one, two = Ring(), Ring()
+    one.next = two
+    if close == "next":
+        two.next = one
+    elif close == "more":
+        two.more.append(one)
+    else:
+        two.named["x"] = one
+    with pytest.raises(EncodeError):
+        completing(partial(encode, wire), Ring)(one)
+    assert vars(two)["made"] == 1
 
 
 @pytest.mark.parametrize("type_", [int, Any, list[float], dict[str, int], Slotted, list[Slotted], Model, object])
