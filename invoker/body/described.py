@@ -225,6 +225,7 @@ def listed(function: Described) -> dict[str, Any]:
         "doc": read_prose(spec.doc),
         "isSafe": function.is_safe,
         "style": spec.style.value,
+        **({"isolation": spec.isolation} if spec.isolation else {}),
         "inputs": [_input(one) for one in function.inputs if not one.is_trigger],
         "outputs": [
             {

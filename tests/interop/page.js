@@ -191,7 +191,7 @@ const scenarios = {
     await page.locator(".value").nth(5).waitFor();
     await press("Cancel");
     const state = await over();
-    await page.locator('#flow .status[data-status="failed"]').waitFor();
+    await page.locator('#flow .status[data-ending="failed"]').waitFor();
     const ending = await page.locator("#flow .status").first().innerText();
     await press("Run");
     await page.locator(".value").nth(5).waitFor();
@@ -373,6 +373,8 @@ const scenarios = {
     return {wide: seen.wide};
   },
 };
+
+Object.assign(scenarios, require("./page_looks.js")(() => ({page, options, open, box, press, over, picture})));
 
 async function main() {
   const browser = await chromium.launch({executablePath: options.chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]});

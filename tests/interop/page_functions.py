@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import math
 import struct
 import wave
@@ -167,6 +168,18 @@ async def rows(count: int = 5) -> AsyncIterator[dict[str, Any]]:
     """Rows of a table."""
     for at in range(count):
         yield {"id": at, "name": f"row {at}", EVIL: EVIL}
+
+
+@function
+def told(value: Any) -> str:
+    """What it was given, as JSON."""
+    return json.dumps(value)
+
+
+@function(isolation="process")
+def apart(x: int = 3) -> int:
+    """Runs in a process of its own."""
+    return x
 
 
 @function

@@ -211,7 +211,7 @@ def test_H083_the_code_to_copy_makes_the_same_call(page: Served, tmp_path: Path)
     assert (tmp_path / "output").read_bytes().startswith(b"\x89PNG")
 
 
-def _ran(code: str, language: str, folder: Path) -> list[Any]:
+def _ran(code: str, language: str, folder: Path, *, is_text: bool = False) -> Any:
     """The values that a copied text gives, line by line."""
     file = folder / "copied.mjs"
     file.write_text(code)
@@ -222,6 +222,8 @@ def _ran(code: str, language: str, folder: Path) -> list[Any]:
     )
     assert done.returncode == 0, f"{code}\n{done.stderr}"
     lines = [line for line in done.stdout.splitlines() if line]
+    if is_text:  # the function gives one; curl shows it as JSON has it
+        return json.loads(lines[0]) if language == "curl" else lines[0]
     if language != "curl":  # they print a text as it is
         return [json.loads(line) if re.fullmatch(r"-?[0-9.]+", line) else line for line in lines]
     return [json.loads(line) for line in lines]
@@ -256,6 +258,104 @@ def test_H084_nothing_is_cut_off(page: Served, width: str) -> None:
     """The page is never wider than the window."""
     size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
     assert looked(page, "pictures", viewport=size, prefix=f"{width}-")["wide"] <= 0
+
+
+def test_H083_no_digit_is_lost_in_the_code(page: Served, tmp_path: Path) -> None:
+    """Numbers that JavaScript cannot hold reach the function from each language as the form has them."""
+    texts = [
+        "12345678901234567890",
+        "9007199254740993",
+        "1.0",
+        "-0.0",
+        '{"a": [9007199254740993, 0.5], "__proto__": 1}',
+    ]
+    for text, codes in looked(page, "exact", texts=texts).items():
+        for language, code in codes.items():
+            assert _ran(code, language, tmp_path, is_text=True) == json.dumps(json.loads(text)), f"{language}\n{code}"
+
+
+def test_H083_the_code_invents_and_drops_nothing(page: Served) -> None:
+    """What the form lacks, what is wrong in it, and what was sent long ago is said, and no value stands for it."""
+    seen = looked(page, "lacks")
+    assert seen["empty"].startswith("# a is needed.\n# b is needed.\ncurl")
+    assert "data" not in seen["empty"]
+    assert seen["wrong"].startswith("# a is left out: This is no whole number.\n# b is needed.\n")
+    assert seen["many"].startswith("# 3 items that numbers got before are left out.\n")
+    assert re.findall(r"^(?:  --data-raw ')?(\d+)'?$", seen["many"], re.MULTILINE) == [str(at) for at in range(4, 54)]
+
+
+def test_H084_a_file_dropped_beside_its_place_stays_out(page: Served) -> None:
+    """The browser does not leave the page for it; a text that is dragged goes where it goes everywhere."""
+    assert looked(page, "beside") == [[True, False], [True, False]]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_H084_targets_are_large_enough(page: Served, width: str) -> None:
+    """Whatever can be clicked has 24 pixels each way (WCAG 2.5.8)."""
+    assert looked(page, "targets", viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True))) == []
+
+
+@pytest.mark.parametrize("size", [(1920, 420), (1366, 420), (390, 420)])
+def test_H084_run_and_state_stay_in_sight(page: Served, size: tuple[int, int]) -> None:
+    """However far a long form is scrolled, as long as it goes on below the window."""
+    seen = looked(page, "sticky", viewport={"width": size[0], "height": size[1]})
+    assert len(seen["seen"]) >= 3
+    assert all(seen["seen"]), seen
+
+
+def test_H084_a_phone_cuts_nothing(page: Served) -> None:
+    """Queues and states of running streams are whole, and buttons keep their row."""
+    seen = looked(page, "narrow", viewport={"width": 390, "height": 844})
+    assert seen == {"cut": [], "rows": [True] * 4, "queues": 2, "scrolls": False}
+
+
+def test_H084_a_wide_window_is_used(page: Served) -> None:
+    """Form, outputs and code stand side by side."""
+    assert looked(page, "wide", viewport={"width": 1920, "height": 1080}) > 0.97
+
+
+def test_H072_the_list_explains_itself(page: Served) -> None:
+    """Its search says what it does, its signs are told, and the protocols of an address stand together."""
+    seen = looked(page, "list")
+    assert seen["find"] == f"Find one of {len(seen['marks'])} functions"
+    assert seen["kinds"] == ["→ one value", "⇶ a stream", "↗ in a process of its own"]
+    assert {name: seen["marks"][name] for name in ("add", "repeat", "apart")} == {
+        "add": "one value",
+        "repeat": "a stream",
+        "apart": "one value, in a process of its own",
+    }
+    assert (seen["addresses"], seen["protocols"]) == ([page.grpc, page.http], ["riff", "http"])
+    assert seen["tags"] == ["request/reply", "in a process of its own"]
+
+
+def test_H079_defaults_are_told_in_one_language(page: Served) -> None:
+    """In that of JSON, in which values are entered; a field without one shows none."""
+    seen = looked(page, "defaults")
+    assert "mode: Literal['fast', 'good'] = \"good\"" in seen["paint"]["signature"]
+    assert "dry: bool = false" in seen["paint"]["signature"]
+    assert seen["paint"]["fields"] == ["default: 0", "default: null", 'default: "good"', "default: false"]
+    assert seen["generate"]["fields"] == ["default: 0.7", "default: 6"]
+
+
+def test_H082_what_failed_is_red(page: Served) -> None:
+    """The state, the output and the count; the author's words stand first."""
+    seen = looked(page, "failed")
+    assert {seen["refused"], *seen["colours"]} == {"rgb(179, 38, 30)"}
+    assert seen["words"].startswith("ValueError: 3 is not liked")
+
+
+def test_H082_a_server_that_is_gone_is_said(page: Served) -> None:
+    """In words, without the code of a close frame that nobody sent."""
+    seen = looked(page, "gone")
+    assert seen.startswith("The server does not answer")
+    assert "1006" not in seen
+
+
+def test_H082_the_duration_is_that_of_the_function(page: Served) -> None:
+    """It ends with the function's last frame, however late the connection ends."""
+    took = re.match(r"Ended normally in (\d+) ms", looked(page, "duration"))
+    assert took
+    assert int(took[1]) < 2500
 
 
 async def test_H074_the_page_shows_the_frames_of_other_callers(page: Served) -> None:

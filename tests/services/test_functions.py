@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from invoker import function
 from invoker.core.catalog import Catalog
 from invoker.services.functions import FUNCTIONS, OPENAPI, FunctionsFront, FunctionsService
 from invoker.services.table import TABLE
@@ -31,11 +32,23 @@ def repeat(words: Iterator[str], counts: Iterator[int], sep: str = " ") -> Itera
         yield sep.join([word] * count)
 
 
+@function(isolation="process")
+def apart(x: int) -> int:
+    return x
+
+
 @asynccontextmanager
 async def telling(*functions: Any, **said: Any) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a door that tells of functions."""
     async with Served.at(*functions, **said) as served, served.client() as client:
         yield client
+
+
+async def test_H060_a_function_with_a_process_of_its_own_is_marked() -> None:
+    """By `isolation`, which others do not have."""
+    async with telling(square, apart) as client:
+        told = (await client.get("/functions")).json()["functions"]
+    assert [one.get("isolation") for one in told] == [None, "process"]
 
 
 async def test_H060_functions_are_listed_with_their_types() -> None:
