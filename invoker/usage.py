@@ -27,10 +27,11 @@ class Parser(argparse.ArgumentParser):
             self.error(self.unknown(extra[0], options))
         return options
 
-    def unknown(self, word: str, options: argparse.Namespace) -> str:  # noqa: ARG002 - for those who override it
+    def unknown(self, word: str, options: argparse.Namespace) -> str:
         """Say that an argument is unknown, and which one may have been meant."""
         if not word.startswith("-"):
-            return f"there is one argument too many: '{word}'"
+            given = getattr(options, "entrypoint", "")
+            return _second(given, word) if given else f"there is one argument too many: '{word}'"
         flag = word.partition("=")[0]
         known = [one for action in self._actions for one in action.option_strings]
         near = nearest(flag, known)
@@ -41,6 +42,14 @@ class Parser(argparse.ArgumentParser):
         sign = "" if message.endswith("?") else ";"
         print(f"error: {message}{sign} '{self.prog} --help' says more", file=sys.stderr)
         sys.exit(2)
+
+
+def _second(first: str, word: str) -> str:
+    """Say how several functions are served, to whoever names more than one entrypoint."""
+    return (
+        f"'{word}' is a second entrypoint beside '{first}', and a process serves one; write a module that imports both "
+        "functions and decorates each (`fn = invoker.function(fn)`), and name that module alone"
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

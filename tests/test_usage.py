@@ -32,6 +32,17 @@ def test_a_mistake_is_told_in_one_line(words: list[str], text: str, capsys: pyte
     assert capsys.readouterr().err == text + "\n"
 
 
+def test_a_second_entrypoint_says_how_several_functions_are_served(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever command takes one."""
+    made = Parser(prog="tool")
+    made.add_argument("entrypoint")
+    with pytest.raises(SystemExit):
+        made.parse_args(["a:f", "b:g"])
+    said = capsys.readouterr().err
+    assert said.startswith("error: 'b:g' is a second entrypoint beside 'a:f', and a process serves one; write a module")
+    assert "`fn = invoker.function(fn)`" in said
+
+
 def test_right_words_are_parsed() -> None:
     """As argparse does."""
     assert vars(parser().parse_args(["x", "-w", "3"])) == {"what": "x", "workers": 3}

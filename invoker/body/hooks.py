@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from invoker.author.loadfail import where_of
 from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec
 from invoker.errors import HookError, StartupError
 from invoker.wording import describe
@@ -168,7 +169,7 @@ async def run_hook(hook: Callable[[], Any], title: str, *, timeout_s: float | No
             raise HookError(text) from None
         if isinstance(error, StartupError):
             raise error from None
-        raise HookError(f"the {title} raised {describe(error)}") from error
+        raise HookError(f"the {title} raised {describe(error)}{where_of(error)}") from error
 
 
 def _is_async(hook: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import reprlib
 import sys
 import traceback
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ from invoker.protocols.evergreen.listing import describe as describe_action
 __all__ = ["add_arguments", "describe_function", "run"]
 
 _ANY_TYPE = "any codec"
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +119,7 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
         "concurrency": spec.concurrency,
         "inputs": [_stream(index, one) for index, one in enumerate(spec.inputs)],
         "open_inputs": spec.open_inputs,
-        "optional": [_described(one) for one in spec.optional],
+        "optional": [_described(one) | _default(spec, one) for one in spec.optional],
         "open_names": spec.open_names,
         "outputs": [_output(index, one) for index, one in enumerate(spec.outputs)],
         "open_outputs": spec.open_outputs,
@@ -223,11 +226,18 @@ def _options(spec: FunctionSpec) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for one in spec.optional:
         if one.name not in shown:
-            how = "mapped; called once if nothing comes" if is_mapped and not rows else "has a default"
-            rows.append(("option", f"{_row(one)}; {how}"))
+            said = f"; default {told}" if (told := _default(spec, one).get("default")) is not None else ""
+            how = "; mapped, called once if nothing comes" if is_mapped and not rows else ""
+            rows.append(("option", f"{_row(one)}{said}{how}"))
     if spec.open_names:
         rows.append(("**", "any other input that the caller names"))
     return rows
+
+
+def _default(spec: FunctionSpec, option: StreamSpec) -> dict[str, str]:
+    """The default of an option, as Python writes it, and cut where it is long; nothing for ``*args``."""
+    of = {one.stream.name: one for one in spec.call.parameters if one.stream is not None and not one.is_variadic}
+    return {"default": _BRIEF.repr(of[option.name].default)} if option.name in of else {}
 
 
 def _action(spec: FunctionSpec) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import linecache
+import re
 import threading
 import time
 from typing import Any, Self
@@ -214,6 +216,38 @@ async def test_a_failed_enter_is_not_left(marks: list[str]) -> None:
     with pytest.raises(HookError, match=r"the __enter__ of 'Broken' raised OSError: no disk"):
         await hooks_of(Broken).start()
     assert marks == []
+
+
+@pytest.mark.parametrize("way", ["constructor", "__enter__", "init hook"])
+async def test_R021_an_error_of_a_hook_says_where_it_was_raised(way: str) -> None:
+    """By file and line of the author's own code, whichever hook it is."""
+
+    class Broken:
+        def __init__(self) -> None:
+            self.fail("constructor")
+
+        def __enter__(self) -> None:
+            self.fail("__enter__")
+
+        def __exit__(self, *exc: object) -> None: ...
+
+        def __call__(self, x: int) -> int:
+            return x
+
+        def fail(self, where: str) -> None:
+            if way == where:
+                raise KeyError(where)
+
+    def init() -> None:
+        int("no number")
+
+    hooks = decorated(init=init) if way == "init hook" else hooks_of(Broken)
+    with pytest.raises(HookError) as caught:
+        await hooks.start()
+    line = re.search(r" at (?:\S*/)?test_hooks\.py:(\d+)$", str(caught.value))
+    assert line, str(caught.value)
+    text = linecache.getline(__file__, int(line[1]))
+    assert ("int(" if way == "init hook" else "raise KeyError(where)") in text
 
 
 async def test_a_constructor_that_raises_is_named() -> None:

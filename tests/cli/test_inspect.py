@@ -123,8 +123,8 @@ def test_E075_R164_options_are_shown(inspect: Inspect) -> None:
             "fill  (inspected:fill)\n"
             "  style     request/reply: called once an item; sync, in a thread of its own\n"
             "  input 0   text: str  [any codec]\n"
-            "  option    count: int  [any codec]; has a default\n"
-            "  option    stops: str  [any codec]; has a default\n"
+            "  option    count: int  [any codec]; default 2\n"
+            "  option    stops: str  [any codec]; default ()\n"
             "  **        any other input that the caller names\n"
             "  output 0  out: str  [any codec]; each value is an item of its own; not retained\n"
             "  action    fill(text: text/plain, count?: int, stops?: text/plain, ...) -> out: text/plain\n"
@@ -132,7 +132,8 @@ def test_E075_R164_options_are_shown(inspect: Inspect) -> None:
         "",
     )
     (fill,) = json.loads(inspect("inspected:fill", "--json")[1])["functions"]
-    assert [(one["name"], one["type"]) for one in fill["optional"]] == [("count", "int"), ("stops", "str")]
+    options = [("count", "int", "2"), ("stops", "str", "()")]
+    assert [(one["name"], one["type"], one["default"]) for one in fill["optional"]] == options
     assert fill["open_names"]
     assert (fill["outputs"][0]["sequence"], fill["outputs"][0]["retain"]) == (True, False)
     (ticks,) = json.loads(inspect("inspected:ticks", "--json")[1])["functions"]

@@ -63,6 +63,15 @@ def square(x: Annotated[int, Field(ge=-1000, le=1000)]) -> int:
     return x * x
 
 
+@function
+def swap(
+    pairs: list[tuple[int, str]],
+    more: list = [],  # noqa: B006
+) -> list[tuple[str, int]]:
+    """Turn pairs round."""
+    return [(name, number) for number, name in pairs]
+
+
 @function(safe=True)
 def count(n: Annotated[int, Field(ge=0, le=10)] = 3) -> Iterator[int]:
     """Count to a number."""

@@ -155,7 +155,8 @@ class Schemas:
             return self._define(annotation, _name_of(cls, arguments), lambda: self._record(cls, found))
         if cls is tuple and arguments and arguments[-1] is not ...:
             each = [self._walked(one) for one in arguments if one != ()]
-            return {"type": "array", "prefixItems": each, "items": False, **_exactly(len(each))}
+            # `items: false` would say no more than maxItems, and generators of clients do not know it.
+            return {"type": "array", "prefixItems": each, **_exactly(len(each))}
         if issubclass(cls, abc.Mapping):
             return {"type": "object", **self._inside("additionalProperties", self._of_values(cls, arguments))}
         for base in (str, bool, int, float, *BYTES_LIKE[:2], dt.datetime, dt.date):
@@ -165,7 +166,8 @@ class Schemas:
             return number
         if issubclass(cls, _LISTS):
             unique = {"uniqueItems": True} if issubclass(cls, _SETS) else {}
-            return {"type": "array", **self._inside("items", arguments[:1]), **unique}
+            # Generators of clients do not know an array without items either.
+            return {"type": "array", "items": self._walked(arguments[0]) if arguments else {}, **unique}
         return _unknown(annotation)
 
     def _annotated(self, annotation: Any) -> Schema:

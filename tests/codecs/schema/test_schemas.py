@@ -160,7 +160,7 @@ class Uncallable(pydantic.BaseModel):
         (3, {"x-python": "3"}),
         (np.complex64, {"x-python": "complex64"}),
         (T, {}),
-        (list[T], {"type": "array"}),
+        (list[T], {"type": "array", "items": {}}),
         (msgspec.Raw, {}),
         (collections.OrderedDict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
         (collections.Counter, {"type": "object", "additionalProperties": {"type": "integer"}}),

@@ -58,6 +58,7 @@ told = {
         "upload", models.UploadForm(name="a", image=types.File(io.BytesIO(b"12"), "a.bin", "application/octet-stream"))
     ),
     "rows": call("norm", [[1, 2], [3, 4]]),
+    "tuples": call("swap", [[1, "a"], [2, "b"]]),
     "lists and dates": call("get_total", xs=[1, 2], tags=["a"], when="2026-01-02"),
     "any name": call("named", models.NamedInput.from_dict({"a": 1, "b": 2.5})),
     "status": call("created", 1),
