@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -35,7 +34,7 @@ __all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
 log = logging.getLogger(__name__)
 
 OUTPUT_QUEUE = 16
-"""Values that wait for the wire per output; the body's thread waits when they are full (R-127)."""
+"""Values of one output that wait for the wire; who gives more waits (R-127). A large value counts as so many."""
 
 
 class ThreadRunner(SpreadBody):
@@ -73,8 +72,8 @@ class ThreadRunner(SpreadBody):
         self.changed = threading.Condition(self.lock)
         self.is_stopped = False
         self.inputs = tuple(SyncInput(self, stream) for stream in invocation.inputs)
-        self._queues: tuple[deque[Message[bytes]], ...] = tuple(deque() for _ in invocation.outputs)
-        self._ended: list[int] = []  # outputs whose end the peer must be told
+        self._queue: list[tuple[int, Message[bytes] | None]] = []  # as the body gave it; None is the end of an output
+        self._queued = [0] * len(invocation.outputs)
         self._is_due = False  # whether readers will be woken at the end of the turn
         self._is_awake = False  # whether the forwarder knows, or will, that there is something to do
         self._is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY and len(invocation.outputs) == 1
@@ -115,8 +114,9 @@ class ThreadRunner(SpreadBody):
         """Nobody reads an output any more: what waits is dropped, its generator is closed when it gives more."""
         with self.lock:
             self.invocation.close_output(command.index)
-            if 0 <= command.index < len(self._queues):
-                self._queues[command.index].clear()
+            if 0 <= command.index < len(self._queued):
+                self._queue = [one for one in self._queue if one[0] != command.index or one[1] is None]
+                self._queued[command.index] = 0
                 self.changed.notify_all()
 
     def finish(self, error: InvocationError | None) -> bool:
@@ -128,8 +128,7 @@ class ThreadRunner(SpreadBody):
         """Make the body leave: its next pull or emit raises; one that stays counts as stuck after the grace."""
         with self.lock:
             self.is_stopped = True
-            for queue in self._queues:
-                queue.clear()
+            self._queue = []
             self.changed.notify_all()
         self._awaiting.cancel()
         if self._forwarder is not None and self._forwarder is not asyncio.current_task():
@@ -148,18 +147,17 @@ class ThreadRunner(SpreadBody):
     # These methods run on the loop, and send what the body emitted.
 
     async def _forward(self) -> None:
-        while True:
-            work = self._batch()
-            if work is None:
-                break
-            batch, ended = work
-            if not batch and not ended:
+        while (batch := self._batch()) is not None:
+            if not batch:
                 self._wakeup = self.loop.create_future()
                 if not self._is_awake:
                     await self._wakeup
                 self._wakeup = None
                 continue
             for index, message in batch:
+                if message is None:
+                    self.host.ended(self.invocation, index)
+                    continue
                 try:
                     if (room := self.host.emitted(self.invocation, index, message)) is not None:
                         await room
@@ -168,29 +166,24 @@ class ThreadRunner(SpreadBody):
                 except InvocationError as error:  # the peer is gone
                     self.host.finished(self.invocation, error)
                     return
-            for index in ended:
-                self.host.ended(self.invocation, index)
         self.host.finished(self.invocation, self.failure)
 
-    def _batch(self) -> tuple[list[tuple[int, Message[bytes]]], list[int]] | None:
-        """Take the messages that wait for the wire, one of each output in turn (R-131), and the outputs that then end.
+    def _batch(self) -> list[tuple[int, Message[bytes] | None]] | None:
+        """Take what waits for the wire, in the order in which the body gave it.
 
-        It is None when the body is over and everything is sent.
+        Each output has room for a few values, so one that is fast starves no other (R-131). It is None when the body is
+        over and everything is sent.
         """
         with self.lock:
-            batch: list[tuple[int, Message[bytes]]] = []
-            while any(self._queues):
-                batch.extend((index, queue.popleft()) for index, queue in enumerate(self._queues) if queue)
-            ended, self._ended = self._ended, []
+            batch = self._queue
             if batch:
+                self._queue, self._queued = [], [0] * len(self._queued)
                 self.changed.notify_all()
-            elif ended:
-                pass
             elif self.running == 0 or self.failure is not None:
                 return None
             else:
                 self._is_awake = False
-            return batch, ended
+            return batch
 
     def _wake(self) -> None:
         """Let the forwarder go on; the first time it begins."""
@@ -229,17 +222,17 @@ class ThreadRunner(SpreadBody):
         return partial(self.threads.turns.encode_any, invocation.encode, invocation.function.spec.name)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Queue one message for the wire; waits while the queue is full, and behind a large one until that is taken."""
-        queue = self._queues[index]
+        """Queue one message for the wire; waits while its output has no room there."""
         with self.lock:
-            while queue and (len(queue) >= OUTPUT_QUEUE or len(queue[-1].payload) > LARGE_BYTES):
+            while self._queued[index] >= OUTPUT_QUEUE:
                 if self.is_stopped:
                     break
                 self.changed.wait()
             if self.is_stopped or self.failure is not None:
                 # R-112: an endless output must not outlive the error of another one.
                 raise StopInvocation("the invocation is over")
-            queue.append(message)
+            self._queue.append((index, message))
+            self._queued[index] += 1 if len(message.payload) <= LARGE_BYTES else OUTPUT_QUEUE
             if not self._is_awake and not self._is_last():
                 self._wake_forwarder()
 
@@ -255,7 +248,7 @@ class ThreadRunner(SpreadBody):
 
     def tell_end(self, index: int) -> None:
         """Let the loop tell that an output has ended."""
-        self._ended.append(index)
+        self._queue.append((index, None))
         self._wake_forwarder()
 
     def is_over(self) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from invoker import Context
+from invoker import Context, Output, function
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.core.steps import CallStep, Event, OutputEnded, Send
 from invoker.drive.bodies.thread import OUTPUT_QUEUE, ThreadRunner
-from tests.drive.looplines import Line
+from invoker.protocols.riff.session import RiffSession, State
+from tests.drive.looplines import JSON, Line, until
 from tests.drive.memory import driver_of
 
 
@@ -56,6 +60,43 @@ async def test_the_queue_to_the_wire_is_bounded():
     assert await peer.end() is None
     assert len(peer.got) == 1000
     peer.driver.threads.close()
+
+
+@pytest.mark.parametrize("ends_one", [False, True])
+@pytest.mark.parametrize("pattern", [*map("".join, itertools.product("ab", repeat=4)), "b" * 15 + "a" * 15, "ba" * 15])
+async def test_H045_outputs_leave_as_their_generator_gives_them(pattern: str, ends_one: bool):
+    """Also what it gives while the loop is busy, as it is at the start of a call; and the end of one of them."""
+    go, made = threading.Event(), threading.Event()
+
+    @function(outputs=("a", "b"))
+    def gives(ctx: Context) -> Iterator[Output]:
+        go.wait(5)
+        for number, name in enumerate(pattern):
+            yield Output(name, number)
+        if ends_one:
+            ctx.outputs["a"].end()
+        yield Output("b", -1)
+        made.set()
+
+    peer = Line(driver_of(gives), session=Ends()).start(JSON, JSON).half_close()
+    await until(lambda: peer.driver.engine.running)
+    go.set()
+    assert made.wait(5)  # this blocks the loop
+    assert await peer.end() is None
+    end = [b"end of 0"] if ends_one else []
+    assert peer.payloads() == [*(b"%d" % number for number in range(len(pattern))), *end, b"-1"]
+    assert [one.resultIndex for one in peer.got if b"end" not in one.payload] == ["ab".index(x) for x in pattern + "b"]
+    peer.driver.threads.close()
+
+
+class Ends(RiffSession):
+    """Tells the end of an output by a frame."""
+
+    def deliver(self, event: Event) -> Sequence[CallStep]:
+        if type(event) is OutputEnded and self.state is not State.CLOSED:
+            data = pb.OutputFrame(payload=b"end of %d" % event.index)
+            return (Send(pb.OutputSignal(data=data).SerializeToString()),)
+        return super().deliver(event)
 
 
 async def test_R036_a_blocking_function_does_not_stall_the_loop():
