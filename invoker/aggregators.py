@@ -26,6 +26,8 @@ __all__ = ["checker", "mean", "sum"]
 _MEAN: Final = "invoker.aggregators:mean"
 _SUM: Final = "invoker.aggregators:sum"
 
+_HEAD_BYTES: Final = 4096
+
 _LARGEST: Final = 1e300
 """Of an element times its weight: sums of any number of updates stay finite."""
 
@@ -102,7 +104,9 @@ def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> C
     if entrypoint not in (_MEAN, _SUM):
         return partial(_check_read, wanted) if wanted is not None else None
     like = read_checkpoint(model, Checkpoint, most_bytes=max(MOST_INFLATED, 8 * len(model)))
-    most_bytes = max(MOST_INFLATED, 8 * builtins.sum(one.size for one in like.values()))
+    # An update has the elements of the model, of 16 bytes at most, and heads of its arrays: more is not inflated.
+    elements = builtins.sum(one.size for one in like.values())
+    most_bytes = 16 * elements + _HEAD_BYTES * (len(like) + 1) if like else MOST_INFLATED
 
     def check(payload: bytes) -> None:
         nonlocal like

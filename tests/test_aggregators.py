@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -107,6 +108,31 @@ def test_F086_an_update_that_does_not_fit_is_told_from_others(name: str, arrays:
     if "too large" not in problem or name == "mean":
         with pytest.raises(CallError, match=problem):
             Harness(f"invoker.aggregators:{name}").run([Update(arrays)], [model])
+
+
+@pytest.mark.parametrize("name", ["mean", "sum"])
+def test_F086_what_inflates_to_more_than_the_model_is_not_inflated(name: str) -> None:
+    """60 MB in 58 kB, for a model of two numbers; compressed updates of its size pass, in any dtype that may be."""
+    check = checker(f"invoker.aggregators:{name}", Update, write_checkpoint(Checkpoint({"w": [0.0, 0.0]})))
+    assert check is not None
+    for dtype in (np.float64, np.int8, *([np.complex128] if name == "sum" else [])):
+        check(compressed(np.zeros(2, dtype)))
+    bomb = compressed(np.zeros(60_000_000, np.int8))
+    assert len(bomb) < 64 * 1024
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecodeError, match="inflates to 60000128 bytes; 8224 are left for it"):
+            check(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def compressed(array: Any) -> bytes:
+    """An update as numpy compresses it."""
+    file = io.BytesIO()
+    np.savez_compressed(file, w=array)
+    return file.getvalue()
 
 
 def test_F086_bytes_that_are_no_update_are_refused() -> None:

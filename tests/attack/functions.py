@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from invoker import function
+from invoker import Checkpoint, Update, function
 
 
 @function
@@ -71,3 +71,13 @@ def row(x: NDArray[np.float64]) -> NDArray[np.float64]:
 async def tasks(_: Any) -> int:
     """How many tasks the event loop has."""
     return len(asyncio.all_tasks())
+
+
+def first() -> Checkpoint:
+    """What rounds begin with."""
+    return Checkpoint({"w": np.zeros(1, np.int8)})
+
+
+def counted(updates: Iterator[Update]) -> Checkpoint:
+    """How many updates there were."""
+    return Checkpoint({"n": np.asarray(sum(1 for _ in updates))})

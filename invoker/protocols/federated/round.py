@@ -33,12 +33,11 @@ from typing import Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.checkpoint import CHECKPOINT
-from invoker.errors import InvocationError, Status, StatusError
+from invoker.errors import InternalError, InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
 from invoker.protocols.federated.backing import Commit, TaskSetup, excess
 from invoker.protocols.federated.config import TaskConfig
-from invoker.protocols.federated.gate import SMALL_BYTES
 from invoker.protocols.federated.members import Floor, Member, Stage
 from invoker.protocols.federated.selection import Selection
 from invoker.protocols.federated.tally import RoundRecord
@@ -170,27 +169,25 @@ class Round:
             self._lose(member, "failed")  # F-060
             member.thank()
             return
-        is_slow = len(report.update) > SMALL_BYTES and self._check is not None
-        # Before it counts as a report: if the check breaks, the desk forgets the device with the room that it has.
-        wrong = "" if is_slow else self._fault(report.update)
         member.move(Stage.REPORTED)
         self._floor.gate.keep(member, len(report.update))
-        if is_slow:
-            # It stays outstanding meanwhile, so the round may close without it.
-            job = partial(self._fault, report.update)
-            self._floor.backing.compute(job, lambda wrong: self._checked(member, report, wrong))
+        if self._check is None:
+            self._checked(member, report, None)
         else:
-            self._checked(member, report, wrong)
+            # Beside the loop, however few bytes it has: 58 kB may inflate to 60 MB. It stays outstanding meanwhile, so
+            # the round may close without it.
+            job = partial(self._check, report.update)
+            self._floor.backing.compute(job, partial(self._checked, member, report))
 
-    def _checked(self, member: Member, report: ReportIn, wrong: str) -> None:
-        """Feed a report that fits, which is answered when it is taken."""
+    def _checked(self, member: Member, report: ReportIn, wrong: object) -> None:
+        """Feed a report that fits, which is answered when it is taken; ``wrong`` is what its check raised."""
         if member not in self.outstanding:
             self._floor.gate.leave(member)  # it has left, or was turned away
             return
-        if wrong:
+        if isinstance(wrong, Exception):
             self._floor.gate.leave(member)
             self._lose(member, "invalid")  # F-086
-            member.over(StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}"))
+            member.over(_refusal(wrong))
             return
         del self.outstanding[member]
         self.counts["ok"] += 1
@@ -225,15 +222,6 @@ class Round:
 
     def _count_code(self, report: ReportIn) -> None:
         self._floor.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
-
-    def _fault(self, update: bytes) -> str:
-        """What is wrong with an update; empty: nothing."""
-        try:
-            if self._check is not None:
-                self._check(update)
-        except (ValueError, InvocationError) as error:
-            return str(error) or type(error).__name__
-        return ""
 
     def _feed(self, update: bytes, more: dict[str, str]) -> None:
         """Give a report to the function, with facts that tell nothing of its client (F-080)."""
@@ -370,3 +358,11 @@ class Round:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _refusal(wrong: Exception) -> InvocationError:
+    """What the sender of an update hears of what its check has raised."""
+    if isinstance(wrong, (ValueError, InvocationError)):
+        return StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}")
+    log.error("the check of an update has failed", exc_info=wrong)
+    return InternalError()

@@ -25,7 +25,7 @@ from invoker.protocols.federated.words import (
     Resume,
 )
 
-__all__ = ["Aggregator", "Client", "House", "population", "task"]
+__all__ = ["Aggregator", "Client", "House", "caught", "population", "task"]
 
 CAN = Capabilities(chunks=True, secagg=True)
 
@@ -150,6 +150,14 @@ class Aggregator:
         self.session._hears.finished(checkpoint if error is None else None, error)
 
 
+def caught(job: Callable[[], Any]) -> Any:
+    """What a job returns or raises, as the service tells it."""
+    try:
+        return job()
+    except Exception as error:
+        return error
+
+
 class House:
     """A desk and its service.
 
@@ -186,7 +194,7 @@ class House:
         return Blob(checkpoint)
 
     def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        then(job())
+        then(caught(job))
 
     def wake(self, at: float) -> None:
         self.woken.append(at)

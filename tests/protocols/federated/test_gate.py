@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from invoker.errors import Status
 from invoker.protocols.federated.gate import LEAST_BYTES_PER_S, PATIENCE_S, SMALL_BYTES, Gate
 from invoker.protocols.federated.timers import Timers
 from tests.protocols.federated.house import House, population, task
@@ -342,8 +343,8 @@ def test_F081_whatever_comes_room_is_bounded_and_all_get_through_that_send(seed)
     assert door.timers.next() is None
 
 
-def test_F081_a_check_that_breaks_keeps_no_room_for_a_report():
-    """The conversation ends, since that is a bug; the round goes on."""
+def test_F081_a_check_that_breaks_keeps_no_room_for_a_report(caplog):
+    """The conversation ends, since that is a bug, which the log tells; the round goes on."""
 
     def check(update: bytes) -> None:
         if update == b"breaks it":
@@ -351,8 +352,10 @@ def test_F081_a_check_that_breaks_keeps_no_room_for_a_report():
 
     desk = House(population("iris", task(min_clients=1, checker=lambda _: check)))
     one, two = desk.clients(2)
-    with pytest.raises(KeyError):
-        one.report(b"breaks it")
+    one.report(b"breaks it")
+    assert one.error.status is Status.INTERNAL
+    assert "a bug" not in str(one.error)
+    assert "KeyError: 'a bug'" in caplog.text
     one.leave()
     assert desk.desk.held_bytes == 0
     two.report()

@@ -15,7 +15,7 @@ from invoker.errors import FunctionError, InvocationError, ShuttingDown
 from invoker.protocols.federated.desk import DeskLimits
 from invoker.protocols.federated.tally import RoundRecord
 from invoker.protocols.federated.words import Checkin, Over, Rejected, ReportTaken
-from tests.protocols.federated.house import Aggregator, Client, House, population, task
+from tests.protocols.federated.house import Aggregator, Client, House, caught, population, task
 
 LIVES = 320
 STEPS = 800
@@ -44,7 +44,7 @@ class Life:
         self.left: dict[Client, int] = {}
         self.jobs: list[Callable[[], None]] = []
         if dice.random() < 0.5:
-            self.house.compute = lambda job, then: self.jobs.append(lambda: then(job()))
+            self.house.compute = lambda job, then: self.jobs.append(lambda: then(caught(job)))
         self.tasks = [one for each in self.house.desk._populations.values() for one in each.tasks.values()]
 
     def step(self) -> None:
