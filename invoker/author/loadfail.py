@@ -102,7 +102,8 @@ def explain_import(name: str, error: BaseException) -> str | None:
         return _explain_relative(name, error, where)
     if isinstance(error, ImportError) and error.name and "cannot import name" in str(error):
         return f"'{name}' cannot be imported: {str(error).split(' (')[0]}{where}; correct that name"
-    return f"'{name}' raised {describe(error)}{where} when it was imported; correct it"
+    named = f", in '{near}'," if (near := _named_at(error)) else ""
+    return f"'{name}' raised {describe(error)}{where}{named} when it was imported; correct it"
 
 
 def _half_made(error: BaseException) -> str | None:
@@ -147,28 +148,34 @@ def _explain_relative(name: str, error: ImportError, where: str) -> str:
 
 
 def _explain_own(error: StartupError) -> str | None:
-    """Add to an error of ours the line that raised it, and the function that is decorated there, if any."""
+    """Add to an error of ours the line that raised it, and the function or class that begins there, if any."""
     place = where_of(error)
     if not place or place in error.detail:
         return None
-    frame = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)][-1]
-    name = _decorated_at(frame.filename, frame.lineno or 0)
+    name = _named_at(error)
     where = f"'{name}'{place}" if name else place.strip()
     return f"{error.detail} ({where})"
 
 
-def _decorated_at(filename: str, line: int) -> str:
-    """The function or class one of whose decorators has this line; empty if there is none."""
+def _named_at(error: BaseException) -> str:
+    """The function or class whose decorators, parameters or fields stand in the line that raised; empty if none do."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError):
+        tree = ast.parse("".join(linecache.getlines(frames[-1].filename)))
+    except (IndexError, SyntaxError, ValueError):
         return ""
-    for node in ast.walk(tree):
+    line, found = frames[-1].lineno or 0, ""
+    for node in ast.walk(tree):  # the outer ones come first
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for one in node.decorator_list:
-                if one.lineno <= line <= (one.end_lineno or one.lineno):
-                    return node.name
-    return ""
+            heads: list[ast.expr | ast.stmt | None] = [*node.decorator_list]
+            if isinstance(node, ast.ClassDef):
+                heads += [one for one in node.body if isinstance(one, ast.AnnAssign)]
+            else:
+                heads += [one.annotation for one in ast.walk(node.args) if isinstance(one, ast.arg)]
+                heads += [*node.args.defaults, *node.args.kw_defaults, node.returns]
+            if any(one.lineno <= line <= (one.end_lineno or one.lineno) for one in heads if one is not None):
+                found = node.name
+    return found
 
 
 def _modules_in(parent: str) -> list[str]:

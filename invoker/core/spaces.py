@@ -1,7 +1,7 @@
 """`MemoryStore`: the store of one process, pure: it knows no loop, no threads, and the time only as it is told.
 
-It looks for an expired space whenever one is named, and at all of them when it is swept. Names of spaces that are gone
-are remembered for as many as there may be, so that it can say why one is not there.
+It looks for an expired space whenever one is named, and at all of them when it is swept, if one may be due. Names of
+spaces that are gone are remembered for as many as there may be, so that it can say why one is not there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ __all__ = ["OVERHEAD", "MemoryStore", "StoreLimits", "weight"]
 OVERHEAD: Final = 256
 """Bytes that an item is counted for beside its name and value."""
 
-_SWEEP_S: Final = 60.0
+_SWEEP_S: Final = 1.0
+_NEVER: Final = 2**63
 _SECOND: Final = 1_000_000_000
 
 
@@ -77,6 +78,7 @@ class MemoryStore:
         self._spaces: dict[str, _Space] = {}
         self._gone: dict[str, Reason] = {}
         self._seats: dict[Guest, _Seat] = {}
+        self._due_ns = _NEVER  # no space expires before; one that is used meanwhile expires later
 
     def start(self) -> None:
         """Begin; there is nothing to open."""
@@ -123,15 +125,16 @@ class MemoryStore:
         for space in seat.holds:
             space.holds -= 1
             space.used_ns = self._clock()
+            self._due_ns = min(self._due_ns, space.expires_ns)
             space.let_go()
 
     def sweep(self) -> float | None:
-        """Forget what has expired."""
-        for name in list(self._spaces):
-            self._find(name)
-        now = self._clock()
-        left = [_SWEEP_S * _SECOND if one.holds else one.expires_ns - now for one in self._spaces.values()]
-        return min(max(min(left) / _SECOND, 1.0), _SWEEP_S) if left else None
+        """Forget what has expired; looks at the spaces only if one may have."""
+        if self._clock() >= self._due_ns:
+            for name in list(self._spaces):
+                self._find(name)
+            self._due_ns = min((one.expires_ns for one in self._spaces.values() if not one.holds), default=_NEVER)
+        return _SWEEP_S if self._spaces else None
 
     # Private helpers.
 
@@ -172,6 +175,7 @@ class MemoryStore:
         self._gone.pop(question.space, None)
         space = _Space(question.space, question.about, question.ttl_s, now, now, size)
         self._spaces[space.name] = space
+        self._due_ns = min(self._due_ns, space.expires_ns)
         self.size += size
         return space.told(is_new=True)
 

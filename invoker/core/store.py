@@ -202,7 +202,7 @@ class Store(Protocol):
         """Release what the guest held and subscribed to, because its conversation is over."""
 
     def sweep(self) -> float | None:
-        """Forget what has expired.
+        """Forget what has expired, a second after that at the latest, if it is called as it wants.
 
         Returns:
             Seconds until it should be called again; None: not before something is asked.

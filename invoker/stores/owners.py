@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from invoker.core.spaces import StoreLimits
 from invoker.core.store import Get, Item, Look, Refused, Scan
-from invoker.stores.backend import Asked, Beat, Deafen, IsHeld, Listen, Listening
+from invoker.stores.backend import Asked, Beat, Deafen, IsHeld, Listen, Listening, Sweep
 from invoker.stores.rows import SECOND, SpaceRows
 
 __all__ = ["Reader", "Rows", "WriteNeededError"]
@@ -43,6 +43,8 @@ class Reader:
         """
         if isinstance(asked, IsHeld):
             return self._rows.answer(asked)
+        if isinstance(asked, Sweep) and ((due_s := self._rows.due_s()) is None or due_s > 0):
+            return due_s
         if not isinstance(asked, (Get, Scan, Look)):
             raise WriteNeededError
         row = self._rows.row(asked.space)

@@ -224,8 +224,12 @@ class SpaceRows:
             row = self._find(name)
             if isinstance(row, Row):  # it is held, or was until lately
                 self._db.execute("UPDATE spaces SET expires_ns = ? WHERE key = ?", (self._lease_end_ns(row), row.key))
+        return self.due_s()
+
+    def due_s(self) -> float | None:
+        """Seconds until a space may expire; None: there is none."""
         due = self._db.execute("SELECT min(expires_ns) FROM spaces").fetchone()[0]
-        return None if due is None else (due - now) / SECOND
+        return None if due is None else (due - self._clock()) / SECOND
 
     def _hears(self, key: int, *, items: bool) -> bool:
         """Whether any process listens to a space, and wants to hear of its items."""

@@ -7,6 +7,7 @@ does, so a thousand conversations that watch one space cost it no more than one.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,7 +35,7 @@ _LOOK_S = 0.05
 """How often it is looked whether the others have let go of a space that was deleted."""
 
 _SWEEP_S = (1.0, 60.0)
-"""How soon and how late the next sweep may be."""
+"""How soon and how late the next sweep may be; while somebody listens, it is the former."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +72,8 @@ class SharedStore:
         self._listens = 0  # those that wait for an answer
         self._early: list[Event] = []  # what came while some waited, and may be for them
         self._deaf: set[int] = set()  # keys that perhaps nobody listens to any more
-        self._sweep_s = _SWEEP_S[0]
+        self._sweep_at = 0.0  # on the clock of ``time.monotonic``
+        self._is_sweeping = False
 
     def start(self) -> None:
         """Open the backend."""
@@ -115,8 +117,10 @@ class SharedStore:
 
     def sweep(self) -> float | None:
         """Forget what has expired, a little later."""
-        self.asking.put(Sweep(), self._swept)
-        return self._sweep_s
+        if not self._is_sweeping and (self._ears or time.monotonic() >= self._sweep_at):
+            self._is_sweeping = True
+            self.asking.put(Sweep(), self._swept)
+        return _SWEEP_S[0]
 
     # Answers of the backend.
 
@@ -186,7 +190,8 @@ class SharedStore:
 
     def _swept(self, due_s: float | Refused | None) -> None:
         least, most = _SWEEP_S
-        self._sweep_s = min(max(due_s, least), most) if isinstance(due_s, (int, float)) else most
+        wait_s = min(max(due_s, least), most) if isinstance(due_s, (int, float)) else most
+        self._sweep_at, self._is_sweeping = time.monotonic() + wait_s, False
 
     # Private helpers.
 

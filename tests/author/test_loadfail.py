@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from invoker.author import loader, loadfail
-from invoker.errors import LoadError
+from invoker.body.prepare import prepare_all
+from invoker.errors import LoadError, StartupError
 from tests.forget import forget
 
 
@@ -174,3 +175,37 @@ class Timer:
 
     def cancel(self) -> None:
         self.cancelled += 1
+
+
+MARKS = {
+    "ours": ("from invoker import Field", "Field(pattern='[')"),
+    "a rule": ("from invoker import Field", "Field(rules=['nobody-has-it'])"),
+    "msgspec": ("from msgspec import Meta", "Meta(pattern='[')"),
+    "pydantic": ("from pydantic import Field", "Field(pattern='[')"),
+}
+HEADS = {
+    "a parameter": "def bad(x: Annotated[str, {mark}]) -> str:\n    return x",
+    "an inner type": "def bad(x: list[Annotated[str, {mark}]]) -> str:\n    return x[0]",
+    "a result": "def bad(x: str) -> Annotated[str, {mark}]:\n    return x",
+    "a stream": "def bad(xs: Iterator[Annotated[str, {mark}]]) -> Iterator[str]:\n    yield from xs",
+    "a keyword": "async def bad(\n    x: str,\n    *,\n    y: Annotated[str, {mark}] = '',\n) -> str:\n    return x",
+    "a field": "@dataclass\nclass bad:\n    x: Annotated[str, {mark}]\ndef f(x: bad) -> str:\n    return x.x",
+}
+
+
+@pytest.mark.parametrize("postponed", [False, True])
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("mark", MARKS)
+def test_T042_T048_a_wrong_pattern_or_rule_is_told_with_its_function(
+    here: Path, mark: str, head: str, postponed: bool
+) -> None:
+    """Whoever reads it, wherever it stands, and whether Python or we meet it first."""
+    if mark == "pydantic" and head == "a field":
+        pytest.skip("a plain dataclass is none of pydantic's")
+    source, spelled = MARKS[mark]
+    lines = ["from __future__ import annotations"] * postponed
+    lines += ["from collections.abc import Iterator", "from dataclasses import dataclass"]
+    lines += ["from typing import Annotated", source, HEADS[head].format(mark=spelled)]
+    (here / "marked.py").write_text("\n".join(lines))
+    with pytest.raises(StartupError, match=r"'bad'|of 'f'"):
+        prepare_all(["marked:f" if head == "a field" else "marked:bad"])

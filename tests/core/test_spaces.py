@@ -83,15 +83,46 @@ def taken(news: News) -> list[Change | Refused]:
     return list(iter(news.take, None))
 
 
-def test_the_sweep_says_when_it_is_needed_again(world: World) -> None:
-    """Not before the next space can expire, within a minute, and not while there is none."""
-    assert world.store.sweep() == 10
+def test_the_sweep_wants_to_be_called_each_second_while_there_is_something(world: World) -> None:
+    assert world.store.sweep() == 1
     world.ask(Create("long", 3600))
-    assert world.store.sweep() == 10
     world.wait(10)
-    assert world.store.sweep() == 60
+    assert world.store.sweep() == 1
     world.ask(Drop("long"))
     assert world.store.sweep() is None
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("make"), st.integers(0, 4), st.integers(1, 90)),
+            st.tuples(st.sampled_from(("look", "hold", "leave")), st.integers(0, 4), st.just(0)),
+            st.tuples(st.just("wait"), st.integers(1, 30), st.just(0)),
+        ),
+        max_size=40,
+    )
+)
+def test_T131_a_sweep_a_second_tells_each_end_in_that_second(moves: list[tuple[str, int, int]]) -> None:
+    """Whenever a space was made, used, held or let go of: what sees all spaces each time and it agree."""
+    world = World()
+    holders: dict[str, Guest] = {}
+    store = world.store
+    for what, number, ttl_s in moves:
+        name = f"s{number}"
+        if what == "make":
+            world.ask(Create(name, ttl_s))
+        elif what == "look":
+            world.ask(Look(name))
+        elif what == "hold" and name not in holders:
+            holders[name] = Guest(store)
+            holders[name].ask(Hold(name))
+        elif what == "leave" and name in holders:
+            store.leave(holders.pop(name))
+        elif what == "wait":
+            for _ in range(number):
+                world.wait(1)
+                store.sweep()
+                assert not [one for one in store._spaces.values() if not one.holds and one.expires_ns <= world.now_ns]
 
 
 def test_what_is_gone_takes_nothing() -> None:

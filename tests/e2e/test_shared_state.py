@@ -185,3 +185,46 @@ def test_a_redis_server_that_is_killed_under_load_fails_its_calls_alone(
         assert all(one.result() for one in loading)
         assert set(errors[:known]) <= {"store", "unknown"}
     redis.close()
+
+
+TTL_S = 2.0
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "redis"])
+def test_T010_T011_T131_a_watch_ends_with_its_session(
+    kind: str, hosts: Callable[[str], Host], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Two seconds after its time to live at the latest, and not before; also after a long call, in a process that has
+    not made the session, and where there was nothing for a while."""
+    url = f"sqlite:{tmp_path / 'store.db'}"
+    if kind == "redis":
+        server = RedisServer(tmp_path)
+        request.addfinalizer(server.close)
+        url = server.url
+    known = {**env("memory" if kind == "memory" else url), "INVOKER_TOOL_SESSION_TTL_S": str(TTL_S)}
+    with ExitStack() as stack:
+        count = 1 if kind == "memory" else 2
+        served = [hosts(stack.enter_context(serving(MODULE, env=known)).grpc) for _ in range(count)]
+        for last_use in ("InitializeSession", "add_slowly", "ListSessionVariables"):
+            time.sleep(1.1)  # the stores have looked at what there is meanwhile, which is nothing
+            served[0].begin()
+            with ThreadPoolExecutor() as pool:
+                ends = [pool.submit(watched, one) for one in served]
+                time.sleep(0.5)
+                if last_use == "add_slowly":
+                    assert served[0].rpc("ExecuteTool", tool_id="add_slowly").success
+                else:
+                    served[0].rpc(last_use)
+                used = time.monotonic()
+                for one in ends:
+                    code, at = one.result(20 * SLOW)
+                    assert code == "expired"
+                    assert TTL_S - 1.1 <= at - used <= TTL_S + 2 * SLOW, (last_use, at - used)
+
+
+def watched(host: Host) -> tuple[str, float]:
+    """Why a watch ended, and when."""
+    with pytest.raises(grpc.RpcError) as caught:
+        list(host.rpc("WatchSessionVariables"))
+    return error_of(caught.value)[1].details["code"], time.monotonic()

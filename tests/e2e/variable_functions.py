@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from invoker import Context, VariableError, function
 
@@ -39,3 +40,9 @@ def misname(ctx: Context, name: str = "") -> str:
     except VariableError as error:
         return error.code
     return ""
+
+
+@function
+def add_slowly() -> None:
+    """Keep the session in use for a while."""
+    time.sleep(1)

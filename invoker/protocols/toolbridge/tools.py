@@ -19,11 +19,12 @@ from invoker.protocols.toolbridge.arguments import Argument, Arguments, Binding
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, elixir_type, python_type
 
-__all__ = ["Tool", "Tools"]
+__all__ = ["TOOL_NAME", "TOOL_NAMES", "Tool", "Tools"]
 
 _LONGEST: Final = 64
 _MOST_COMPARED: Final = 50
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}").fullmatch
+TOOL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}").fullmatch
+TOOL_NAMES: Final = "1 to 64 of A-Z a-z 0-9 _ . - and begin with a letter or a digit"
 _GIVES_MANY: Final = (ResultShape.STREAM, ResultShape.SEVERAL, ResultShape.UNKNOWN)
 
 
@@ -61,10 +62,10 @@ class Tool:
     )
 
     def __init__(self, spec: FunctionSpec) -> None:
-        if _NAME(spec.name) is None:
+        if TOOL_NAME(spec.name) is None:
             raise SpecError(
-                f"'{spec.name}' cannot be the name of a tool: it must be 1 to 64 of A-Z a-z 0-9 _ . - and begin with a "
-                "letter or a digit; name the function with @function(name=...)"
+                f"'{spec.name}' cannot be the name of a tool: it must be {TOOL_NAMES}; name the function with "
+                "@function(name=...)"
             )
         self.source = spec
         self.id = spec.entrypoint or spec.name

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.anyvalue import BadAny, unpack
 from invoker.codecs.anyvalue.kinds import kind_of
-from invoker.core.steps import Ask, Step
+from invoker.core.steps import Ask, Await, Step
 from invoker.core.store import Reason
 from invoker.core.variables import Talk, Variable, delete, listed, read, write
-from invoker.errors import VariableError
-from invoker.protocols.toolbridge.desk import space_of
+from invoker.errors import InvocationError, VariableError
+from invoker.protocols.toolbridge.desk import LARGE, space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone, translated, unavailable
 from invoker.protocols.toolbridge.sessions import check_id
 from invoker.protocols.toolbridge.unary import UnarySession
@@ -88,9 +90,30 @@ class GetSessionVariable(Talking[pb.GetVariableRequest]):
 
 
 class SetSessionVariable(Talking[pb.SetVariableRequest]):
-    """Writes one variable, or deletes it where the request has no value (T-118 to T-120)."""
+    """Writes one variable, or deletes it where the request has no value (T-118 to T-120).
+
+    A value that no tool could read is refused (T-052); it would fail whoever wants it, long after its sender.
+    """
 
     reads, answers = pb.SetVariableRequest, pb.StatusResponse
+
+    def asked(self, request: pb.SetVariableRequest) -> Sequence[Step]:
+        """Look whether the value can be read; a large one elsewhere, while others go on."""
+        value = request.value.SerializeToString()
+        aside = self.desk.aside
+        if len(value) > LARGE and aside is not None and aside.is_due():
+            self.request = request
+            return (Await("read", partial(aside.run, partial(_check, value))),)
+        _check(value)
+        return super().asked(request)
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:
+        """Begin, now that the value is read; or go on."""
+        if key != "read":
+            return super().answered(key, value)
+        if isinstance(value, InvocationError):
+            raise value
+        return super().asked(self.request)
 
     def talk(self, request: pb.SetVariableRequest, space: str) -> Talk[Variable | None]:
         """Write it."""
@@ -136,6 +159,15 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
             size = min(len(one.value), _INT32)
             response.variables.add(name=one.name, type=metadata.type, size_bytes=size, metadata=metadata)
         return self.reply(response)
+
+
+def _check(value: bytes) -> None:
+    """Refuse what cannot be read; a DataFrame is not looked into, which takes libraries that may not be here."""
+    try:
+        unpack(value)
+    except BadAny as error:
+        if error.code != "missing_dependency":
+            raise BridgeError(Kind.VALIDATION, error.detail, field="value", **error.details) from None
 
 
 def told_of(error: VariableError, session_id: str) -> BridgeError:

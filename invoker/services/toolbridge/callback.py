@@ -10,21 +10,19 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import grpc
 import grpc.aio
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError as WireError
-from google.protobuf.message import Message as Protobuf
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.codecs.anyvalue import ANY, BadAny, pack, unpack
+from invoker.codecs.anyvalue import ANY
 from invoker.drive.bodies.runner import later
-from invoker.errors import NestedError, Status
 from invoker.message import EMPTY, METADATA, Headers, Message
-from invoker.protocols.toolbridge.errors import TRAILER, BridgeError, Kind
 from invoker.services.toolbridge.addresses import Addresses
+from invoker.services.toolbridge.hostreplies import Count, Parts, by_name, failed, incomplete, read, remote, unlisted
 
 __all__ = ["PREFIX", "Callbacks", "HostTools"]
 
@@ -131,7 +129,7 @@ class HostTools:
         """Ask the host for its tools.
 
         Raises:
-            BridgeError: It does not tell them within 5 s.
+            BridgeError: It does not tell them within 5 s, or what it tells is no list of tools.
         """
         ask: Any = self._channel.unary_unary(
             f"{_PATH}GetSessionTools",
@@ -140,16 +138,14 @@ class HostTools:
         try:
             data = await ask(pb.GetSessionToolsRequest(session_id=self._session_id), timeout=_LIST_S)
         except grpc.aio.AioRpcError as error:
-            raise _unlisted(f"within {_LIST_S:g} s: {error.code().name}", "did not list its tools") from None
+            raise unlisted(f"within {_LIST_S:g} s: {error.code().name}", "did not list its tools") from None
         try:
             response = pb.GetSessionToolsResponse.FromString(data)
         except WireError:
-            raise _unlisted("with what is no GetSessionToolsResponse") from None
+            raise unlisted("with what is no GetSessionToolsResponse") from None
         if len(response.tools) > _MOST_TOOLS:
-            raise _unlisted(f"with {len(response.tools)} tools, and {_MOST_TOOLS} are the most")
-        for spec in response.tools:
-            self._tools.setdefault(spec.name, spec)
-            self._tools.setdefault(spec.tool_id, spec)
+            raise unlisted(f"with {len(response.tools)} tools, and {_MOST_TOOLS} are the most")
+        self._tools = by_name(response.tools)
         self.specs = tuple(_renamed(one) for one in sorted(response.tools, key=lambda one: one.name))
 
     def find(self, name: str) -> pb.ToolSpec | None:
@@ -203,12 +199,12 @@ class HostTools:
             )
             rpc = ask(whole, timeout=timeout_s, metadata=sent)
             begun(rpc.cancel)
-            response = _read(pb.ToolCallResponse, await rpc)
+            response = read(pb.ToolCallResponse, await rpc)
             if not response.success:
-                raise _remote(response.error)
+                raise remote(response.error)
             yield Message(response.result.SerializeToString(), EMPTY, ANY)
         except grpc.aio.AioRpcError as error:
-            raise _failed(error) from None
+            raise failed(error) from None
 
     def gives_stream(self, tool: pb.ToolSpec) -> bool:
         """Whether a tool is called by StreamTool."""
@@ -227,11 +223,12 @@ class HostTools:
         )
         rpc = ask(request, timeout=timeout_s, metadata=metadata)
         begun(rpc.cancel)
-        parts = _Parts(self._most_bytes)
+        parts, count = Parts(self._most_bytes), Count()
         try:
             async for data in rpc:
-                chunk = _read(pb.ToolStreamChunk, data)
+                chunk = read(pb.ToolStreamChunk, data)
                 what = chunk.WhichOneof("content")
+                count.take(chunk, what)
                 if what == "data":
                     if (payload := parts.whole(chunk.data.SerializeToString())) is not None:
                         yield Message(payload, EMPTY, ANY)
@@ -240,13 +237,13 @@ class HostTools:
                         payload = chunk.metadata.value.SerializeToString()
                         yield Message(payload, Headers({METADATA: chunk.metadata.key}), ANY)
                 elif what == "error":
-                    raise _remote(chunk.error)
+                    raise remote(chunk.error)
                 elif what == "complete":
+                    parts.check()
                     return
         finally:
             rpc.cancel()
-        text = "the host has ended the stream of its tool without saying that it is complete"
-        raise _nested(BridgeError(Kind.INTERNAL, text, code="callback_incomplete"))
+        raise incomplete("has ended the stream of its tool without saying that it is complete")
 
     def close(self) -> None:
         """The session is gone; from any thread."""
@@ -259,104 +256,8 @@ class HostTools:
         self.close()
 
 
-class _Parts:
-    """Puts bytes together that came in several chunks (T-078)."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._missing = 0
-        self._parts: list[bytes] = []
-
-    def begin(self, told: pb.StreamMetadata) -> bool:
-        """Whether a piece of metadata says that bytes in several chunks follow."""
-        size = _unpacked(told.value) if told.key == "bytes_total" else None
-        if not isinstance(size, int) or size <= 0:
-            return False
-        if size > self._most:
-            raise _failure(f"the host is about to send {size} bytes in chunks, and {self._most} are the most")
-        self._missing = size
-        return True
-
-    def whole(self, payload: bytes) -> bytes | None:
-        """The value that is complete with this chunk; None if more must come."""
-        if not self._missing:
-            return payload
-        part = _unpacked(AnyMessage.FromString(payload))
-        if not isinstance(part, bytes):
-            raise _failure("the host sent no bytes where some are missing")
-        self._parts.append(part)
-        self._missing = max(0, self._missing - len(part))
-        if self._missing:
-            return None
-        parts, self._parts = self._parts, []
-        return pack(b"".join(parts))
-
-
 def _renamed(spec: pb.ToolSpec) -> pb.ToolSpec:
     made = pb.ToolSpec()
     made.CopyFrom(spec)
     made.name = PREFIX + spec.name
     return made
-
-
-def _remote(info: pb.ErrorInfo) -> NestedError:
-    """An error that the host has told in its words (T-173)."""
-    try:
-        status = Kind(info.type).status
-    except ValueError:
-        status = Status.INTERNAL
-    details = {**info.details, "remote": "true"}
-    return NestedError(status, info.message, kind=info.type or Kind.INTERNAL.value, details=details)
-
-
-_KINDS: Final = {
-    grpc.StatusCode.NOT_FOUND: Kind.TOOL_NOT_FOUND,
-    grpc.StatusCode.INVALID_ARGUMENT: Kind.VALIDATION,
-    grpc.StatusCode.DEADLINE_EXCEEDED: Kind.TIMEOUT,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: Kind.EXHAUSTED,
-}
-
-
-def _failed(error: grpc.aio.AioRpcError) -> NestedError:
-    """A failed rpc: what its trailer tells, or else its status."""
-    for name, value in error.trailing_metadata() or ():
-        if name == TRAILER and isinstance(value, bytes):
-            try:
-                return _remote(pb.ErrorInfo.FromString(value))
-            except WireError:
-                break
-    code = error.code()
-    if code is grpc.StatusCode.UNAVAILABLE:
-        return _nested(BridgeError(Kind.INTERNAL, "the host is gone", code="callback_unreachable"))
-    kind = _KINDS.get(code, Kind.INTERNAL)
-    return _nested(BridgeError(kind, error.details() or code.name, code="callback_failed", status=code.name))
-
-
-M = TypeVar("M", bound=Protobuf)
-
-
-def _read(kind: type[M], data: bytes) -> M:
-    try:
-        return kind.FromString(data)
-    except WireError:
-        raise _failure(f"the host sent what is no {kind.__name__}") from None
-
-
-def _unpacked(value: AnyMessage) -> Any:
-    try:
-        return unpack(value.SerializeToString())
-    except BadAny as error:
-        raise _failure(f"the host sent what cannot be read: {error.detail}") from None
-
-
-def _failure(text: str) -> NestedError:
-    return _nested(BridgeError(Kind.INTERNAL, text, code="callback_failed"))
-
-
-def _unlisted(why: str, what: str = "answered") -> BridgeError:
-    text = f"the host {what} at the callback address {why}"
-    return BridgeError(Kind.INTERNAL, text, code="callback_unreachable", field="callback_address")
-
-
-def _nested(error: BridgeError) -> NestedError:
-    return NestedError(error.status, error.detail, kind=error.kind.value, details={**error.details, "remote": "true"})

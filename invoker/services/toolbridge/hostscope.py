@@ -36,6 +36,7 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind, translated
 from invoker.protocols.toolbridge.toolcall import CORRELATION, MOST_ITEMS, Asked, ToolCall, correlation_of
 from invoker.protocols.toolbridge.tools import Tool
 from invoker.services.toolbridge.callback import PREFIX, HostTools
+from invoker.services.toolbridge.hostreplies import readable
 
 __all__ = ["HOPS", "HostScope"]
 
@@ -192,13 +193,13 @@ class HostScope:
                 async with contextlib.aclosing(given) as messages:
                     async for message in messages:
                         if streams:
-                            yield message
+                            yield Message(readable(message.payload), message.headers, ANY)
                             continue
                         _collect(values, message)
             finally:
                 caller.drop(rpc)
             if not streams:
-                yield Message(_joined(values, is_one=not tools.gives_stream(spec)), EMPTY, ANY)
+                yield Message(readable(_joined(values, is_one=not tools.gives_stream(spec))), EMPTY, ANY)
 
     async def forward(self, call: ToolCall, within_s: float) -> bytes:
         """Call a tool of the host for a caller that is no function (T-171).
@@ -316,7 +317,7 @@ def _collect(values: list[bytes], message: Message[bytes]) -> None:
 
 
 def _joined(values: Sequence[bytes], *, is_one: bool) -> bytes:
-    return values[0] if is_one else pack([unpack(one) for one in values])
+    return values[0] if is_one else pack([unpack(readable(one)) for one in values])
 
 
 @contextlib.contextmanager

@@ -218,7 +218,7 @@ async def test_what_expires_is_told_without_a_question():
     script = Script()
     line = Line(driver, script)
     line.say(Ask("k", Create("s", 10)), Subscribe("s"))
-    assert swept == [10]
+    assert swept == [1.0]
     now = 20 * 1_000_000_000
     await until(lambda: script.of(Told))
     assert script.of(Told)[0].value == Refused(Reason.EXPIRED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from types import SimpleNamespace
 
 import pytest
 from google.protobuf import any_pb2
@@ -10,9 +11,10 @@ from google.protobuf import any_pb2
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import unpack
 from invoker.core.spaces import StoreLimits
-from invoker.core.steps import Answered
+from invoker.core.steps import Answered, Ask, Await, Close
 from invoker.core.store import Reason, Refused
 from invoker.errors import Status
+from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessionVariables, SetSessionVariable
 from tests.protocols.toolbridge.desks import SECOND
 from tests.protocols.toolbridge.varied import Varied, any_of
@@ -123,10 +125,62 @@ def test_T121_the_time_of_an_update_grows_with_each():
 
 
 FRAME = any_pb2.Any(type_url="type.googleapis.com/pandas.DataFrame", value=b"PAR1")
+UNREADABLE = {
+    "no_url": any_pb2.Any(value=b"x"),
+    "own": any_pb2.Any(type_url="x/own.Type", value=b"\xff"),
+    "broken": any_pb2.Any(type_url="type.googleapis.com/google.protobuf.Int64Value", value=b"\xff"),
+    "text": any_pb2.Any(type_url="type.googleapis.com/google.protobuf.StringValue", value=b"\x0a\x02\xff\xfe"),
+    "json": any_pb2.Any(type_url="type.googleapis.com/google.protobuf.StringValue", value=b"{"),
+    "list": any_pb2.Any(type_url="type.googleapis.com/google.protobuf.ListValue", value=b"\x0a\x05"),
+    "map": any_pb2.Any(type_url="type.googleapis.com/google.protobuf.Struct", value=b"\x0a" + b"\xff" * 100_000),
+}
+
+
+@pytest.mark.parametrize("value", UNREADABLE.values(), ids=list(UNREADABLE))
+@pytest.mark.parametrize("is_aside", [False, True])
+def test_T052_a_value_that_no_tool_could_read_is_refused_when_it_is_set(value, is_aside):
+    """Whoever wants it would fail, long after its sender; a large one is read elsewhere, while others go on."""
+    varied, work = Varied(), []
+    varied.put("a", 1)
+    if is_aside:
+        varied.desk.aside = SimpleNamespace(is_due=lambda: True, run=work.append)
+    session = SetSessionVariable(varied.desk)
+    request = pb.SetVariableRequest(session_id="s1", variable_name="a", value=value)
+    first, *rest = session.receive(request.SerializeToString())
+    if is_aside and value.ByteSize() > 65_536:
+        assert isinstance(first, Await)
+        first.begin()
+        with pytest.raises(BridgeError) as caught:
+            work[0]()
+        first, *rest = session.deliver(Answered(first.key, caught.value))
+    response = pb.StatusResponse.FromString(first.frame)
+    assert rest == [Close()]
+    assert (response.success, response.error.type) == (False, "ValidationError")
+    assert (response.error.details["code"], response.error.details["field"]) == ("decode", "value")
+    assert unpack(varied.get("a").value.SerializeToString()) == 1
+
+
+def test_T108_a_frame_is_kept_where_nobody_here_can_read_it():
+    """Another worker may, and so may the host."""
+    assert Varied().put("a", FRAME).success
+
+
+def test_a_large_value_that_can_be_read_is_set_behind_that():
+    varied, work = Varied(), []
+    varied.desk.aside = SimpleNamespace(is_due=lambda: True, run=work.append)
+    session = SetSessionVariable(varied.desk)
+    request = pb.SetVariableRequest(session_id="s1", variable_name="a", value=any_of(["x" * 100] * 1000))
+    (wait,) = session.receive(request.SerializeToString())
+    wait.begin()
+    assert work[0]() is None
+    (ask,) = session.deliver(Answered(wait.key, None))
+    assert isinstance(ask, Ask)
+
+
 KINDS = [
     (None, "null"), (any_pb2.Any(), "null"), (True, "boolean"), (5, "integer"), (2**70, "integer"), (-1.5, "float"),
     ("text", "string"), ("", "string"), (b"\0", "binary"), ([1, "a"], "list"), ({"a": 1}, "map"), (FRAME, "dataframe"),
-    (dt.datetime.now(dt.UTC), "opaque"), (any_pb2.Any(type_url="x/own.Type", value=b"\xff"), "opaque"),
+    (dt.datetime.now(dt.UTC), "opaque"),
     (any_pb2.Any(type_url="type.googleapis.com/python.Decimal", value=b"\x0a\x011"), "opaque"),
     (any_pb2.Any(type_url="type.googleapis.com/google.protobuf.StringValue", value=b'{"a": 1}'), "map"),
 ]  # fmt: skip
@@ -134,7 +188,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("value", "kind"), KINDS)
 def test_T122_a_variable_has_a_type(value, kind):
-    """By its value; a value of a type that only the caller knows is kept as it is."""
+    """By its value."""
     varied = Varied()
     assert varied.put("a", value).success
     (info,) = varied.listed()

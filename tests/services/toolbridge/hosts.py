@@ -21,7 +21,7 @@ _SERVICE = "dspex.bridge.SnakepitBridge"
 
 
 def any_of(value: Any) -> AnyMessage:
-    return AnyMessage.FromString(pack(value))
+    return value if isinstance(value, AnyMessage) else AnyMessage.FromString(pack(value))
 
 
 class Host:
@@ -96,7 +96,7 @@ class Host:
 
     async def _stream(self, request: pb.ToolStreamRequest, context: Any) -> AsyncIterator[pb.ToolStreamChunk]:
         self._note("StreamTool", request, context)
-        number = 0
+        number = data = 0
         try:
             for value in self._call(request):
                 if isinstance(value, Exception):
@@ -107,10 +107,11 @@ class Host:
                     yield pb.ToolStreamChunk(sequence=number, metadata=told)
                 else:
                     yield pb.ToolStreamChunk(sequence=number, data=any_of(value))
+                    data += 1
                 self.begun.set()
                 number += 1
                 await asyncio.sleep(0)
-            yield pb.ToolStreamChunk(sequence=number, complete=pb.CompleteSignal(total_chunks=number))
+            yield pb.ToolStreamChunk(sequence=number, complete=pb.CompleteSignal(total_chunks=data))
         except (asyncio.CancelledError, GeneratorExit):
             self.gone.set()
             raise

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import grpc
 import pytest
+from google.protobuf.any_pb2 import Any as AnyMessage
 
 from invoker import Context, Field, NestedError, function
 from invoker._pb.dspex import bridge_pb2 as pb
@@ -352,3 +353,34 @@ def test_T022_functions_reach_one_that_cannot_be_a_tool(kind: str) -> None:
         running = Context("agent", "agent", configs=(Running(session, {}),))
         with pytest.raises(NestedError, match="neither here nor at the session's host"):
             asyncio.run(anext(session.scope.call(running, "gr\u00fc\u00dfe", (), {}, streams=False)))
+
+
+def test_T173_a_value_of_the_host_that_nobody_can_read_is_the_hosts_fault(kind: str) -> None:
+    """Neither a ValidationError of who called, nor of who called that: by call, by stream, of one value and of many."""
+
+    def wants(tool: str, ctx: Context) -> str:
+        return repr(ctx.call(tool))
+
+    def takes(tool: str, ctx: Context) -> str:
+        return repr(list(ctx.stream(tool)))
+
+    async def awants(tool: str, ctx: Context) -> str:
+        return repr(await ctx.call(tool))
+
+    def odd() -> AnyMessage:
+        return AnyMessage(type_url="x/own.Type", value=b"\xff")
+
+    def stream_odd() -> Iterator[AnyMessage]:
+        yield odd()
+
+    served = (wants, takes) if kind == "direct-lending" else (wants, takes, awants)
+    with Elixir(odd=odd, stream_odd=stream_odd) as host, Bridged(kind, *served) as bridged:
+        with_host(bridged, host)
+        for one in served:
+            for tool in ("odd", "stream_odd"):
+                error = bridged.execute(one.__name__, tool).error
+                assert (error.type, error.details["code"]) == ("InternalError", "callback_failed"), (one, tool, error)
+                assert error.details["remote"] == "true"
+        error = bridged.execute("callback:stream_odd").error
+        assert (error.type, error.details["code"]) == ("InternalError", "callback_failed")
+        assert bridged.execute("callback:odd").result.type_url == "x/own.Type"
