@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -12,6 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.codecs import Codec, JsonCodec, OctetsCodec, Registry, builtin
+from invoker.codecs.exact import EXACT
+from invoker.codecs.registry import builtin_codecs
+from invoker.codecs.several import SEVERAL
 from invoker.errors import DecodeError, EncodeError, InvocationError, NotAcceptable, Status, UnsupportedMediaType
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
@@ -275,3 +279,10 @@ def test_R090_a_codec_that_is_registered_after_an_answer_changes_it() -> None:
     assert registry.version is not version
     assert answers()[1] == b"A"
     assert answers()[0] != before[0]
+
+
+def test_every_built_in_media_type_stands_in_its_page() -> None:
+    """But those that sessions use among themselves."""
+    page = (Path(__file__).parents[2] / "docs/reference/media-types.md").read_text()
+    known = {name for one in builtin_codecs(pickle=True, arrays=True) for name in one.media_types}
+    assert {name for name in known - {EXACT, SEVERAL} if f"`{name}`" not in page} == set()
