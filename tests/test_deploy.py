@@ -178,3 +178,16 @@ def test_the_function_of_the_deployment_is_one(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "request/reply" in done.stdout
+
+
+@PODS
+def test_memory_is_what_the_guide_on_hardening_asks_for(pod: dict[str, Any]) -> None:
+    """The budget and an eighth more, 6 MiB for each invocation, the bare process, and room for the function."""
+    guide = (DEPLOY.parent / "docs/how-to/harden.md").read_text()
+    assert "times this and an eighth more, 6 MiB for each stream that may run\nat once" in guide
+    config = settings(pod)
+    assert config.max_invocations, "without it there is no bound"
+    limit = function(pod)["resources"]["limits"]["memory"]
+    assert limit == "1Gi"
+    needed = config.workers * config.memory_bytes * 9 // 8 + (6 << 20) * config.max_invocations + (64 << 20)
+    assert (1 << 30) - needed >= 256 << 20
