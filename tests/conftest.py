@@ -38,7 +38,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Threads of libraries that live as long as the process; whoever starts them first is not to blame.
-_HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-")
+_HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-", "invoker-guard")
 
 
 @pytest.hookimpl(wrapper=True)

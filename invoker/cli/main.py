@@ -70,10 +70,10 @@ def _serve(options: argparse.Namespace) -> int:
     from invoker.process.stopping import limit_exit
 
     is_text = set_up(config.log_level, config.log_format)
-    if options.is_process and not is_text:
-        from invoker.ops.prints import print_objects
+    if options.is_process:
+        from invoker.ops.prints import print_lines
 
-        print_objects()
+        print_lines(as_objects=not is_text)
     is_worker = "INVOKER_WORKER" in os.environ
     if not is_worker and not options.reload:  # so that each warning is written once
         for stray in strays(os.environ):

@@ -7,6 +7,7 @@ written is lost and counted, as is what does not fit on the queue: nothing that 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -60,6 +61,8 @@ class AuditLog:
             self._start()
         if not self._came.is_set():
             self._came.set()
+        if self._thread is None:
+            self.flush()
 
     def flush(self) -> None:
         """Write what waits."""
@@ -88,8 +91,10 @@ class AuditLog:
     def _start(self) -> None:
         with self._lock:
             if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="invoker-audit", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="invoker-audit", daemon=True)
+                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so whoever comes writes
+                    thread.start()
+                    self._thread = thread
 
     def _run(self) -> None:
         while not self._is_closed:

@@ -7,6 +7,7 @@ written at once. What waits is written when the process stops. A program that ha
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import threading
@@ -91,7 +92,7 @@ class Endings:
             self._start()
         if not self._came.is_set():
             self._came.set()
-        if self._is_closed or len(self._waiting) > _MOST:
+        if self._is_closed or self._thread is None or len(self._waiting) > _MOST:
             self.flush()
 
     def close(self) -> None:
@@ -118,8 +119,10 @@ class Endings:
     def _start(self) -> None:
         with self._lock:
             if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="invoker-log", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="invoker-log", daemon=True)
+                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so whoever comes writes
+                    thread.start()
+                    self._thread = thread
 
     def _run(self) -> None:
         while not self._is_closed:

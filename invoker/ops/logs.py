@@ -16,6 +16,7 @@ from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status, UnacceptedType
 from invoker.message import Headers
+from invoker.ops.logwriter import LogWriter
 from invoker.traces import trace_id_of
 
 __all__ = [
@@ -66,13 +67,15 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
         style: text, json, or auto: text when the stream is a terminal.
         stream: Default: standard error.
     """
-    stream = stream or sys.stderr
-    is_text = style == "text" or (style == "auto" and stream.isatty())
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(TextFormatter(has_colour=_has_colour(stream)) if is_text else JsonFormatter())
+    shown = stream or sys.stderr
+    is_text = style == "text" or (style == "auto" and shown is not None and shown.isatty())
+    handler = OwnHandler(stream or _writer(is_text=is_text))
+    handler.setFormatter(TextFormatter(has_colour=_has_colour(shown)) if is_text else JsonFormatter())
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)
+        if isinstance(old, OwnHandler):
+            old.end()
     root.addHandler(handler)
     _own[0] = handler
     root.setLevel(level.upper())  # the level holds for what the author's code logs, too
@@ -103,14 +106,61 @@ def borrowed(level: str, style: str) -> Iterator[None]:
     finally:
         assert ours is not None
         root.removeHandler(ours)
+        ours.end()
         _own[0] = handler
         for one, before in zip(loggers, levels, strict=True):
             one.setLevel(before)
 
 
-def _has_colour(stream: TextIO) -> bool:
+class OwnHandler(logging.StreamHandler[Any]):
+    """Writes our lines, and tells as one of them what it could not make a line of."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        if isinstance(stream, LogWriter):
+            stream.lost = self._dropped
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
+        """Tell where the record was made, and what is wrong with it."""
+        text = "a line of the log cannot be written: %.200r, at %s:%s"
+        place = (record.pathname, record.lineno)
+        told = log.makeRecord(__name__, logging.WARNING, *place, text, (record.msg, *place), sys.exc_info())
+        with contextlib.suppress(Exception):  # the stream itself fails, and there is no other
+            self.stream.write(self.format(told) + self.terminator)
+
+    def close(self) -> None:
+        """Wait until what was logged is written, though not for a reader that stands still."""
+        if isinstance(self.stream, LogWriter):
+            self.stream.drain()
+        super().close()
+
+    def end(self) -> None:
+        """Write what was logged, since nothing more comes."""
+        if isinstance(self.stream, LogWriter):
+            self.stream.end()
+
+    def _dropped(self, count: int) -> str:
+        text = "%d lines of the log were dropped here, because their reader did not keep up"
+        return self.format(log.makeRecord(__name__, logging.WARNING, __file__, 0, text, (count,), None)) + "\n"
+
+
+def _writer(*, is_text: bool) -> Any:
+    """What writes to standard error without waiting for its reader; the stream itself where it has no descriptor."""
+    stream = sys.stderr
+    try:
+        descriptor = -1 if stream is None else stream.fileno()
+    except (AttributeError, OSError, ValueError):  # a program, or a notebook, has put something else there
+        return stream
+    made = LogWriter(descriptor, (getattr(stream, "encoding", "") if is_text else "") or "utf-8")
+    made.start()
+    return made
+
+
+def _has_colour(stream: TextIO | None) -> bool:
     """Whether the stream is a terminal, and its user has not asked for plain text (no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
@@ -204,7 +254,7 @@ def utc(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03d}Z"
 
 
-def own_handler() -> logging.StreamHandler[TextIO] | None:
+def own_handler() -> OwnHandler | None:
     """The handler that `set_up` made, if every line of ours goes to it alone."""
     handlers = logging.getLogger().handlers
     if len(handlers) == 1 and handlers[0] is _own[0] and not log.handlers and log.propagate:
@@ -212,7 +262,7 @@ def own_handler() -> logging.StreamHandler[TextIO] | None:
     return None
 
 
-_own: list[logging.StreamHandler[TextIO] | None] = [None]
+_own: list[OwnHandler | None] = [None]
 
 
 def ending(invocation: Invocation) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What functions print, as log lines: with JSON logs each printed line becomes an object on standard output.
+"""What functions print: nobody waits for its reader, and with JSON logs each printed line becomes an object.
 
-``sys.stdout`` stays the object that it is, since debuggers and progress bars ask it what it is and where it writes:
-only its ``write`` is replaced, and only where no terminal reads it. What goes around it, by ``sys.stdout.buffer`` or by
-another program, passes unchanged, as everything does with text logs.
+``sys.stdout`` and ``sys.stderr`` stay the objects that they are, since debuggers and progress bars ask them what they
+are and where they write: only their ``write`` is replaced, and only where no terminal reads them. What goes around it,
+by ``sys.stdout.buffer`` or by another program, passes unchanged.
 """
 
 from __future__ import annotations
@@ -12,27 +12,57 @@ import json
 import sys
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
 from invoker.ops import logs
+from invoker.ops.logwriter import LogWriter, drain_all
 
-__all__ = ["Prints", "ended", "print_objects"]
+__all__ = ["Lines", "Prints", "ended", "finish", "print_lines"]
 
 _MADE: list[Prints] = []
 _LONGEST = 64 * 1024
 """A line that goes on longer is told in parts."""
 
 
-def print_objects() -> None:
-    """From now on, turn each printed line into a JSON object."""
-    stdout: Any = sys.stdout
-    if stdout is not None and not stdout.isatty():
-        made = Prints(stdout.write, stdout.flush)
-        stdout.write, stdout.flush = made.write, made.flush
-        _MADE.append(made)
-        atexit.register(made.finish)
+def print_lines(*, as_objects: bool) -> None:
+    """From now on, no print of a function waits for its reader.
+
+    Args:
+        as_objects: Whether to turn each line on standard output into a JSON object; on standard error it stays text.
+    """
+    handler = logs.own_handler()
+    log_writer = handler.stream if handler is not None and isinstance(handler.stream, LogWriter) else None
+    for stream, kind, own in ((sys.stdout, Prints if as_objects else Lines, None), (sys.stderr, Lines, log_writer)):
+        if stream is not None and not stream.isatty():
+            _replace(stream, kind, own or _writer(stream))
+
+
+def _replace(stream: Any, kind: type[Prints], writer: Any) -> None:
+    made = kind(writer.write, writer.flush)
+    stream.write, stream.flush = made.write, made.flush
+    if not _MADE:
+        atexit.register(finish)
+    _MADE.append(made)
+
+
+def _writer(stream: Any) -> Any:
+    try:
+        made = LogWriter(stream.fileno(), stream.encoding or "utf-8")
+    except (AttributeError, OSError, ValueError):  # it is no file; then it is written as it always was
+        return SimpleNamespace(write=stream.write, flush=stream.flush)
+    stream.flush()
+    made.start()
+    return made
+
+
+def finish() -> None:
+    """Write all that was printed and logged, where the process ends; but do not wait for a reader that stands still."""
+    for made in _MADE:
+        made.finish()
+    drain_all()
 
 
 def ended(invocation: Invocation) -> None:
@@ -77,7 +107,7 @@ class Prints:
         with self._lock:
             whose, begun = self._begun.pop(threading.get_ident(), (None, ""))
             if begun:
-                self._tell(begun, whose)
+                self._tell(begun, whose, is_whole=False)
         self._flush()
 
     def end(self, context: Context) -> None:
@@ -96,6 +126,13 @@ class Prints:
             for context, text in begun.values():
                 self._tell(text, context)
 
-    def _tell(self, line: str, context: Context | None) -> None:
+    def _tell(self, line: str, context: Context | None, *, is_whole: bool = True) -> None:  # noqa: ARG002 - see `Lines`
         made = {"time": logs.utc(time.time()), "level": "info", "logger": "print", "message": line}
         self._write(json.dumps(made | logs.invoked(context) | logs.LABELS, ensure_ascii=False) + "\n")
+
+
+class Lines(Prints):
+    """Collects what is written until a line is whole, and passes it on as it is."""
+
+    def _tell(self, line: str, context: Context | None, *, is_whole: bool = True) -> None:  # noqa: ARG002 - see `Prints`
+        self._write(f"{line}\n" if is_whole else line)

@@ -13,10 +13,11 @@ from typing import Any
 from invoker.ops.logs import borrowed
 from invoker.process import life
 from invoker.process.server import Server
+from invoker.process.stopping import release
 
 __all__ = ["run_here"]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_here(server: Server, loop_factory: Callable[[], Any] | None = None) -> bool:
@@ -45,6 +46,7 @@ def _as_before() -> Iterator[None]:
     try:
         yield
     finally:
+        release()
         for number, handler in handlers:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set by Python
         gc.set_threshold(*thresholds)

@@ -54,7 +54,7 @@ from invoker.drive.isolated.frames import (
 from invoker.drive.isolated.session import WINDOW, ChildSession
 from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InternalError, InvocationError, StartupError
-from invoker.ops import logs
+from invoker.ops import logs, prints
 from invoker.protocols.typed.codec import Book, FieldCodec
 
 __all__ = ["main"]
@@ -76,6 +76,7 @@ def main(argv: list[str]) -> int:
     pipe.setblocking(False)
     os.set_inheritable(pipe.fileno(), False)
     asyncio.run(_serve(pipe))
+    prints.finish()
     logging.shutdown()
     os._exit(0)  # threads of user code that do not leave must not keep the process
 
@@ -193,7 +194,8 @@ class _Host:
     def __init__(self, line: _Line, hello: Hello) -> None:
         told = hello.settings
         sys.path[:] = hello.path
-        logs.set_up(told.get("log_level", "info"), told.get("log_format", "auto"))
+        is_text = logs.set_up(told.get("log_level", "info"), told.get("log_format", "auto"))
+        prints.print_lines(as_objects=not is_text)
         logging.getLogger("invoker.drive.loop.sessions").setLevel(logging.WARNING)  # the pipe is no session of a peer
         self._line = line
         self.functions = [_load(one, told) for one in hello.functions]
@@ -219,7 +221,7 @@ class _Host:
         self._is_worn = False
         self._began_ns = 0
         self._faults: dict[str, Fault | None] = {}
-        self.engine.on_close.append(self._closed)
+        self.engine.on_close += [self._closed, prints.ended]
         session = ChildSession(self._scope, _configs, self._done)
         self.reactor = _Reactor(session, line, self.driver)
         self._session = session

@@ -23,7 +23,7 @@ from types import FrameType
 from invoker.config import Config
 from invoker.errors import StartupError
 from invoker.ops.ready import announce
-from invoker.process.stopping import HOW_TO_LEAVE, leave_at_once
+from invoker.process.stopping import HOW_TO_LEAVE, Hangups, leave_at_once
 
 __all__ = ["serve_with_reload", "taken_drain_s", "watched_folder"]
 
@@ -55,7 +55,12 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
     stop = threading.Event()
     child = _Child(entrypoint, [one for one in argv if one != "--reload"])
 
+    hangups = Hangups()
+
     def stopped(number: int, _: FrameType | None) -> None:
+        if number == signal.SIGHUP and not hangups.is_end():
+            log.warning("SIGHUP: the code is loaded anew when a file changes, and not before")
+            return
         if stop.is_set():
             child.kill()
             leave_at_once(number)
@@ -63,7 +68,7 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
         if number == signal.SIGINT:
             announce(HOW_TO_LEAVE)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stopped)
     folder = watched_folder(entrypoint)
     log.info("watching %s", folder)

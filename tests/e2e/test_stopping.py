@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
 import signal
+import subprocess
+import sys
+import termios
 import threading
 import urllib.error
 import urllib.request
@@ -19,7 +25,8 @@ from invoker._pb.dspex import bridge_pb2
 from invoker.client import CallFailed, SyncRiffClient
 from invoker.errors import Status
 from tests.conftest import SLOW
-from tests.e2e.process import Process, started
+from tests.e2e.process import LOCAL, Process, started
+from tests.serving import READY
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -312,3 +319,103 @@ def test_R132_a_process_that_refuses_because_it_is_full_is_not_ready(module: Pat
         assert list(running) == []
         assert list(invoke(client, "echo", [3])) == [3]
         assert readiness(process) == (200, health_pb2.HealthCheckResponse.SERVING)
+
+
+CROWDED = """
+import asyncio, threading, time
+from collections.abc import AsyncIterator, Iterator
+from invoker import function
+
+def none(*args, **kwargs):
+    raise RuntimeError("can't start new thread")
+
+def crowd():
+    for name in ("_start_new_thread", "_start_joinable_thread"):
+        if hasattr(threading, name):
+            setattr(threading, name, none)
+
+@function
+async def loops(values: AsyncIterator[int]) -> AsyncIterator[int]:
+    async for value in values:
+        crowd()
+        yield value
+        await asyncio.sleep(0.3)
+        yield value
+
+@function
+def threads(values: Iterator[int]) -> Iterator[int]:
+    for value in values:
+        crowd()
+        yield value
+        time.sleep(0.3)
+        yield value
+
+@function(isolation="process")
+def apart(values: Iterator[int]) -> Iterator[int]:
+    for value in values:
+        yield value
+        time.sleep(0.3)
+        yield value
+"""
+
+
+@pytest.mark.parametrize("driver", ["fast", "aio"])
+@pytest.mark.parametrize("name", ["loops", "threads", "apart"])
+@pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGTERM, signal.SIGTERM]])
+def test_R024_the_end_needs_no_new_thread(tmp_path: Path, driver, name, numbers):
+    """Where the system gives no more of them, what runs ends well all the same, and the process with it."""
+    (tmp_path / "crowded.py").write_text(CROWDED)
+    with started("crowded", "--grpc-driver", driver, cwd=tmp_path, env={"INVOKER_LAME_DUCK_S": "0.2"}) as process:
+        address, _ = process.ready()
+        with SyncRiffClient(address) as client:
+            if name == "apart":
+                assert list(invoke(client, "loops", [1])) == [1, 1]
+            got = invoke(client, name, [7])
+            assert next(got) == 7
+            for number in numbers:
+                process.send(number)
+            assert list(got) == [7]
+            assert process.exit_code() == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_hangup_is_refused_by_who_cannot_reload(module: Path, workers: str) -> None:
+    """By one process and by a worker, with a line; calls go on, and SIGTERM ends it as ever."""
+    with (
+        started("stopping", "--workers", workers, cwd=module, env=SOON) as process,
+        SyncRiffClient(process.ready()[0]) as client,
+    ):
+        running = invoke(client, "echo", [1, 2])
+        assert next(running) == 1
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for pid in map(int, children) if workers == "2" else [process.pid]:
+            os.kill(pid, signal.SIGHUP)
+        process.wait_for("SIGHUP: one process cannot reload", count=int(workers))
+        assert list(running) == [2]
+        process.send(signal.SIGTERM)
+        assert process.exit_code() == 0
+
+
+def test_a_terminal_that_is_closed_ends_what_runs_in_it(module: Path) -> None:
+    """As SIGTERM does: what runs ends well."""
+    ours, theirs = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "invoker", "stopping", "--log-format", "json"],
+            cwd=module,
+            env={**os.environ, **LOCAL, **SOON, "INVOKER_DRAIN_S": "5", "INVOKER_LAME_DUCK_S": "0"},
+            stdin=theirs,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),  # noqa: PLW1509
+        )
+    finally:
+        os.close(theirs)
+    with process, closing(process.stderr) as lines:  # type: ignore[type-var]
+        found = next(found for line in lines if (found := READY.search(line)))  # type: ignore[union-attr]
+        with SyncRiffClient(found[1]) as client:
+            running = invoke(client, "echo", [1, 2])
+            assert next(running) == 1
+            os.close(ours)
+            assert list(running) == [2]
+        assert process.wait(5 * SLOW) == 0

@@ -13,7 +13,7 @@ import pytest
 
 from invoker.context import RUNNING, Context
 from invoker.ops import logs, prints
-from invoker.ops.prints import Prints, print_objects
+from invoker.ops.prints import Prints, print_lines
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_standard_output_stays_the_object_that_it_is(monkeypatch):
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(atexit, "register", lambda work: None)
         monkeypatch.setattr(prints, "_MADE", [])
-        print_objects()
+        print_lines(as_objects=True)
         print("hello", 7, flush=True)
         assert sys.stdout is stream
         text = stream.buffer.getvalue().decode()
@@ -117,7 +117,7 @@ def test_what_the_process_prints_ends_with_the_invocation(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     monkeypatch.setattr(atexit, "register", lambda work: None)
     monkeypatch.setattr(prints, "_MADE", [])
-    print_objects()
+    print_lines(as_objects=True)
     context = Context(invocation_id="i1", function="f")
     token = RUNNING.set(context)
     print("working", end="")

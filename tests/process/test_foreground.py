@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import signal
+import threading
 
 import pytest
 
@@ -58,6 +59,7 @@ def test_H091_H095_a_signal_ends_it_and_all_is_as_before(monkeypatch, number):
     before = state()
     assert run_here(served())
     assert state() == before
+    assert not [one.name for one in threading.enumerate() if one.name == "invoker-guard"]
     for ours, theirs in list(zip(during[0], before, strict=True))[:4]:
         assert ours != theirs
 

@@ -9,7 +9,13 @@ import threading
 import pytest
 
 from invoker.process import stopping
-from invoker.process.stopping import Guard, Signals, listed
+from invoker.process.stopping import Guard, Signals, listed, release
+
+
+@pytest.fixture(autouse=True)
+def _released():
+    yield
+    release()
 
 
 async def seen(signals):
@@ -79,15 +85,25 @@ def test_a_guard_ends_the_process_after_its_last_words(monkeypatch, caplog):
 
 
 def test_a_guard_that_is_disarmed_does_nothing(monkeypatch):
-    """Its thread ends."""
+    """Its thread waits for it no longer, and ends with the others."""
     monkeypatch.setattr(stopping, "leave_now", lambda code: pytest.fail("it left"))
     guard = Guard()
     guard.arm(3600, "the end")
     guard.disarm()
-    (thread,) = [one for one in threading.enumerate() if one.name == "invoker-guard"] or [threading.Thread()]
-    if thread.is_alive():
-        thread.join(5)
-    assert not thread.is_alive()
+    release()
+    assert not [one for one in threading.enumerate() if one.name == "invoker-guard"]
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_a_hangup_ends_only_what_ran_in_the_terminal_that_was_closed(monkeypatch, caplog, is_closed):
+    """Who sends SIGHUP otherwise is told that one process cannot reload."""
+    monkeypatch.setattr(stopping, "_has_terminal", lambda: True)
+    signals = Signals(9.0)
+    monkeypatch.setattr(stopping, "_has_terminal", lambda: not is_closed)
+    signals._interrupted(signal.SIGHUP, None)
+    assert await seen(signals) == (is_closed, False)
+    release()
+    assert ("one process cannot reload" in caplog.text) is not is_closed
 
 
 async def test_only_a_hangup_makes_room_for_a_successor():
@@ -105,9 +121,7 @@ async def test_who_presses_ctrl_c_is_told_how_to_leave(monkeypatch):
     monkeypatch.setattr(stopping, "announce", lambda text: said.set())
     for number, leave in ((signal.SIGTERM, lambda _: None), (signal.SIGINT, None)):
         Signals(0.0, leave=leave)._interrupted(number, None)
-        for thread in threading.enumerate():
-            if thread.name == "invoker-guard":
-                thread.join(5)
+        release()
         assert not said.is_set()
     Signals(0.0, leave=lambda _: None)._interrupted(signal.SIGINT, None)
     assert await asyncio.to_thread(said.wait, 5)

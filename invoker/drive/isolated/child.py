@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 _END_S: Final = 2.0
 """How long a child that has closed its pipe may take to end."""
 
+_LOOK_S: Final = 0.02
 _HIGH_BYTES: Final = 256 * 1024
 
 
@@ -82,7 +84,8 @@ class Child(asyncio.Protocol):
         self._was_killed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._connecting: asyncio.Task[Any] | None = None
-        self._reaping: asyncio.Future[Any] | None = None
+        self._reaping: asyncio.Future[None] | None = None
+        self._late: asyncio.TimerHandle | None = None
 
     def start(self, hello: Hello) -> None:
         """Start the process; it takes frames at once.
@@ -216,28 +219,43 @@ class Child(asyncio.Protocol):
         return None if tenant is None else tenant.heard(frame)
 
     def _reap(self, limit_s: float) -> None:
-        """Wait for the process in a thread, since it may take a moment to end."""
-        self._reaping = self._loop.run_in_executor(None, self._waited, limit_s)
-        self._reaping.add_done_callback(self._reaped)
-
-    def _waited(self, limit_s: float) -> int:
+        """Wait for the process, which may take a moment to end."""
         assert self._process is not None
+        self._reaping = self._loop.create_future()
+        self._late = self._loop.call_later(limit_s, self.kill)
         try:
-            return self._process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            self._was_killed = True
-            self._process.kill()
-            return self._process.wait()
+            handle = os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):  # not on Linux, or an old one
+            self._look()
+        else:
+            self._loop.add_reader(handle, self._ended, handle)
 
-    def _reaped(self, reaping: asyncio.Future[int]) -> None:
+    def _ended(self, handle: int) -> None:
+        self._loop.remove_reader(handle)
+        os.close(handle)
+        self._look()
+
+    def _look(self) -> None:
+        """Whether the process has ended; where the system cannot tell when it does, look again soon."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._loop.call_later(_LOOK_S, self._look)
+            return
+        if self._late is not None:
+            self._late.cancel()
+        self._reaped()
+
+    def _reaped(self) -> None:
         if self._turn is not None:
             self._turn.cancel()
         if self._transport is not None:
             self._transport.close()
-        if reaping.cancelled():
-            return
+        assert self._process is not None
+        assert self._reaping is not None
+        if not self._reaping.done():
+            self._reaping.set_result(None)
         tenant, self.tenant = self.tenant, None
-        code = reaping.result()
+        code = self._process.returncode
         self._keeper.ended(self)
         if tenant is not None:
             tenant.child_ended(ended_by(code), was_killed=code == -signal.SIGKILL and not self._was_killed)
