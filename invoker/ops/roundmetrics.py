@@ -2,19 +2,18 @@
 
 Among the numbers of a process a labelled one is named by its family and its labels, each as in a URL, with blanks
 between them. Labels are names of populations and tasks, and short words; none says anything about a device (F-140).
-Workers share a board of a certain size, so a process names only so many tasks, in the order of its file; the others are
-one, ``other``.
+Populations and tasks are those of the file, so there are only so many; what a device may say besides is ``other``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from invoker.ops.board import Numbers
 
-__all__ = ["BOUNDS", "COUNTERS", "DURATION", "GAUGES", "OTHER", "named_tasks", "round_families", "round_numbers"]
+__all__ = ["BOUNDS", "COUNTERS", "DURATION", "GAUGES", "OTHER", "round_families", "round_numbers"]
 
 DURATION: Final = "invoker_round_duration_seconds"
 
@@ -46,22 +45,6 @@ BOUNDS: Final = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 """Seconds; the buckets of how long rounds took."""
 
 OTHER: Final = "other"
-
-_MOST_BYTES: Final = 96 * 1024
-_ENTRY_BYTES: Final = 64
-_ENTRIES: Final = 48
-"""Numbers of one task, with secure aggregation."""
-
-
-def named_tasks(tasks: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The tasks, each with its population, that are named, as many as the board has room for."""
-    named, size = set[tuple[str, str]](), 0
-    for one in tasks:
-        size += _ENTRIES * (sum(len(quote(part, safe="")) for part in one) + _ENTRY_BYTES)
-        if size > _MOST_BYTES:
-            break
-        named.add(one)
-    return named
 
 
 def round_numbers(counts: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """The Prometheus metrics of the tool bridge.
 
 Among the numbers of a process a labelled counter is named by its family and its labels, with blanks between them; a
-tool may have blanks in its id, an outcome and a bucket have none. Workers share a board of a certain size, so a process
-names only so many tools, in the order of its catalogue; the others are one, ``other``.
+tool may have blanks in its id, an outcome and a bucket have none. Workers share a board whose rows have an end, so a
+process of tens of thousands of tools names only so many, in the order of its catalogue; the others are ``other``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LABELLED: Final = {
 """For the reference page."""
 
 OTHER: Final = "other"
-_MOST_BYTES: Final = 96 * 1024
+_MOST_BYTES: Final = 32 * 1024 * 1024
 _ENTRY_BYTES: Final = 56
 _ENTRIES: Final = 26
 """Outcomes, buckets, the sum and the gauges of one tool."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from invoker.ops.board import ROW_BYTES, Numbers
+from invoker.ops.board import Numbers
 from invoker.ops.metrics import Metrics
-from invoker.ops.roundmetrics import COUNTERS, DURATION, GAUGES, named_tasks, round_numbers
+from invoker.ops.roundmetrics import COUNTERS, DURATION, GAUGES, round_numbers
 from tests.gendocs import table
 from tests.opsdoc import metrics_page
 
@@ -35,16 +35,6 @@ def test_F141_how_long_rounds_took_is_a_histogram() -> None:
 def test_without_rounds_nothing_is_told_of_them() -> None:
     """A process that serves none has no such family."""
     assert "invoker_round" not in text_of(Numbers())
-
-
-def test_so_many_tasks_are_named_as_the_board_has_room_for() -> None:
-    """In the order of the file."""
-    tasks = [(f"population {number}", "train") for number in range(1000)]
-    named = named_tasks(tasks)
-    assert 10 < len(named) < 1000
-    assert named == set(tasks[: len(named)])
-    assert named_tasks(tasks[:3]) == set(tasks[:3])
-    assert ROW_BYTES == 256 * 1024
 
 
 def test_the_reference_has_every_metric() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import Metrics
 from invoker.ops.toolmetrics import COUNTERS, GAUGES, tool_numbers
@@ -63,15 +65,30 @@ def test_the_numbers_of_workers_add_up() -> None:
     assert "invoker_tool_sessions_created_total 6.0" in lines
 
 
-def test_any_number_of_tools_fits_on_the_board() -> None:
-    """The first of the catalogue have names, the others are one; no call is lost, and two workers name the same."""
-    numbers = served(*(f"a.module.of.some.length:funktiön_{n}" for n in range(1000)))
-    numbers = numbers.plus(numbers)
-    board = Board.make()
-    board.write(1, Row(1, numbers=numbers))
-    read = board.read()[1].numbers
-    board.close()
+def test_T155_thousands_of_tools_are_told_one_by_one_by_any_number_of_workers() -> None:
+    """By the board as well; nothing is lumped."""
+    numbers = served(*(f"a.module.of.some.length:funkti\u00f6n_{n}" for n in range(5000)))
+    read = through_the_board(numbers.plus(numbers))
+    calls = {name: number for name, number in read.counters.items() if name.startswith("invoker_tool_calls ")}
+    assert len(calls) == 10_000
+    assert set(calls.values()) == {8}
+    assert not [name for name in calls if " other " in name]
+
+
+def test_any_number_of_tools_fits_on_the_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond tens of thousands the others are one; no call is lost, and two workers name the same."""
+    monkeypatch.setattr("invoker.ops.toolmetrics._MOST_BYTES", 96 * 1024)
+    numbers = served(*(f"a.module.of.some.length:funkti\u00f6n_{n}" for n in range(1000)))
+    read = through_the_board(numbers.plus(numbers))
     calls = {name: number for name, number in read.counters.items() if name.startswith("invoker_tool_calls ")}
     assert sum(calls.values()) == 16_000
     assert 20 < len(calls) < 200
     assert "invoker_tool_calls other ok" in calls
+
+
+def through_the_board(numbers: Numbers) -> Numbers:
+    board = Board.make()
+    board.write(1, Row(1, numbers=numbers))
+    read = board.read()[1].numbers
+    board.close()
+    return read

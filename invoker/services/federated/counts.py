@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from invoker.ops.board import Numbers
-from invoker.ops.roundmetrics import BOUNDS, DURATION, OTHER, named_tasks, round_numbers
+from invoker.ops.roundmetrics import BOUNDS, DURATION, OTHER, round_numbers
 from invoker.protocols.federated.desk import FederatedDesk
 from invoker.protocols.federated.tally import RoundRecord
 
@@ -28,7 +28,7 @@ class RoundCounts:
 
     def __init__(self, desk: FederatedDesk, tasks: Iterable[tuple[str, str]]) -> None:
         self._desk = desk
-        self._named = named_tasks(tasks)
+        self._named = set(tasks)
         self._rounds: Counter[tuple[str, ...]] = Counter()
         self._durations: Counter[tuple[str, ...]] = Counter()
         desk.tally.observers.append(self._ended)

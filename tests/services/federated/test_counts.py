@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from types import SimpleNamespace
 
 import grpc.aio
 import httpx
 import pytest
 
+from invoker.ops.board import Board, Row
+from invoker.ops.metrics import Metrics
+from invoker.protocols.federated.tally import Tally
+from invoker.services.federated.counts import RoundCounts
 from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, desk_of
 from tests.services.federated.devices import Device, rounds
@@ -96,3 +101,28 @@ async def test_F140_neither_log_nor_metrics_tell_of_one_device(
     for one in (*planted, "ipv4:127.0.0.1", "ipv6:"):
         assert one not in told
         assert one not in metrics
+
+
+def test_F141_each_of_a_thousand_tasks_has_its_own_numbers() -> None:
+    """By the board of the workers, too; what a device says of a population that there is not is `other`."""
+    tasks = [(f"a population of a long name {number}", f"train/{number}") for number in range(1000)]
+    tally = Tally()
+    counts = RoundCounts(SimpleNamespace(tally=tally, held_bytes=0), tasks)  # type: ignore[arg-type]
+    for number, task in enumerate(tasks, 1):
+        tally.accepted[task] = number
+        tally.reports[(*task, "ok")] = number
+        tally.rejected[(task[0], "full")] = number
+    tally.rejected[("said by a device", "unknown")] = 7
+    board = Board.make()
+    board.write(1, Row(1, numbers=counts.numbers()))
+    text = Metrics(board.total).render()[1].decode()
+    board.close()
+    found = figures(text)
+    for number, (population, task) in enumerate(tasks, 1):
+        labels = f'population="{population}",task="{task}"'
+        assert found[f"invoker_round_accepted_total{{{labels}}}"] == number
+        assert found[f'invoker_round_reports_total{{outcome="ok",{labels}}}'] == number
+        assert found[f'invoker_round_rejected_total{{population="{population}",reason="full"}}'] == number
+    assert [name for name in found if "other" in name] == [
+        'invoker_round_rejected_total{population="other",reason="unknown"}'
+    ]

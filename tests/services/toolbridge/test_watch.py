@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +17,13 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.author.decorator import function
 from invoker.codecs.anyvalue import pack
 from invoker.errors import Cancelled
+from invoker.ops.board import Board, Row
 from invoker.ops.metrics import Metrics
 from invoker.ops.toolmetrics import GAUGES
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import Asked
 from invoker.services.toolbridge.bridge import Bridge
+from tests.conftest import SLOW
 from tests.doors.bridge import DOORS, Bridged, error_of, packed
 from tests.doors.riff import form
 from tests.opsdoc import AUDIT
@@ -132,6 +135,51 @@ def test_T054_T057_a_deaf_tool_answers_in_time_and_is_a_zombie_until_it_leaves(k
         go.set()
         until(lambda: zombies(served) == 0)
         until(lambda: served.execute("deaf", 2).success)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_T057_T155_each_of_hundreds_of_tools_is_told_exactly(is_shared):
+    """The last one of the catalogue like the first: what runs, what goes on behind its end; by one process or many."""
+    inside, go = threading.Semaphore(0), threading.Event()
+
+    def made(number):
+        @function(name=f"a_tool_with_a_name_of_some_length_{number}", timeout_s=0.1 if number % 2 else None)
+        def deaf(x: int) -> int:
+            inside.release()
+            assert go.wait(LIMIT_S * SLOW)
+            return x
+
+        return deaf
+
+    with Bridged("aio", *(made(number) for number in range(400))) as served:
+        served.session()
+        names = [one.name for one in served.bridge.desk.tools]
+        with ThreadPoolExecutor() as pool:
+            calls = [pool.submit(served.execute, names[number], 1) for number in (0, 1, 398, 399)]
+            for _ in calls:
+                assert inside.acquire(timeout=LIMIT_S * SLOW)
+            for one in (calls[1], calls[3]):
+                assert one.result(LIMIT_S * SLOW).error.type == "TimeoutError"
+            if is_shared:
+                board = Board.make()
+                board.write(1, Row(1, numbers=served.bridge.watch.numbers()))
+                board.write(2, Row(2, numbers=served.bridge.watch.numbers()))
+                served.bridge.watch._summed = board.total
+            metrics = served.rpc("GetMetrics").metrics
+            go.set()
+        told = {name: value.integer_value for name, value in metrics.items() if not value.HasField("histogram")}
+        found = {name: count for name, count in told.items() if name.endswith((".active", ".zombies")) and count}
+        ids = [served.bridge.desk.tools.find(one).id for one in names]
+        many = 2 if is_shared else 1
+        assert found == {
+            "sessions.active": many,
+            f"tool.{ids[0]}.active": many,
+            f"tool.{ids[398]}.active": many,
+            f"tool.{ids[1]}.zombies": many,
+            f"tool.{ids[399]}.zombies": many,
+        }
+        assert sum(name.endswith(".active") for name in told) == 401
+        assert told[f"tool.{ids[399]}.errors.TimeoutError"] == many
 
 
 def test_T059_a_rate_is_per_session_and_tool(kind):
