@@ -4,8 +4,9 @@ Theory. The desk is pure: it is called on one loop, never waits, and answers by 
 needs of the world it asks its `Backing`. A service makes a desk, opens populations, calls `tick` when the backing was
 told to `wake` it, and `leave` whenever a conversation ends, however it does.
 
-It drains in two steps (F-143): `drain` takes no more devices and rejects those that wait, while rounds that have
-clients go on until the desk is no longer `is_busy`; `stop` ends what is left.
+It drains in two steps (F-143): `drain` accepts no more devices, and rejects those that wait and those that check in,
+also to populations that are closed meanwhile. Rounds that have clients go on until the desk is no longer `is_busy`;
+`stop` ends what is left.
 """
 
 from __future__ import annotations
@@ -86,9 +87,10 @@ class FederatedDesk:
         )  # fmt: skip
         self._floor = Floor(backing, self._timers, self.tally, self._gate)
         self._populations: dict[str, Population] = {}
+        self._closed: dict[str, Population] = {}  # during the drain
         self._members: dict[Device, Member] = {}
         self._peers: Counter[str] = Counter()
-        self._is_draining = False
+        self._is_draining = self._is_stopped = False
 
     # Of the service.
 
@@ -98,14 +100,21 @@ class FederatedDesk:
         self._populations[setup.config.name] = Population(self._floor, setup)
 
     def close(self, name: str, error: InvocationError) -> None:
-        """Serve a population no more: its rounds fail, and its devices' conversations end with ``error``."""
-        self._populations.pop(name).stop("closed", error)
+        """Serve a population no more: its rounds fail, and its devices' conversations end with ``error``.
+
+        During a drain only devices of its rounds hear that. Others are rejected when they check in, since NOT_FOUND
+        would keep them away for hours.
+        """
+        population = self._populations.pop(name)
+        population.stop("closed", error)
+        if self._is_draining:
+            self._closed[name] = population
         for member in list(self._members.values()):
-            if member.population == name:
+            if member.population == name and (member.round is not None or not self._is_draining):
                 member.over(error)
 
     def drain(self) -> None:
-        """Take no more devices, and begin no more rounds."""
+        """Accept no more devices, and begin no more rounds."""
         self._is_draining = True
         for population in self._populations.values():
             population.drain()
@@ -113,6 +122,7 @@ class FederatedDesk:
     def stop(self) -> None:
         """End all conversations and rounds."""
         self.drain()
+        self._is_stopped = True
         for name in list(self._populations):
             self.close(name, ShuttingDown("the process stops"))
         for member in list(self._members.values()):
@@ -144,7 +154,7 @@ class FederatedDesk:
 
     def enter(self, device: Device, metadata: Headers) -> None:
         """A conversation begins."""
-        if self._is_draining:
+        if self._is_stopped:
             raise ShuttingDown("this process takes no more devices")
         named = self._populations.get(metadata.get(_POPULATION, ""))
         if named is not None:
@@ -245,7 +255,7 @@ class FederatedDesk:
         Raises:
             StatusError: NOT_FOUND (F-005), INVALID_ARGUMENT (F-006) or UNAUTHENTICATED (F-007).
         """
-        population = self._populations.get(checkin.population)
+        population = self._populations.get(checkin.population) or self._closed.get(checkin.population)
         if population is None:
             raise StatusError(Status.NOT_FOUND, f"there is no population {checkin.population!r}")
         named = checkin.metadata.get(_POPULATION, "")

@@ -145,14 +145,14 @@ class DeviceReactor(Reactor):
     # Where the conversation goes on.
 
     def _land(self, frame: bytes, leadership: Leadership) -> bool:
-        if leadership.is_here:
+        if leadership.is_here or leadership.has_led:  # F-143: where it was led until now it is rejected at once
             self._has_landed = True
             return self._apply(frame)
-        if self._is_relayed:
+        if leadership.leader is not None and not self._is_relayed:
+            return self._go(leadership.leader).arrived(frame)
+        if self._is_relayed or leadership.has_left:
             self.fail(_homeless())
             return True
-        if leadership.leader is not None:
-            return self._go(leadership.leader).arrived(frame)
         self._landing = asyncio.get_running_loop().create_task(self._wait(frame, leadership), name="landing")
         return False
 

@@ -78,10 +78,12 @@ class Leadership:
     Attributes:
         is_here: Whether this process leads, and is ready to.
         leader: Another process that leads; None: it is this one, or nobody knows.
+        has_left: This process neither leads nor looks who does; what it knew of ``leader`` is left.
+        has_led: It has left while it led.
     """
 
     def __init__(self, population: str, driver: Driver, takes: Takes) -> None:
-        self.is_here = False
+        self.is_here = self.has_left = self.has_led = False
         self.leader: Leader | None = None
         self._population = population
         self._space = f"federated-leader:{quote(population, safe='')}"
@@ -115,10 +117,13 @@ class Leadership:
         """Lead no more, and let another process."""
         if self._task is None:
             return
+        leader, has_led = self.leader, self.is_here
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         self._task = None
+        self.leader, self.has_led, self.has_left = leader, has_led, True
+        self._decided.set()
         if self._has_space:
             self._driver.store.ask(_NOBODY, "", Drop(self._space, is_forced=True))
         self._asker.leave()

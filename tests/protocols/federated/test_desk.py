@@ -293,8 +293,7 @@ def test_F143_a_desk_that_drains_takes_nobody_and_lets_rounds_finish():
     desk.desk.drain()
     assert waiting.notices == [Rejected("draining")]
     assert known.check_in().notices == [Rejected("draining")]
-    with pytest.raises(ShuttingDown):
-        desk.client()
+    assert desk.client().check_in().notices == [Rejected("draining")]
     assert desk.desk.is_busy
     for one in running:
         one.report()
@@ -304,6 +303,28 @@ def test_F143_a_desk_that_drains_takes_nobody_and_lets_rounds_finish():
     assert not desk.desk.is_busy
     assert desk.phases() == ["drained", "drained"]
     assert [one.notices[-1] for one in running] == [ReportTaken()] * 2
+
+
+@pytest.mark.parametrize("is_eligibility", [False, True])
+def test_F143_a_population_that_is_closed_during_a_drain_still_rejects(is_eligibility):
+    """Idle ones go to another process at once; a device that knows no better hears when to come again."""
+    desk = House(population("iris", task(), eligibility=is_eligibility or None), population("rose", task()))
+    early, evaluates = desk.client(), desk.client()
+    desk.desk.eligibility(evaluates, Checkin("iris"))
+    running = desk.clients(2, "rose")
+    desk.desk.drain()
+    for name in ("iris", "rose"):
+        desk.desk.close(name, StatusError(Status.UNAVAILABLE, "elsewhere"))
+    assert [one.error.status for one in running] == [Status.UNAVAILABLE] * 2
+    for one in (early, evaluates, desk.client()):
+        assert one.ending is None
+        assert desk.desk.windows(one, Checkin("iris"))[1].delay_max_s > 0
+        assert one.check_in(weights={"train": 1.0}).notices == [Rejected("draining")]
+    assert isinstance(desk.desk.eligibility(desk.client(), Checkin("iris")), Rejected)
+    assert status_of(desk.desk.check_in, desk.client(), Checkin("roses")) == Status.NOT_FOUND
+    desk.desk.stop()
+    with pytest.raises(ShuttingDown):
+        desk.client()
 
 
 def test_F143_a_desk_that_stops_ends_everything():

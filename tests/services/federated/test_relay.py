@@ -118,6 +118,26 @@ async def test_F014_a_silent_device_is_no_matter_of_the_relay(serve: Serve, tmp_
         device.call.cancel()
 
 
+async def test_F143_a_process_that_drains_brings_devices_to_a_leader_that_does_not(
+    serve: Serve, tmp_path: Path
+) -> None:
+    """It follows nobody any more, but knows who led last; so nobody waits, and nobody is turned away."""
+    async with (
+        pair(serve, tmp_path, rounds()) as (leader, other),
+        grpc.aio.insecure_channel(leader.grpc_address) as here,
+        grpc.aio.insecure_channel(other.grpc_address) as there,
+    ):
+        device = Device(there)
+        async with asyncio.timeout(5 * SLOW):
+            while not desk_of(other)._members:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.01)
+            stopping = asyncio.ensure_future(other.stop(drain_s=20.0))
+            while not rounds_of(other)._leaderships["iris"].has_left:  # noqa: ASYNC110 - nor is it of this
+                await asyncio.sleep(0.01)
+            assert await asyncio.gather(device.run(b"1"), Device(here).run(b"2")) == [b"100"] * 2
+            assert await stopping
+
+
 async def test_F143_a_leader_that_drains_hands_over_what_has_ended(serve: Serve, tmp_path: Path) -> None:
     """Populations without a running round at once, so that only their devices that wait are rejected."""
     async with (

@@ -58,6 +58,38 @@ async def test_F143_a_drain_rejects_who_waits_and_lets_rounds_finish(serve: Serv
         assert await Device(channel).run(b"1") == b"102"
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("is_busy", [False, True])
+async def test_F143_who_checks_in_during_a_drain_is_rejected_at_once(
+    serve: Serve, tmp_path: Path, is_shared: bool, is_busy: bool
+) -> None:
+    """Its conversation was open before, or begins now; its population is idle, and another one may have a round."""
+    store = {"store": f"sqlite:{tmp_path / 'store.db'}"} if is_shared else {}
+    async with (
+        serve(rounds("iris", "rose"), **store) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        assert await rounds_of(server)._leaderships["iris"].decided(5)
+        running = [Device(channel, "rose") for _ in range(2 * is_busy)]
+        assert all(await asyncio.gather(*(one.check_in() for one in running)))
+        early = Device(channel)
+        await early.call.wait_for_connection()
+        async with asyncio.timeout(2 * SLOW):
+            while len(desk_of(server)._members) < 1 + 2 * is_busy:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.01)
+        stopping = asyncio.ensure_future(server.stop(drain_s=20.0))
+        async with asyncio.timeout(5 * SLOW):
+            while not rounds_of(server)._leaderships["iris"].has_left:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.01)
+        began = asyncio.get_running_loop().time()
+        for one in (early, *([Device(channel)] if is_busy else [])):
+            assert not await one.check_in()
+            await one.end()
+        assert asyncio.get_running_loop().time() - began < 1 * SLOW
+        await asyncio.gather(*(one.report(b"1") for one in running))
+        assert await stopping
+
+
 async def test_F143_what_does_not_finish_in_time_is_cut(serve: Serve) -> None:
     """Its devices are told UNAVAILABLE, and what was committed stays."""
     async with serve(rounds()) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
