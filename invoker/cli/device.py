@@ -216,7 +216,7 @@ def _ended(attempt: Attempt) -> str:
     if attempt.end == "lost" and attempt.detail == "SecAgg aborted":
         text += "; the server gave the secure round up: too many devices left, or a vector is not as long as it expects"
     if _is_late(attempt):
-        text = "came too late: the round had enough reports, or was given up"
+        text = f"not counted: {attempt.detail or 'the round is over'}"  # it came too late, or the round has failed
     if attempt.end == "aborted":
         return text
     if attempt.end == "failed" and attempt.status is Status.INTERNAL and attempt.detail.startswith("the update"):
@@ -225,7 +225,7 @@ def _ended(attempt: Attempt) -> str:
 
 
 def _is_late(attempt: Attempt) -> bool:
-    """Whether the round closed without this device, as it happens to some in each round."""
+    """Whether the round ended without this device: it closed, as it happens to some in each round, or has failed."""
     from invoker.errors import Status
 
     return attempt.end == "lost" and attempt.status is Status.ABORTED and bool(attempt.task)

@@ -188,6 +188,10 @@ def test_an_end_is_told_with_what_to_look_for() -> None:
     assert _ended(unfit).startswith(
         "could not train: the update does not fit secure aggregation: 'w' is empty; may come"
     )
+    for detail in ("the round has closed before the report came", "the round has failed: too few reports came"):
+        assert _ended(Attempt("lost", window, Status.ABORTED, detail, "train")).startswith(
+            f"not counted: {detail}; may"
+        )
     gone = Attempt("lost", window, Status.CANCELLED, "SecAgg aborted")
     assert "SecAgg aborted; the server gave the secure round up: too many devices left" in _ended(gone)
     assert _said(CallFailed(Status.UNIMPLEMENTED, "this device has none")) == "the plan failed: this device has none"

@@ -50,6 +50,19 @@ log = logging.getLogger(__name__)
 
 _CODES: Final = frozenset(Status)
 
+_WHY: Final = {
+    "aggregate_timeout": "the aggregation function took too long",
+    "aggregation": "the aggregation function gave no checkpoint",
+    "commit": "its checkpoint could not be stored",
+    "corrupted_shares": "shares of secure aggregation do not fit together",
+    "ended_early": "the aggregation function ended before it had enough reports",
+    "too_few": "too few reports came",
+    "too_few_clients": "too few devices were left for secure aggregation",
+    "too_few_visible": "too few devices were left for a sum that may be seen",
+    "too_large": "its checkpoint is too large for devices",
+}
+"""What devices hear of the reason of a failure."""
+
 
 class Phase(enum.Enum):
     """What a round is doing."""
@@ -323,7 +336,7 @@ class Round:
             self.dissolve(reason)
             return
         self._move(Phase.ENDED)
-        error = error or StatusError(Status.ABORTED, "the round has failed")
+        error = error or StatusError(Status.ABORTED, f"the round has failed: {_WHY.get(reason, reason)}")
         if self._tell is not None:
             self._tell(Abandon(error))
         self._turn_away_pending("cut", error)

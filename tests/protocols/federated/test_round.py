@@ -274,6 +274,31 @@ def test_F082_what_no_device_can_take_is_not_committed():
     assert len(offer.checkpoint.data) <= MOST_BYTES
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (lambda desk: desk.passes(1000), "the round has failed: too few reports came"),
+        (
+            lambda desk: desk.round().finish(error=FunctionError("secret")),
+            "the aggregation function gave no checkpoint",
+        ),
+    ],
+)
+def test_F082_devices_hear_why_a_round_has_failed(ends, said):
+    """Those whose reports it had not taken; one that only came too late hears something else."""
+    desk = house(min_clients=2, goal_clients=3, max_clients=3)
+    one, _, _ = accepted(desk, 3)
+    one.report()
+    ends(desk)
+    assert one.error.status is Status.ABORTED
+    assert said in str(one.error)
+    assert "secret" not in str(one.error)
+    desk = house(min_clients=1, goal_clients=1, max_clients=2, over_selection=2.0)
+    one, late = accepted(desk, 2)
+    one.report()
+    assert "the round has closed before the report came" in str(late.error)
+
+
 def test_F084_a_function_that_ends_early_closes_the_round():
     """What it was not fed does not count, and whoever still has to report hears ABORTED."""
     desk = house(min_clients=2, goal_clients=5, max_clients=5)
