@@ -29,7 +29,7 @@ COUNTERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "invoker_round_selections": (("population", "task", "outcome"), "Selections: `begun`, or `too_few` had come."),
     "invoker_round_secagg_dropped": (
         ("population", "task", "round", "reason"),
-        "Devices that secure aggregation has put out, by its round, 0 to 3.",
+        "Devices that secure aggregation has put out or lost (`connection_closed`), by its round, 0 to 3.",
     ),
     "invoker_round_chunk_bytes": (("direction",), "Bytes of the chunk layer: `sent` to devices, and `received`."),
 }

@@ -96,9 +96,14 @@ class SecureRound(Round):
     def _lose(self, member: Member, what: str) -> None:
         del self.outstanding[member]
         self.counts[what] += 1
+        if what == "dropped":
+            self._count_drop(Drop.CONNECTION_CLOSED)  # F-013: it was cancelled, or half-closed without a word
         if self._server is not None:
             self._server.lost(member.number)
             self._look()
+
+    def _count_drop(self, reason: Drop) -> None:
+        self._floor.tally.secure_drops[self._task.population, self.config.name, self._step, reason.value] += 1
 
     # What secure aggregation says.
 
@@ -111,7 +116,7 @@ class SecureRound(Round):
         if self.phase is not Phase.REPORTING or member not in self.outstanding:
             return
         # The server may be in its next round already, which it has begun without this device.
-        self._floor.tally.secure_drops[self._task.population, self.config.name, self._step, reason.value] += 1
+        self._count_drop(reason)
         del self.outstanding[member]
         text = f"secure aggregation goes on without this client: {reason.value}"
         if reason is Drop.CLIENT_ABORT:

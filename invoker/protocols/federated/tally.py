@@ -62,7 +62,7 @@ class Tally:
         reports: By (population, task, ``ok``, ``failed``, ``invalid``, ``late``, ``dropped`` or ``cut``).
         codes: Reports by the number of their status.
         selections: Selections by (population, task, ``begun`` or ``too_few``).
-        secure_drops: Clients that secure aggregation has put out, by (population, task, round of it, reason).
+        secure_drops: Clients that secure aggregation has put out or lost, by (population, task, round of it, reason).
         sent: Bytes of the chunk layer to clients.
         received: Bytes of the chunk layer from clients.
         records: The last rounds, the latest at the end.

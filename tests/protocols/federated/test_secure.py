@@ -276,11 +276,26 @@ def test_F013_a_client_that_leaves_is_lost_to_secure_aggregation(servers):
     made[2].leave()
     assert servers[0].heard == ["start", ("lost", 2)]
     servers[0].owner._drop(2, Drop.SILENT_KEYS)
+    assert desk.desk.tally.secure_drops == {("iris", "train", 0, "connection_closed"): 1}
     servers[0].owner._ended(total(1, clients=3))
     desk.round().take().finish()
     desk.stored()
     (record,) = desk.desk.tally.records
     assert (record.ok, record.dropped, record.summed) == (2, 1, 3)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_F013_a_client_that_cancels_counts_as_a_dropout_of_its_round(servers, step):
+    """CONNECTION_CLOSED, in each of the four; one that ends in another way counts as that, and only once."""
+    desk, made = three(min_clients=2)
+    servers[0].round = step
+    desk.desk.secure(made[0], KEYS, None)
+    made[2].leave()
+    made[1].report(b"update")
+    made[1].leave()
+    made[0].leave()
+    closed = desk.desk.tally.secure_drops
+    assert closed == {("iris", "train", step, "connection_closed"): 2}
 
 
 def test_F060_a_client_whose_plan_failed_is_answered_and_not_in_the_sum(servers):

@@ -47,6 +47,7 @@ class Drop(enum.Enum):
     INVALID_UNMASKING_RESPONSE = "invalid_unmasking_response"
     UNEXPECTED = "unexpected_message"
     CLIENT_ABORT = "client_abort"
+    CONNECTION_CLOSED = "connection_closed"  # the owner counts it, who has called `lost`
 
 
 class Reason(enum.Enum):
