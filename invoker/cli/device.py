@@ -16,16 +16,19 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from invoker.cli.plans import Plans
     from invoker.client.federated import Attempt, DeviceOptions
 
 __all__ = ["add_arguments", "run"]
+
+_SILENCE_S: Final = 3.0
+"""After so long without news a device tells what it waits for."""
 
 _EPILOG = """\
 functions:
@@ -135,6 +138,7 @@ class _Fleet:
     is_stopping: bool = False
     is_lost: bool = False
     is_unheard: bool = False
+    waits: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
 
     async def run(self) -> int:
         """Run all of them side by side; an interrupt stops them within a second."""
@@ -164,7 +168,11 @@ class _Fleet:
             should_abort=lambda: self.is_stopping,
             tell=partial(self._tell, name),
         )
-        await client.run(self.times)
+        self._wait(name, None)
+        try:
+            await client.run(self.times)
+        finally:
+            self.waits.pop(name).cancel()
 
     def _stop(self) -> None:
         self.is_stopping = True
@@ -173,11 +181,35 @@ class _Fleet:
         text = _said(event)
         if getattr(event, "end", "") == "lost" and not _is_late(event):
             self.is_lost = True
+        self._print(name, text)
+        self._wait(name, event)
+
+    def _wait(self, name: str, event: Any) -> None:
+        """Tell what a device waits for, if nothing happens for a while after an event, or after its beginning."""
+        if name in self.waits:
+            self.waits.pop(name).cancel()
+        pause_s = event.retry.in_s(time.time()) if hasattr(event, "retry") else 0.0
+        text = f"waits: {_awaited(event, self.population)}"
+        loop = asyncio.get_running_loop()
+        self.waits[name] = loop.call_later(pause_s + _SILENCE_S, self._print, name, text)
+
+    def _print(self, name: str, text: str) -> None:
         try:
             print(f"{name}: {text}", flush=True)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop what is still buffered
             self.is_unheard = self.is_stopping = True
+
+
+def _awaited(event: Any, population: str) -> str:
+    """What comes next, in plain words."""
+    from invoker.client.federated import Assigned, Report
+
+    if isinstance(event, Assigned):
+        return "its function is training"
+    if isinstance(event, Report):
+        return "the server has not taken its report yet; by secure aggregation it needs the other devices of the round"
+    return f"the server has begun no round of '{population}' for it yet, and may need more devices"
 
 
 def _said(event: Any) -> str:

@@ -170,8 +170,8 @@ class Server:
         """
         if not self._is_guest:
             raise_open_files()
-        for name, why in self._table.left_out(self.config).items():
-            log.info("%s is not served: %s", name, why)
+        for name, why in self._table.left_out(self.config).items():  # who asked for it gets an error instead
+            log.debug("%s is not served: %s", name, why)
         self.driver.store.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(

@@ -14,10 +14,10 @@ import trustme
 
 from functions import federated
 from invoker import Update
-from invoker.cli.device import _ended, _said
+from invoker.cli.device import _awaited, _ended, _said
 from invoker.cli.main import main
 from invoker.client.failure import CallFailed
-from invoker.client.federated import Attempt, Retry, entrypoint_plan
+from invoker.client.federated import Assigned, Attempt, Report, Retry, entrypoint_plan
 from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
 from invoker.errors import Status
 from tests.client.federated.peer import Line, serving
@@ -48,6 +48,14 @@ async def refusing(line: Line) -> None:
     await line.hear()
 
 
+async def holding(line: Line) -> None:
+    """Checked in, and no round begins."""
+    await line.hear()
+    await line.say(ack(), no_eligibility())
+    await line.hear()
+    await line.hear()
+
+
 async def command(target: str, *more: str) -> Any:
     """Start the command."""
     words = ["-m", "invoker", "device", TRAIN, "--server", target, "--population", "iris"]
@@ -70,6 +78,31 @@ async def test_a_device_tells_what_happens() -> None:
     flowers = iter(federated.examples(0, 1))
     assert found == federated.train(federated.initial(), flowers, steps=2)
     assert peer.metadata[0]["x-goog-api-key"] == "secret"
+
+
+async def test_a_device_that_waits_says_what_for() -> None:
+    """Once, some seconds after the last news; it goes on waiting."""
+    async with serving(holding) as peer:
+        process = await command(peer.target, "--once", "--no-secagg")
+        line = await asyncio.wait_for(process.stdout.readline(), 30)
+        process.send_signal(signal.SIGINT)
+        out, err = await asyncio.wait_for(process.communicate(), 30)
+    wanted = "device: waits: the server has begun no round of 'iris' for it yet, and may need more devices\n"
+    assert (line.decode(), err) == (wanted, b"")
+    assert out.decode().startswith("device: stopped")
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (Assigned("1", "train", b"", b""), "its function is training"),
+        (Report(), "the server has not taken its report yet"),
+        (None, "the server has begun no round of 'iris'"),
+    ],
+)
+def test_what_a_device_waits_for(event: Any, text: str) -> None:
+    """It depends on what happened last."""
+    assert _awaited(event, "iris").startswith(text)
 
 
 async def test_a_device_comes_by_tls(tmp_path: Path) -> None:

@@ -69,6 +69,19 @@ async def test_only_what_is_asked_for_is_served(protocols, doors):
     assert await server.stop(drain_s=1)
 
 
+async def test_what_must_not_be_served_is_an_error_for_who_asks_for_it_only(caplog):
+    """The tool bridge on all interfaces: a line for debugging, and the end of a start that names it."""
+    caplog.set_level("DEBUG", "invoker")
+    open_to_all = {"host": "0.0.0.0", "grpc_port": 0, "port": 0}
+    server = build(TABLE.configured(**open_to_all), "functions.square:square")
+    await server.start()
+    await server.stop(drain_s=0)
+    said = [one.levelname for one in caplog.records if one.message.startswith("toolbridge is not served: ")]
+    assert said == ["DEBUG"]
+    with pytest.raises(StartupError, match="the tool bridge takes no calls of other machines without TLS"):
+        TABLE.configured(**open_to_all, protocols=("riff", "toolbridge"))
+
+
 async def test_R005_a_server_without_riff_shows_how_to_chat():
     """Where its first function holds conversations; the address is one that leads there."""
     server = build(config(protocols=("evergreen",)), "functions.generate:generate")

@@ -203,6 +203,8 @@ def _check_method(head: RequestHead, *, is_safe: bool) -> None:
         return
     allow = (("Allow", ", ".join(allowed)),)
     hint = ", and GET calls functions that are marked @function(safe=True)" if head.method in _READING else ""
+    if hint and head.path == "/":
+        hint += "; a browser finds a page to try them here, if the server is started with --page on"
     if head.method == "PUT":
         hint = " (curl -T sends a PUT; with -X POST it sends a POST)"
     text = f"Invoker: Method Not Allowed: {head.method!a}; {', '.join(allowed)} can be used here{hint}"

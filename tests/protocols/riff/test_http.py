@@ -96,6 +96,15 @@ def test_R142_other_methods_are_405_and_allow_post(method: str) -> None:
     assert ("Allow", "POST") in response.headers
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
+def test_R142_who_reads_the_root_is_told_of_the_page(method: str) -> None:
+    """A person with a browser; no other path has one, and no other method asks for it."""
+    for path in ("/", "/one"):
+        response = responded(HttpSession(served, max_body_bytes=LIMIT).receive(RequestHead(method, path)))
+        assert response.status == 405
+        assert (b"--page on" in response.body) is (path == "/" and method != "DELETE")
+
+
 def test_R142_the_method_counts_before_the_name_of_a_function() -> None:
     """At /, whichever function would be called."""
     session = HttpSession(lambda _: served("nobody"), max_body_bytes=LIMIT)
