@@ -54,7 +54,7 @@ CLIENTS := build/clients
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-all test-protobuf6 test-agents check setup-check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients dist dist-unpack setup-dist dist-check image image-check lock clean
+        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients picture dist dist-unpack setup-dist dist-check image image-check lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ setup-interop: $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) $(CLO
 interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) $(CLOUDEVENTS) ## run foreign clients (Node, buf, curl, action-engine, graphpipe) and hosts (FastAPI, uvicorn, Jupyter)
 	$(BIN)/python -m pytest $(or $(TESTS),$(SIDE_BY_SIDE) tests/interop)
 
+picture: $(DEV) $(INTEROP) ## take the picture of the page that README.md shows
+	$(BIN)/python -m tests.picture
+
 fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
@@ -132,6 +135,7 @@ simulate: $(DEV) ## run SEEDS random schedules through the pure core
 
 bench: $(DEV) bench-cpp bench-peers bench-clients ## measure beside bare grpc.aio, C++, FastAPI and others (PEER=host:port adds a running invoker, BEFORE=folder an older checkout)
 	$(BIN)/python -m benchmarks --write
+	$(BIN)/python -m benchmarks.headline
 
 bench-quick: $(DEV) bench-cpp bench-peers bench-clients ## the same in less than six minutes: one short round, nothing written
 	$(BIN)/python -m benchmarks --quick

@@ -160,7 +160,11 @@ class Reader:
         while "=" in line[0]:
             self._patch.setenv(*line.pop(0).split("=", 1))
         assert line[:3] == ["python", "-m", "invoker"], step.text
-        self._server = TestServer(*line[3:])
+        self._server = self._started(line[3:])
+
+    def _started(self, words: list[str]) -> TestServer:
+        """A server of these arguments, with its addresses."""
+        return TestServer(*words)
 
     def _leave(self, *, failed: bool = False) -> None:
         if self._server is not None:

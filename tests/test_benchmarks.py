@@ -21,6 +21,7 @@ from benchmarks.asgi import WORK
 from benchmarks.bodies import JSON, Body, WrongReplyError
 from benchmarks.client import decoded, first_reply, load, pingpong, summary
 from benchmarks.graphpipe import WAYS
+from benchmarks.headline import PLOT, headline
 from benchmarks.http1 import Got, Post, length
 from benchmarks.http2 import DEFAULT_WINDOW, Connection, WireError, frame
 from benchmarks.load import check, h2load, parse
@@ -331,3 +332,12 @@ def _answering(parts: list[bytes]) -> Iterator[str]:
         thread.start()
         yield f"127.0.0.1:{listener.getsockname()[1]}"
         thread.join()
+
+
+def test_the_plot_of_the_readme_is_that_of_the_results() -> None:
+    """Its bars are the medians that results.md has; a report without them is an error."""
+    report = results.RESULTS.read_text()
+    assert PLOT.read_text() == headline(report)
+    assert all(one in headline(report) for one in ("11,839", "3,355", "10,136", "6,483")) == ("| 11,839 (" in report)
+    with pytest.raises(KeyError):
+        headline(report.replace("| sync request/reply |", "| gone |"))

@@ -33,6 +33,18 @@ def test_the_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             reader.do(step)
 
 
+def test_the_readme_is_short() -> None:
+    """At most 700 words, what stands in blocks included, with a picture, a plot, and the two commands at its top."""
+    text = PAGES[0].read_text()
+    assert len(text.split()) <= 700
+    assert text.split("```")[1].splitlines()[1].startswith("make run ")
+    assert text.split("```")[1].splitlines()[2].startswith("make test ")
+    assert re.findall(r"^!\[[^\]]+\]\((\S+)\)$", text, re.MULTILINE) == [
+        "docs/page.png",
+        "docs/explanation/plots/http.svg",
+    ]
+
+
 @EACH
 def test_no_command_is_left_out_unseen(page: Path) -> None:
     """A block with a command says what it is: ``sh``, or ``sh elsewhere`` where a test cannot run it."""

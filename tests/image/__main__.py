@@ -18,6 +18,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.image.containerfile import PATH, stages
+from tests.image.readme import read
 from tests.image.roots import Image, bare_root, build, running
 
 ROOT = PATH.parents[1]
@@ -44,6 +45,7 @@ def main() -> int:
         (work / "functions" / "mymod.py").write_text(FUNCTION)
         for extra in ((), ("--workers", "2")):
             serve(image, work / "functions", extra)
+        read(image, work / "readme")
     print("the image of deploy/Containerfile serves from a read-only root")
     return 0
 

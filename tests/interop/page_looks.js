@@ -4,6 +4,16 @@
 const TARGETS = "a, button, input:not(.hidden), select, textarea, summary, label.link";
 
 module.exports = (at) => ({
+  async readme() {
+    const {page, open, press, options} = at();
+    await open("brew");
+    await press("Run");
+    await page.locator(".value", {hasText: "cup 2"}).or(page.getByText("cup 1 cup 2")).first().waitFor();
+    await page.locator("#flow tr.out").first().waitFor();
+    await page.screenshot({path: options.file});
+    return {};
+  },
+
   async exact() {
     const {page, open, box, options} = at(), found = {};
     await open("told");
