@@ -26,6 +26,7 @@ from invoker.drive.bodies.thread import ThreadRunner
 from invoker.drive.isolated.pool import Children, ChildrenSettings
 from invoker.drive.loop.alarm import Alarm
 from invoker.drive.loop.slices import Slices
+from invoker.drive.loop.tasks import OwnTask
 from invoker.drive.thread.gate import Pace
 from invoker.drive.thread.sweeper import Sweeper
 from invoker.errors import InvocationError, ShuttingDown, Status
@@ -365,7 +366,9 @@ class Driver:
 
 
 def _begin(body: Body) -> None:
-    body.task = asyncio.get_running_loop().create_task(body.run(), name=body.name)
+    body.task = task = asyncio.get_running_loop().create_task(body.run(), name=body.name)
+    if isinstance(task, OwnTask):
+        task.owner = body.invocation.context
 
 
 def _named(invocation: Invocation) -> str:

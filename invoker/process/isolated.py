@@ -53,6 +53,7 @@ from invoker.drive.isolated.frames import (
 )
 from invoker.drive.isolated.session import WINDOW, ChildSession
 from invoker.drive.loop.sessions import SessionReactor
+from invoker.drive.loop.tasks import own_task
 from invoker.errors import InternalError, InvocationError, StartupError
 from invoker.ops import logs, prints
 from invoker.protocols.typed.codec import Book, FieldCodec
@@ -75,7 +76,9 @@ def main(argv: list[str]) -> int:
     pipe = socket.socket(fileno=int(argv[0]))
     pipe.setblocking(False)
     os.set_inheritable(pipe.fileno(), False)
-    asyncio.run(_serve(pipe))
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_task_factory(own_task)
+        runner.run(_serve(pipe))
     prints.finish()
     logging.shutdown()
     os._exit(0)  # threads of user code that do not leave must not keep the process

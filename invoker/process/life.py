@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from invoker.drive.loop.tasks import own_task
 from invoker.ops.ready import announce
 from invoker.process.server import Server
 from invoker.process.stopping import LEAST_S, Signals, leave_at_once, leave_now
@@ -125,6 +126,7 @@ def run_past_exits(
         main: What it is for.
         is_interrupted: Whether somebody at the keyboard may have raised it, so that it ends the loop.
     """
+    loop.set_task_factory(own_task)
     task = loop.create_task(main, name="main")
     while True:
         try:

@@ -22,8 +22,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from invoker.context import RUNNING
 from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.drive.bodies.runner import Body
+from invoker.drive.loop.tasks import OwnTask, own_task
 
 __all__ = ["Lender", "LendingLoop"]
 
@@ -51,9 +53,20 @@ class LendingLoop(asyncio.SelectorEventLoop):
 
     def begin(self, body: Body) -> None:
         """Make the task of a body, and run it at once until it first waits; not to be called from a task."""
-        body.task = asyncio.Task(body.run(), loop=self, name=body.name)
+        body.task = task = OwnTask(body.run(), loop=self, name=body.name)
+        task.owner = body.invocation.context
         # Python 3.12 calls it an eager start. Before, the step that the new task has just put last is taken from there.
         self._ready.pop()._run()  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def create_task(  # type: ignore[override]  # it gives what the task factory of any other loop gives
+        self, coro: Any, *, name: str | None = None, context: Any = None, **more: Any
+    ) -> OwnTask:
+        """As any loop with `own_task` for its factory, without a call for it."""
+        if self._closed or self.get_task_factory() not in (None, own_task):  # type: ignore[attr-defined]
+            return super().create_task(coro, name=name, context=context, **more)  # type: ignore[return-value]
+        task = OwnTask(coro, loop=self, name=name, context=context, **more)
+        task.owner = RUNNING.get()
+        return task
 
     def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
         """As any loop, in half of the time: each frame for which a task waits comes here."""
@@ -282,7 +295,9 @@ class Lender:
         return True
 
     def _create(self, body: Body) -> None:
-        body.task = self._loop.create_task(body.run(), name=body.name)
+        body.task = task = self._loop.create_task(body.run(), name=body.name)
+        if isinstance(task, OwnTask):
+            task.owner = body.invocation.context
 
     def _flush(self) -> None:
         flushes, self._flushes = self._flushes, []

@@ -54,6 +54,7 @@ class Body(Protocol):
 
     name: str
     task: asyncio.Task[None] | None
+    invocation: Invocation
 
     def run(self) -> Coroutine[Any, Any, None]:
         """All that the task does."""

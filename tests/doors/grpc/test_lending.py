@@ -330,6 +330,7 @@ class Noted:
 
     name = "noted"
     task: asyncio.Task[None] | None = None
+    invocation = SimpleNamespace(context=None)
 
     def __init__(self, order: list[str]) -> None:
         self.order = order
