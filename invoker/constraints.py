@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import re
-import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -22,7 +21,9 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from invoker.aliases import unaliased
 from invoker.errors import SpecError
+from invoker.marks import SCALARS, UNIONS, fits, kinds_of
 from invoker.rules import rule_named
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "Constraints",
     "Field",
     "Problem",
-    "bare",
     "constraints_of",
 ]
 
@@ -45,9 +45,6 @@ FIELD_RULES: Final = "invoker.rules"
 
 FIELD_LENGTH: Final = "invoker.max_length"
 """Under this key it has the ``max_length`` that the author said, where the Meta has another one."""
-
-_SCALARS: Final = (int, float, bool, str, bytes)
-_UNIONS: Final = (typing.Union, types.UnionType)
 
 
 def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is one word of an author
@@ -204,15 +201,20 @@ UNBOUND: Final = Constraints()
 """Says nothing."""
 
 
-def constraints_of(type_: Any) -> Constraints:
+def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
     """What an annotation says of the values themselves, not of what is in them.
+
+    Args:
+        type_: The annotation.
+        kept: It stays as it is, and pydantic applies all marks that it knows, in their order.
 
     Raises:
         SpecError: A pattern is no regular expression, or there is no such rule.
     """
     found = UNBOUND
     for mark in _marks(type_):
-        found = _merged(found, _read(mark, type_))
+        if isinstance(mark, msgspec.Meta) or not kept:
+            found = _merged(found, _read(mark, type_))
     try:
         re.compile(found.pattern)
     except re.error as error:
@@ -223,25 +225,19 @@ def constraints_of(type_: Any) -> Constraints:
     return found
 
 
-def bare(type_: Any) -> Any:
-    """The annotation without what it says of the values themselves."""
-    while typing.get_origin(type_) is Annotated:
-        type_ = type_.__origin__
-    if typing.get_origin(type_) in _UNIONS:
-        return typing.Union[tuple(bare(one) for one in typing.get_args(type_))]  # noqa: UP007 - made at run time
-    return type_
-
-
 def _marks(type_: Any) -> Iterator[Any]:
+    type_ = unaliased(type_)
     if typing.get_origin(type_) is Annotated:
         yield from _marks(type_.__origin__)
         yield from type_.__metadata__
-    elif typing.get_origin(type_) in _UNIONS:
+    elif typing.get_origin(type_) in UNIONS:
         for one in typing.get_args(type_):
             yield from _marks(one)
 
 
 def _read(mark: Any, type_: Any) -> Constraints:
+    if not fits(mark, type_):
+        return Constraints()
     if isinstance(mark, msgspec.Meta):
         extra = mark.extra or {}
         found = _bounded(mark, type_, rules=extra.get(FIELD_RULES, ()))
@@ -270,9 +266,10 @@ def _bounded(mark: Any, type_: Any, *, rules: tuple[str, ...] = ()) -> Constrain
         low = math.floor(mark.gt) + 1 if is_whole else math.nextafter(mark.gt, math.inf)
     if said("lt") is not None:
         high = math.ceil(mark.lt) - 1 if is_whole else math.nextafter(mark.lt, -math.inf)
-    words = said("description")
+    words, pattern = said("description"), said("pattern")
+    pattern = getattr(pattern, "pattern", pattern) or ""
     return Constraints(
-        low, high, said("pattern") or "", said("min_length"), said("max_length"), rules,
+        low, high, pattern, said("min_length"), said("max_length"), rules,
         words if isinstance(words, str) else "",
     )  # fmt: skip
 
@@ -288,18 +285,13 @@ def _merged(one: Constraints, other: Constraints) -> Constraints:
 
 
 def _has_float(type_: Any) -> bool:
-    return float in _members(type_)
-
-
-def _members(type_: Any) -> tuple[Any, ...]:
-    found = bare(type_)
-    return typing.get_args(found) if typing.get_origin(found) in _UNIONS else (found,)
+    return float in kinds_of(type_)
 
 
 def _check_kinds(found: Constraints, type_: Any) -> None:
     """Refuse what can never apply, such as a least number of a text."""
-    members = [one for one in _members(type_) if one is not type(None)]
-    if any(not isinstance(one, type) or one not in _SCALARS for one in members):
+    members = [one for one in kinds_of(type_) if one is not type(None)]
+    if any(not isinstance(one, type) or one not in SCALARS for one in members):
         return  # what the values are like is not known here
     wanted = {
         "ge, gt, le and lt are for numbers": (found.min_value is not None or found.max_value is not None, (int, float)),

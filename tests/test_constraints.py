@@ -10,8 +10,9 @@ import msgspec
 import pydantic
 import pytest
 
-from invoker.constraints import UNBOUND, Constraints, Field, bare, constraints_of
+from invoker.constraints import UNBOUND, Constraints, Field, constraints_of
 from invoker.errors import SpecError
+from invoker.marks import bare
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from invoker.aliases import unaliased
 from invoker.author.spec import CONTEXT, IGNORED, WANTED, ResultShape, Slot, StreamSpec, Take
 from invoker.author.spelling import UNIONS, is_array, render
 from invoker.constraints import UNBOUND, Constraints, constraints_of
 from invoker.context import Context
+from invoker.errors import SpecError
+from invoker.marks import unread
 from invoker.message import Headers, Message, Output
 
 __all__ = ["Reading", "Returned", "read_annotation", "read_parameter", "read_return"]
@@ -112,10 +115,10 @@ def read_annotation(annotation: Any) -> Reading:
     if isinstance(bare, type) and issubclass(bare, Context):
         return Reading(annotation, slot=Slot(CONTEXT))
     stream = _stream(bare)
-    item = _item(bare) if stream else bare
-    item_type, take = _part(item)
-    said = constraints_of(_raw_item(bare) if stream else annotation)
-    return Reading(annotation, type=item_type, take=take, stream=stream, constraints=said)
+    if stream:
+        _check_around(annotation)
+    item, take, said = _value(_raw_item(bare) if stream else annotation)
+    return Reading(annotation, type=item, take=take, stream=stream, constraints=said)
 
 
 def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Reading:
@@ -123,7 +126,12 @@ def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Readin
 
     ``output_names`` that is a tuple, list or Sequence of str takes the names of the outputs which are wanted, unless it
     is among ``inputs``, which the decorator names.
+
+    Raises:
+        SpecError: A mark is at a wrong place, or is none.
     """
+    if type(one.default).__name__ in ("FieldInfo", "Meta"):
+        raise SpecError("its default is a Field, which nobody applies there; write it within Annotated[...]")
     if one.name == _WANTED_NAME and one.name not in inputs and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
         bare = _bare(one.annotation)
         rest = [arg for arg in typing.get_args(bare) if arg is not type(None)]
@@ -164,18 +172,22 @@ def read_return(annotation: Any) -> Returned:
 def _bare(annotation: Any) -> Any:
     """Strip Annotated (except around arrays), aliases, and Optional around what cannot be None anyway."""
     while True:
+        annotation = _unnamed(annotation)
         if typing.get_origin(annotation) is typing.Annotated:
             if is_array(annotation.__origin__):
                 return _beside_arrays(annotation)
             annotation = annotation.__origin__
-        elif type(annotation).__name__ == "TypeAliasType":  # `type X = ...` of Python 3.12
-            annotation = annotation.__value__
         elif isinstance(annotation, typing.TypeVar):
             annotation = annotation.__bound__ or Any
         elif typing.get_origin(annotation) in UNIONS and (inner := _optional(annotation)) is not None:
             annotation = inner
         else:
             return annotation
+
+
+def _unnamed(annotation: Any) -> Any:
+    """What a named type stands for; a NewType stays, as an author reads it in lists of functions."""
+    return annotation if isinstance(annotation, typing.NewType) else unaliased(annotation)
 
 
 def _beside_arrays(annotated: Any) -> Any:
@@ -231,17 +243,35 @@ def _part(item: Any) -> tuple[Any, Take]:
     return item, Take.PAYLOAD
 
 
-def _output(name: str, annotation: Any) -> StreamSpec:
+def _value(annotation: Any) -> tuple[Any, Take, Constraints]:
+    """The type of a value, what of the message is asked for, and what the annotation says of the values.
+
+    Marks of which `Constraints` have not all stay in the type, so that a codec applies them.
+    """
     item, take = _part(_bare(annotation))
+    if take is Take.MESSAGE:
+        annotation = _raw_item(_bare(annotation))
+    is_kept = take is not Take.HEADERS and unread(annotation)
+    return _unnamed(annotation) if is_kept else item, take, constraints_of(annotation, kept=is_kept)
+
+
+def _check_around(annotation: Any) -> None:
+    """Refuse marks of values that stand at the iterator."""
+    if unread(annotation) or constraints_of(annotation):
+        raise SpecError("the marks of the values stand at the iterator; write Iterator[Annotated[int, ...]]")
+
+
+def _output(name: str, annotation: Any) -> StreamSpec:
+    item, take, said = _value(annotation)
     if take is Take.MESSAGE and _may_be_none(annotation):
         item = typing.Optional[item]  # noqa: UP045 - made at run time
-    return StreamSpec(name, item, take, constraints=constraints_of(annotation))
+    return StreamSpec(name, item, take, constraints=said)
 
 
 def _may_be_none(annotation: Any) -> bool:
     """Whether the annotation is ``Optional``. Ask before `_bare`, which strips that from messages."""
-    while typing.get_origin(annotation) is typing.Annotated or type(annotation).__name__ == "TypeAliasType":
-        annotation = getattr(annotation, "__origin__", None) or annotation.__value__
+    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
+        annotation = annotation.__origin__
     return typing.get_origin(annotation) in UNIONS and type(None) in typing.get_args(annotation)
 
 

@@ -44,6 +44,8 @@ def render(annotation: Any) -> str:
 
         if text := array_spelled(annotation):
             return text
+    if origin is typing.Annotated:
+        return render(annotation.__origin__)
     if origin in UNIONS:
         return " | ".join(render(arg) for arg in args)
     if origin is not None and args and origin is not typing.Literal and isinstance(origin, type):

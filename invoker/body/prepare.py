@@ -14,7 +14,7 @@ from typing import Any
 from invoker.author.checks import Finding, check
 from invoker.author.loader import Catalogue, load, only_function
 from invoker.author.reader import read
-from invoker.author.spec import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
+from invoker.author.spec import HOOK_TIMEOUT_S, IGNORED, FunctionSpec, StreamSpec
 from invoker.body.lift import Function, lift
 from invoker.errors import ConfigError, SpecError
 
@@ -220,9 +220,13 @@ def _name(entrypoint: str) -> str:
 
 def _check_types(spec: FunctionSpec) -> None:
     from invoker.codecs import decodable, wants_arrays  # imported only once a function is found
+    from invoker.codecs.validated import unapplied
 
     if wants_arrays(spec.types):
         _check_arrays(spec)
+    for kind, one in _streams(spec):
+        if (problem := unapplied(one.type)) is not None:
+            raise SpecError(f"{kind} '{one.name}' of '{spec.name}': {problem}")
     for index, stream in enumerate(spec.inputs):
         if stream.type is IGNORED or stream.media_types:
             continue  # this input is never decoded, or the author's own codec decodes it
@@ -231,15 +235,18 @@ def _check_types(spec: FunctionSpec) -> None:
             raise SpecError(f"input #{index} '{stream.name}' of '{spec.name}' cannot be decoded: {problem}")
 
 
+def _streams(spec: FunctionSpec) -> list[tuple[str, StreamSpec]]:
+    several = [("input", one) for one in (*spec.inputs, *spec.optional)]
+    return several + [("output", one) for one in (*spec.outputs, *spec.parts)]
+
+
 def _check_arrays(spec: FunctionSpec) -> None:
     """Refuse annotations of arrays whose shape is invalid, whatever protocols are served."""
     from invoker.codecs import wants_arrays
     from invoker.codecs.typed import leaves
     from invoker.tensors import shape_of
 
-    several = [("input", one) for one in (*spec.inputs, *spec.optional)]
-    several += [("output", one) for one in (*spec.outputs, *spec.parts)]
-    for kind, stream in several:
+    for kind, stream in _streams(spec):
         for one in leaves(stream.type):
             if wants_arrays([one]):
                 shape_of(one, f"{kind} '{stream.name}' of '{spec.name}'")

@@ -37,6 +37,7 @@ class FormCodec(Specialised):
     """Forms, both ways."""
 
     media_types = ("application/x-www-form-urlencoded",)
+    applies_marks = True
     honours = ("charset",)
 
     def accepts(self, media_type: MediaType) -> bool:

@@ -98,6 +98,9 @@ class Specialised:
     decodes = True
     encodes = True
 
+    applies_marks = False
+    """Whether what it makes of plain values, all but bytes, was made by `converter`, which applies pydantic's marks."""
+
     owners: frozenset[str] = frozenset()
     """Names of the modules to whose functions it belongs; empty: to all."""
 

@@ -53,6 +53,7 @@ class JsonCodec(Specialised):
     """Strict JSON (R-070, R-082 to R-087, R-092)."""
 
     media_types = ("application/json",)
+    applies_marks = True
     honours = ("charset",)
 
     def accepts(self, media_type: MediaType) -> bool:

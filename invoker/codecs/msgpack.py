@@ -24,6 +24,7 @@ class MsgpackCodec(Specialised):
     """MessagePack: what JSON can say, and bytes, and keys that are no strings."""
 
     media_types = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+    applies_marks = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that unpacks into ``type_``."""

@@ -32,6 +32,7 @@ class MultipartCodec(Specialised):
     """Multipart forms, both ways; a wildcard never means them."""
 
     media_types = ("multipart/form-data",)
+    applies_marks = True
     by_name_only = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:

@@ -20,6 +20,7 @@ class OctetsCodec(Specialised):
     """Bytes pass unchanged; str is UTF-8 (R-061, R-088, R-089)."""
 
     media_types = ("application/octet-stream",)
+    applies_marks = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that hands the payload on; a str gets it as UTF-8, and a number is read from that."""

@@ -11,6 +11,7 @@ from typing import Any
 from invoker.codecs.interface import Decode, payload_of
 from invoker.codecs.text import TextCodec
 from invoker.codecs.typed import bytes_like, is_any
+from invoker.codecs.validated import validated
 from invoker.errors import UnsupportedMediaType
 from invoker.mediatypes import parse
 from invoker.wording import Place
@@ -35,6 +36,7 @@ def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedM
 
     Source: Evergreen, "Mime type"; docs/reference/evergreen.md 2.3.
     """
+    where = Place("input", index)
     try:
         one = parse(media_type)
     except ValueError:
@@ -42,10 +44,10 @@ def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedM
     if one is not None and not one.is_wildcard and (one.type == "text" or one.essence in _TEXTUAL):
         codec = TextCodec((one.essence,))
         if codec.can_decode(type_):
-            return codec.decoder(one, type_, Place("input", index))
+            return validated(codec.decoder(one, type_, where), type_, where, one.essence, codec)
     kind = bytes_like(type_)
-    if is_any(type_) or kind is bytes:
+    if is_any(type_):
         return payload_of
     if kind is None:
         raise error
-    return lambda message: kind(message.payload)
+    return validated(lambda message: kind(message.payload), type_, where, media_type, TextCodec())

@@ -100,7 +100,7 @@ def spell(type_: Any) -> str:
 
         if text := array_spelled(type_):
             return text
-    text = str(type_).replace("typing.", "")
+    text = _ADDRESS.sub("", str(type_).replace("typing.", ""))
     return re.sub(r"[\w.]*<locals>\.|\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text)
 
 

@@ -29,6 +29,7 @@ from invoker.codecs.refusal import quote, refuse_decode
 from invoker.codecs.several import SeveralCodec
 from invoker.codecs.shaped import shaped
 from invoker.codecs.text import TextCodec
+from invoker.codecs.validated import validated
 from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
 from invoker.mediatypes import MediaType, Range, matches, parse, rank
 from invoker.wording import Place
@@ -232,7 +233,8 @@ class Registry:
         try:
             for codec in claiming:
                 if codec.can_decode(type_):
-                    return shaped(codec.decoder(one, type_, where), type_, where)
+                    decode = shaped(codec.decoder(one, type_, where), type_, where)
+                    return validated(decode, type_, where, one.essence, codec)
         except BaseException as error:  # noqa: BLE001 - a user's can_decode may raise anything
             return refusing(refuse_decode(error, where, one.essence, type_))
         return refusing(refuse_decode("its codec does not make this type", where, one.essence, type_))

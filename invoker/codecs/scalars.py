@@ -14,7 +14,7 @@ import msgspec
 
 from invoker.codecs.refusal import choices
 from invoker.codecs.support import wants_arrays
-from invoker.codecs.typed import BYTES_LIKE, converter, is_any, members, narrowed
+from invoker.codecs.typed import BYTES_LIKE, adapter, converter, holds_marks, is_any, members, narrowed
 
 __all__ = ["reader", "same", "writer"]
 
@@ -41,15 +41,16 @@ def reader(type_: Any) -> Callable[[str], Any]:
     if is_any(type_):
         return same
     type_ = narrowed(type_, BYTES_LIKE)
-    wanted = members(type_)
-    if str in wanted:
+    wanted, is_marked = members(type_), holds_marks(type_)
+    if str in wanted and not is_marked:
         return same
     takes_none = type(None) in wanted
     if type_ is int:
         return _integer
-    if bool in wanted and set(wanted) <= {bool, type(None)}:
+    if bool in wanted and set(wanted) <= {bool, type(None)} and not is_marked:
         return lambda text: None if takes_none and text.strip().lower() in _NOTHINGS else _truth(text)
-    convert = converter(type_, is_lax=True)
+    # A strict number of pydantic's is read of a text only by what is made for texts.
+    convert = adapter(type_).validate_strings if is_marked else converter(type_, is_lax=True)
     # An Enum or a Literal of strings may have members with white space: try the text as it is first.
     is_array = wants_arrays([type_])
     is_text = any(isinstance(one, type) and issubclass(one, str) for one in wanted)

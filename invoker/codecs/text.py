@@ -38,6 +38,7 @@ class TextCodec(Specialised):
     """Text, and what is spelt as text (R-077 to R-082, R-094)."""
 
     media_types: tuple[str, ...] = ("text/plain",)
+    applies_marks = True
     honours = ("charset", "encoding")
 
     def accepts(self, media_type: MediaType) -> bool:

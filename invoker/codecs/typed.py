@@ -13,11 +13,12 @@ import enum
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from invoker.aliases import unaliased
 from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.leftout import completed
 
@@ -28,22 +29,26 @@ __all__ = [
     "dec_hook",
     "enc_hook",
     "fields",
+    "holds_marks",
     "holds_pydantic",
     "is_any",
     "is_frame",
+    "is_mark",
     "is_structured",
     "leaves",
     "members",
     "narrowed",
     "per_member",
     "plain",
+    "within",
 ]
 
 BYTES_LIKE: tuple[type, ...] = (bytes, bytearray, memoryview)
 
 _NATIVE = (dict, list, tuple, set, frozenset, str, int, float, bool, type(None))
 _UNIONS = (typing.Union, types.UnionType)
-_CONSTRAINTS = ("pydantic.", "annotated_types")  # the modules of `Field(gt=0)` and of the parts of `PositiveInt`
+_MOST_WITHIN = 1000  # a named type may have ever larger ones in it
+_LIBRARIES = frozenset({"pydantic", "annotated_types"})  # of `Field(gt=0)` and of the parts of `PositiveInt`
 
 
 def is_any(type_: Any) -> bool:
@@ -87,13 +92,60 @@ def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
 
 
 def holds_pydantic(type_: Any) -> bool:
-    """Whether the annotation is, or has as an argument, a class of pydantic or one of its constraints."""
-    if "pydantic" not in sys.modules:
-        return False  # an annotation of pydantic's would have imported it
-    if any(type(one).__module__.startswith(_CONSTRAINTS) for one in getattr(type_, "__metadata__", ())):
-        return True
-    one = _bare(type_)
-    return _is_pydantic(one) or any(holds_pydantic(arg) for arg in typing.get_args(one))
+    """Whether the annotation is, or has as an argument, a class of pydantic's, or has in it a mark that it applies."""
+    if not _is_imported():
+        return False
+    return any(_is_pydantic(one) for one in within(type_, fields=False)) or holds_marks(type_)
+
+
+def holds_marks(type_: Any) -> bool:
+    """Whether the annotation has in it a mark that pydantic applies, and msgspec does not."""
+    return _is_imported() and any(
+        _has_default_mark(one) or any(is_mark(mark) for mark in getattr(one, "__metadata__", ()))
+        for one in within(type_)
+    )
+
+
+def is_mark(mark: Any) -> bool:
+    """Whether pydantic applies a mark, as far as its class says."""
+    names = ("__get_pydantic_core_schema__", "__is_annotated_types_grouped_metadata__")
+    return any(hasattr(mark, name) for name in names) or any(
+        base.__module__.partition(".")[0] in _LIBRARIES for base in type(mark).__mro__
+    )
+
+
+def _has_default_mark(cls: Any) -> bool:
+    """Whether a field of a dataclass has a ``Field`` of pydantic's as its default."""
+    several = getattr(cls, "__dataclass_fields__", {}) if isinstance(cls, type) else {}
+    return any(type(one.default).__module__.startswith("pydantic.") for one in several.values())
+
+
+def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
+    """The annotation, and all that are in it: arguments, what named types stand for, and fields of classes."""
+    left: list[Any] = [type_]
+    seen: list[Any] = []
+    while left and len(seen) < _MOST_WITHIN:
+        one = left.pop()
+        if isinstance(one, str) or one in seen:
+            continue
+        seen.append(one)
+        yield (one := unaliased(one))
+        left += [one.__origin__] if typing.get_origin(one) is typing.Annotated else typing.get_args(one)
+        cls = typing.get_origin(one) or one
+        if fields and isinstance(cls, type) and _has_fields(cls) and not _is_pydantic(cls):
+            try:
+                left += typing.get_type_hints(cls, include_extras=True).values()
+            except Exception:  # noqa: BLE001, S112 - an annotation is any expression; who makes the class refuses it
+                continue
+
+
+def _is_imported() -> bool:
+    """Whether there can be marks or classes of these libraries: who writes them has imported one."""
+    return any(name in sys.modules for name in _LIBRARIES)
+
+
+def _has_fields(cls: type) -> bool:
+    return is_structured(cls) or hasattr(cls, "_field_defaults")
 
 
 def per_member(type_: Any, make: Callable[[Any], Callable[[Any], Any]]) -> Callable[[Any], Any]:
@@ -156,8 +208,10 @@ def adapter(type_: Any) -> Any:
     Raises:
         TypeError: Pydantic cannot make one.
     """
-    import pydantic
-
+    try:
+        import pydantic
+    except ImportError:
+        raise TypeError("it has marks that pydantic applies; install stream-invoker[pydantic]") from None
     try:
         made = pydantic.TypeAdapter(type_)
         if not made.pydantic_complete:  # a name was missing when the class was made, or the class defers its build
@@ -251,18 +305,10 @@ def _check_lists(array: Any) -> None:
 
 
 def _bare(type_: Any) -> Any:
-    """Strip Annotated, NewType, aliases and unbound type variables."""
-    while True:
-        if typing.get_origin(type_) is typing.Annotated:
-            type_ = type_.__origin__
-        elif isinstance(type_, typing.NewType):
-            type_ = type_.__supertype__
-        elif type(type_).__name__ == "TypeAliasType":  # `type X = ...` of Python 3.12
-            type_ = type_.__value__
-        elif type_ is None:
-            return type(None)
-        else:
-            return type_
+    """Strip Annotated, NewType and named types."""
+    while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
+        type_ = type_.__origin__
+    return type(None) if type_ is None else type_
 
 
 def _is_pydantic(cls: Any) -> bool:

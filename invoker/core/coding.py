@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from invoker.author.spec import IGNORED, StreamSpec, Take
 from invoker.codecs import Offer, Registry
+from invoker.codecs.anyvalue import ANY
 from invoker.codecs.constrained import constrained
 from invoker.codecs.leftout import completing
 from invoker.codecs.open import open_decoder
@@ -20,6 +21,8 @@ from invoker.codecs.promised import check_promise
 from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
 from invoker.codecs.typed import leaves
+from invoker.codecs.validated import validated_output
+from invoker.constraints import UNBOUND
 from invoker.errors import EncodeError, UnacceptedType, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, METADATA, REFERENCE, Message, Metadata, Ref
@@ -93,7 +96,18 @@ class Encoders:
         name: For texts of errors.
     """
 
-    __slots__ = ("_accept", "_by_value", "_is_checked", "_known", "_offers", "_registry", "_type", "index", "name")
+    __slots__ = (
+        "_accept",
+        "_by_value",
+        "_is_checked",
+        "_known",
+        "_marked",
+        "_offers",
+        "_registry",
+        "_type",
+        "index",
+        "name",
+    )
 
     def __init__(
         self,
@@ -105,6 +119,7 @@ class Encoders:
         by_value: bool = False,
         type_: Any = Any,
         is_checked: bool = True,
+        marked: StreamSpec | None = None,
     ) -> None:
         """Negotiate.
 
@@ -115,7 +130,8 @@ class Encoders:
             registry: Codecs.
             by_value: Text and bytes get the media types of their kind (E-104), since the peer has no preference.
             type_: What its values have to be, or to become if the function casts them.
-            is_checked: Whether values of other classes and shapes are refused.
+            is_checked: Whether values of other classes and shapes are refused, and those that break marks.
+            marked: The output as the author annotated it.
 
         Raises:
             NotAcceptable: No codec satisfies ``accept`` (R-100).
@@ -127,6 +143,7 @@ class Encoders:
         self._by_value = by_value
         self._type = type_
         self._is_checked = is_checked
+        self._marked = marked
         self._offers: tuple[Offer, ...] = registry.offers(accept, index=index, name=name)
         self._known: dict[type, Encode] = {}
 
@@ -157,15 +174,22 @@ class Encoders:
 
     def _encoder(self, offers: tuple[Offer, ...], value: Any) -> Encode:
         """Make a closure that encodes values of this value's class, and check the class against the annotation."""
-        if self._type is Any or type(value) is self._type:
-            return completing(self._registry.encoder(offers, value, index=self.index), type(value))
         where = Place("output", self.index, self.name)
+        if self._type is Any or type(value) is self._type:
+            encode = self._registry.encoder(offers, value, index=self.index)
+            return completing(self._checked(encode, offers, where), type(value))
         if self._is_checked:
             check_promise(self._type, value, where)
         encode = self._registry.encoder(offers, value, index=self.index)
-        return completing(
-            fitted_output(encode, self._type, where, is_checked=self._is_checked), *leaves(self._type), type(value)
-        )
+        encode = self._checked(fitted_output(encode, self._type, where, is_checked=self._is_checked), offers, where)
+        return completing(encode, *leaves(self._type), type(value))
+
+    def _checked(self, encode: Encode, offers: tuple[Offer, ...], where: Place) -> Encode:
+        """Wrap an encoder where the annotation says what values there can be; a tool's callers are told otherwise."""
+        if not self._is_checked or self._marked is None:
+            return encode
+        is_tool = all(one.media_type.essence == ANY for one in offers)
+        return validated_output(encode, self._marked.type, UNBOUND if is_tool else self._marked.constraints, where)
 
     def _offers_by_value(self, value: Any) -> tuple[Offer, ...]:
         kind = "text/plain" if isinstance(value, str) else "application/octet-stream"

@@ -142,7 +142,10 @@ class Plans(Kept[Hashable, Plan]):
             # Media types that another output declares do not count for this one.
             known = self._shared_for(function) if by_value else registry
             type_, is_checked = _promised(spec, one), self._check_outputs
-            outputs.append(Encoders(index, name, accept, known, by_value=by_value, type_=type_, is_checked=is_checked))
+            encoders = Encoders(
+                index, name, accept, known, by_value=by_value, type_=type_, is_checked=is_checked, marked=one
+            )
+            outputs.append(encoders)
         return Plan(
             function,
             tuple(Decoders(index, one, registry, is_open=is_loose) for index, one in enumerate(input_specs)),

@@ -48,6 +48,7 @@ class AnyCodec(Specialised):
     """Values in ``google.protobuf.Any`` (T-097 to T-114)."""
 
     media_types = (ANY,)
+    applies_marks = True
     by_name_only = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:

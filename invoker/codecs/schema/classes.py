@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from invoker.aliases import substituted
 from invoker.codecs.schema.plain import NOTHING, plain_value
 
-__all__ = ["Members", "Property", "members_of", "substituted"]
+__all__ = ["Members", "Property", "members_of"]
 
 _GENERATED: Final = ("dict() -> new empty dictionary",)
 
@@ -69,18 +70,6 @@ def members_of(cls: Any, arguments: Sequence[Any] = ()) -> Members | None:
     hints = {name: substituted(one, known) for name, one in hints.items()}
     made = _typed_dict(cls, hints) if read is None else read(cls, hints)
     return made._replace(doc=_doc(cls))
-
-
-def substituted(annotation: Any, known: dict[Any, Any]) -> Any:
-    """The annotation with type variables replaced."""
-    if not known:
-        return annotation
-    if isinstance(annotation, typing.TypeVar):
-        return known.get(annotation, annotation)
-    own = getattr(annotation, "__parameters__", ())
-    if not own or isinstance(annotation, type):
-        return annotation
-    return annotation[tuple(known.get(one, one) for one in own)]
 
 
 def _struct(cls: Any, hints: dict[str, Any]) -> Members:

@@ -25,10 +25,11 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from invoker.aliases import unaliased
 from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.schema.arrays import array_schema, number_schema
-from invoker.codecs.schema.classes import Members, members_of, substituted
+from invoker.codecs.schema.classes import Members, members_of
 from invoker.codecs.schema.fitting import fits
 from invoker.codecs.schema.foreign import REF, pydantic_schema, reached
 from invoker.codecs.schema.marks import bounded, marked
@@ -182,9 +183,7 @@ class Schemas:
     def _alias(self, annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> Schema:
         """A named type, which may hold itself."""
         alias = annotation if origin is None else origin
-        known = dict(zip(getattr(alias, "__type_params__", ()), arguments, strict=False))
-        value = substituted(alias.__value__, known)
-        return self._define(annotation, _name_of(alias, arguments), lambda: self._walked(value))
+        return self._define(annotation, _name_of(alias, arguments), lambda: self._walked(unaliased(annotation)))
 
     def _union(self, several: tuple[Any, ...]) -> Schema:
         each: list[Schema] = []

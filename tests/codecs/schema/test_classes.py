@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, NotRequired, TypedDict, T
 import attrs
 import msgspec
 
-from invoker.codecs.schema.classes import Property, members_of, substituted
+from invoker.aliases import substituted
+from invoker.codecs.schema.classes import Property, members_of
 from invoker.codecs.schema.plain import NOTHING
 
 T = TypeVar("T")

@@ -1,0 +1,179 @@
+"""Marks of pydantic's and `annotated_types`, applied by pydantic whatever codec decodes; what nobody applies is told.
+
+Codecs that make values by `converter` give pydantic the whole annotation. Others hand on what they have, such as the
+bytes of a payload, a pickled object or the field of a typed message; their values are validated behind them. A result
+is validated before it is encoded.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from invoker.aliases import unaliased
+from invoker.codecs.custom import Adapted
+from invoker.codecs.interface import Decode, Encode, Specialised
+from invoker.codecs.refusal import reason, refuse_decode, spell
+from invoker.codecs.support import wants_arrays
+from invoker.codecs.typed import (
+    BYTES_LIKE,
+    adapter,
+    bytes_like,
+    converter,
+    enc_hook,
+    holds_marks,
+    holds_pydantic,
+    is_any,
+    is_mark,
+    leaves,
+    within,
+)
+from invoker.constraints import FIELD_RULES, Constraints
+from invoker.errors import EncodeError, StopInvocation
+from invoker.marks import is_read, misplaced, unread
+from invoker.message import Message
+from invoker.wording import Place, Why
+
+__all__ = ["unapplied", "validated", "validated_output"]
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+_WORDS: Final = ("Unit", "DocInfo")
+
+
+def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Specialised) -> Decode:
+    """Wrap a decoder whose codec does not apply the marks; others stay as they are.
+
+    Args:
+        decode: As a codec made it.
+        type_: The annotation.
+        where: Starts the text of errors.
+        essence: Of the media type, for the same.
+        codec: It; marks of msgspec's are left to an author's.
+    """
+    if codec.applies_marks and bytes_like(type_) is None:
+        return decode
+    if holds_marks(type_):
+        validate = adapter(type_).validate_python
+    elif not (codec.applies_marks or isinstance(codec, Adapted)) and _holds_checks(type_):
+        validate = _checking(type_)
+    else:
+        return decode
+
+    def decode_and_validate(message: Message[bytes]) -> Any:
+        value = decode(message)
+        try:
+            return validate(value)
+        except BaseException as error:
+            raise refuse_decode(error, where, essence, type_) from error
+
+    return decode_and_validate
+
+
+def _checking(type_: Any) -> Callable[[Any], Any]:
+    """A function that lets msgspec check the marks of a value that was made without it."""
+    convert = converter(type_)
+
+    def check(value: Any) -> Any:
+        convert(msgspec.to_builtins(value, builtin_types=BYTES_LIKE, enc_hook=enc_hook))
+        return value
+
+    return check
+
+
+def _holds_checks(type_: Any) -> bool:
+    """Whether there are marks of msgspec's that `Constraints` have not read."""
+    own = leaves(type_)
+    return any(
+        isinstance(mark, msgspec.Meta) and _checks(mark) and not (one in own and is_read(mark, one))
+        for one in within(type_)
+        for mark in getattr(one, "__metadata__", ())
+    )
+
+
+def validated_output(encode: Encode, type_: Any, constraints: Constraints, where: Place) -> Encode:
+    """Wrap an encoder so that it refuses results that the marks of the annotation do not allow."""
+    check = constraints.checker()
+    is_marked = not is_any(type_) and holds_marks(type_)
+    if not is_marked and check is None:
+        return encode
+    made = adapter(type_) if is_marked else None
+    is_serialised = made is not None and "serialization" in made.core_schema
+
+    def validate_and_encode(value: Any) -> Message[bytes]:
+        try:
+            if made is not None and value is not None:
+                value = made.validate_python(value)
+                value = made.dump_python(value, mode="json") if is_serialised else value
+            problem = next(iter(check(value)), None) if check is not None else None
+        except StopInvocation:
+            raise
+        except BaseException as error:
+            why = Why(reason(error).text, type(error).__name__)
+            raise EncodeError(" is not what its annotation allows", place=where, why=why) from error
+        if problem is not None:
+            raise EncodeError(f" {problem.text}", place=where)
+        return encode(value)
+
+    return validate_and_encode
+
+
+def unapplied(type_: Any) -> str | None:
+    """Say in one sentence which mark of an annotation nobody applies; None if each is applied.
+
+    Args:
+        type_: The annotation; what `Constraints` have read of its own marks is applied by them.
+    """
+    if unread(type_) and wants_arrays([type_]):
+        return f"nobody applies its marks to an array: {_spelt(unaliased(type_).__metadata__)}"
+    found = _of_parameters(type_)
+    if found is not None or not holds_pydantic(type_):
+        return found
+    try:
+        return next(_unknown_to_pydantic(type_), None)
+    except TypeError as error:
+        return f"pydantic cannot validate {spell(type_)}: {error}"
+
+
+def _of_parameters(type_: Any) -> str | None:
+    """What ``Field`` of pydantic's says of the fields of classes, which stands at a value."""
+    for one in within(type_, fields=False):
+        for mark in getattr(one, "__metadata__", ()):
+            if word := misplaced(mark):
+                return f"nobody applies the {word} of {_spelt([mark])}; write it at the parameter"
+    return None
+
+
+def _unknown_to_pydantic(type_: Any) -> Iterator[str]:
+    own = leaves(type_)
+    for one in within(type_):
+        for mark in getattr(one, "__metadata__", ()):
+            is_known = one in own and is_read(mark, one)  # by `Constraints`
+            if isinstance(mark, msgspec.Meta) and not is_known and _checks(mark):
+                yield f"pydantic validates {spell(type_)} and does not know {_spelt([mark])}; write pydantic's Field"
+            for part in getattr(mark, "metadata", None) or [mark]:
+                if is_mark(part) and not _is_applied(one.__origin__, part):
+                    yield f"nobody applies {_spelt([part])} to {spell(one.__origin__)}"
+
+
+def _checks(mark: msgspec.Meta) -> bool:
+    words = ("title", "description", "examples", "extra_json_schema", "extra")
+    is_ruled = FIELD_RULES in (mark.extra or {})
+    return is_ruled or any(getattr(mark, one) is not None for one in dir(mark) if one[0] != "_" and one not in words)
+
+
+def _is_applied(type_: Any, mark: Any) -> bool:
+    """Whether a mark says nothing of values, or makes a difference for pydantic."""
+    name, said = type(mark).__name__, getattr(mark, "__dataclass_fields__", ())
+    if name in _WORDS or (name == "FieldInfo" and mark.discriminator is None):
+        return True
+    if said and all(getattr(mark, one) is None for one in said):
+        return True
+    return bool(adapter(typing.Annotated[type_, mark]).core_schema != adapter(type_).core_schema)
+
+
+def _spelt(marks: Iterable[Any]) -> str:
+    return ", ".join(_ADDRESS.sub("", repr(one)) for one in marks)
