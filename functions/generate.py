@@ -3,7 +3,8 @@ r"""A text generator: it reads a conversation and streams an answer, token by to
 python -m invoker functions.generate:generate
 python -m invoker chat localhost:8081 --action generate
 printf 'Who stole the tarts?\n' | python -m invoker call localhost:8081 --accept text/plain
-curl -d 'Who stole the tarts?' -H 'Content-Type: text/plain' localhost:8080
+curl -N -d 'Who stole the tarts?' localhost:8080/generate
+curl -N -d 'Who stole the tarts?' -H 'Accept: text/event-stream' localhost:8080/generate
 
 The model is an n-gram model of one book: its answers are nonsense about the words that it was asked about, and a later
 turn mixes in what earlier ones were about. What was said, attached and answered it can quote.
@@ -34,7 +35,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     seed: int | None = None
     stop: str | list[str] = msgspec.field(default_factory=list)
     tokens_per_second: Annotated[float, msgspec.Meta(ge=0)] = 0
-    stream: bool | None = None
+    stream: bool = True
 
     @property
     def stops(self) -> list[str]:
@@ -70,9 +71,7 @@ async def generate(prompt: AsyncIterator[Message[Any]], ctx: Context) -> AsyncIt
     # A given seed fixes the answer to a conversation; two turns of one conversation still differ.
     rng = random.Random() if said.seed is None else random.Random(f"{said.seed} {len(turns)}")
     tokens = until_stop(limited(answer(model(), turns, rng, said.temperature), said.max_tokens), said.stops)
-    # An HTTP response is exactly one message; who sends Host waits for that.
-    is_streamed = "host" not in ctx.metadata if said.stream is None else said.stream
-    if not is_streamed:
+    if not said.stream:
         tokens = iter(["".join(tokens)])
     for token in tokens:
         yield Message(token, headers={"role": "model"}, media_type="text/plain")

@@ -3,6 +3,7 @@ r"""A relay to an OpenAI-compatible endpoint: conversations go there, answers st
 OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=llama3.2 python -m invoker functions.relay_openai:Relay
 python -m invoker chat localhost:8081 --action relay
 printf 'Who wrote Alice in Wonderland?\n' | python -m invoker call localhost:8081 --accept text/plain
+curl -N -d 'Who wrote Alice in Wonderland?' localhost:8080/relay
 """
 
 import base64
@@ -63,17 +64,9 @@ class Relay:
     async def __call__(self, prompt: AsyncIterator[Message[Any]], ctx: Context) -> AsyncIterator[Message[str]]:
         """Answers a conversation with the endpoint's model, piece by piece."""
         asked = {"model": self._model, **settings(ctx), "messages": await conversation(prompt), "stream": True}
-        # An HTTP response is exactly one message; who sends Host waits for that.
-        is_streamed = "host" not in ctx.metadata
-        held: list[str] = []
         async with aclosing(self._pieces(asked)) as pieces:
             async for piece in pieces:
-                if is_streamed:
-                    yield _answer(piece)
-                else:
-                    held.append(piece)
-        if not is_streamed:
-            yield _answer("".join(held))
+                yield Message(piece, headers={"role": "model"}, media_type="text/plain")
 
     async def _pieces(self, asked: Mapping[str, Any]) -> AsyncGenerator[str, None]:
         """The texts of an answer as they come; leaving early closes the request.
@@ -103,10 +96,6 @@ class Relay:
             raise StatusError(Status.UNAVAILABLE, "relay: the endpoint's answer broke off") from error
         except httpx.TransportError as error:
             raise StatusError(Status.UNAVAILABLE, "relay: the endpoint cannot be reached") from error
-
-
-def _answer(text: str) -> Message[str]:
-    return Message(text, headers={"role": "model"}, media_type="text/plain")
 
 
 def settings(ctx: Context) -> dict[str, Any]:

@@ -112,6 +112,18 @@ def _formats() -> Table:
             "a last part of `application/problem+json`",
         )
     )
+    cut = "nothing: the response breaks off"
+    rows += [
+        ("none of these, at `/NAME`, of `str`", "the text", "-", "the end of the body", cut),
+        ("none of these, at `/NAME`, of `bytes`", "the bytes", "-", "the end of the body", cut),
+        (
+            "none of these, at `/NAME`, of anything else",
+            'a line of `application/x-ndjson`: `"a"⏎`',
+            '`{"words":"a"}⏎`',
+            "the end of the body",
+            '`{"error":{...}}⏎`, and the response breaks off',
+        ),
+    ]
     return Table(("`Accept`", "an item", "of several outputs", "the end", "an error is the last item"), rows)
 
 
@@ -131,10 +143,11 @@ def _bodies() -> Table:
         ("the same, for several inputs", 'a line is an object that names them: `{"words": "a"}`'),
         ("`multipart/form-data`, where a stream is asked for", "each part, for the input of its name"),
         (
-            "no announced length, of no type or `text/plain`, where a stream is asked for",
+            "no announced length, of no type or `text/plain`, where a stream is asked for, or at `/NAME`",
             "each line of text, for inputs of text and numbers; of JSON for others",
         ),
         ("the same or `application/octet-stream`, for an input of bytes", "what comes at once"),
+        ("`application/octet-stream`, or no type, longer than a message may be, for an input of bytes", "the same"),
     )
     return Table(("the body", "an item is"), rows)
 
@@ -164,9 +177,8 @@ def _statuses() -> Table:
         (
             "406",
             (
-                "the function's value can be none of what `Accept` lists; or `Accept-Encoding` leaves out "
-                "`identity` and every "
-                "coding that there is"
+                "the function's value, or the stream that it gives, can be none of what `Accept` lists; or "
+                "`Accept-Encoding` leaves out `identity` and every coding that there is"
             ),
         ),
         ("408", "the body came too slowly"),
@@ -184,7 +196,7 @@ def _statuses() -> Table:
         (
             "500",
             (
-                "the function raised, gave no value or more than one to a caller who asked for no stream, or gave "
+                "the function raised, gave no value or more than one where exactly one can be the response, or gave "
                 "something "
                 "that cannot be encoded"
             ),

@@ -41,6 +41,12 @@ def sizes(values: Iterator[bytes]) -> Iterator[int]:
 
 
 @function
+def same(values: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes."""
+    yield from values
+
+
+@function
 def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
     """Words so many times."""
     for word, number in zip(words, counts, strict=False):

@@ -142,6 +142,14 @@ def _parts(door: Door) -> bool:
     return b"Content-Type: application/json" in one.body and one.body.endswith(b"--" + boundary + b"--\r\n")
 
 
+def _pieces(path: str, sent: bytes, body: bytes, type_: str) -> Question:
+    def ask(door: Door) -> bool:
+        found = door.ask("POST", path, sent, Content_Type="text/plain")
+        return (found.status, found.body, found.headers["content-type"]) == (200, body, type_)
+
+    return ask
+
+
 def _form(*fields: tuple[str, str]) -> tuple[bytes, str]:
     parts = [f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields]
     return ("".join(parts) + "--b--\r\n").encode(), "multipart/form-data; boundary=b"
@@ -288,7 +296,16 @@ QUESTIONS: dict[str, dict[str, Question]] = {
         and _is(200, "/control/is_ready")(door),
         "`/metrics` GET, HEAD": lambda door: b"invoker_" in door.ask("GET", "/metrics").body,
     },
-    "formats": {f"`{SSE}`": _events, f"`{NDJSON}`": _lines, f"`{MIXED}`": _parts},
+    "formats": {
+        f"`{SSE}`": _events,
+        f"`{NDJSON}`": _lines,
+        f"`{MIXED}`": _parts,
+        "none of these, at `/NAME`, of `str`": _pieces("/echo", b"a b", b"a b", "text/plain; charset=utf-8"),
+        "none of these, at `/NAME`, of `bytes`": _pieces("/same", b"a b", b"a b", "application/octet-stream"),
+        "none of these, at `/NAME`, of anything else": lambda door: (
+            _pieces("/count", b"2", b"1\n2\n", NDJSON)(door) and _pieces("/split", b"1", b'{"odd":1}\n', NDJSON)(door)
+        ),
+    },
     "bodies": {
         "a value of any media type": _gives(b'"a b"\n', "/echo", b"a b", NDJSON, "text/plain"),
         "a JSON object, or a form, of parameters' names": _gives(b"9", "/square", b'{"x": 3}', JSON),
@@ -298,7 +315,7 @@ QUESTIONS: dict[str, dict[str, Question]] = {
         ),
         "the same, for several inputs": _gives(b'"aa"\n', "/repeat", b'{"words": "a"}\n{"counts": 2}', NDJSON, NDJSON),
         "`multipart/form-data`, where a stream is asked for": _of_form,
-        "no announced length, of no type or `text/plain`, where a stream is asked for": lambda door: (
+        "no announced length, of no type or `text/plain`, where a stream is asked for, or at `/NAME`": lambda door: (
             _streams(b'"a"\n"b"\n', "/echo", b"a\nb\n")(door)
             and _streams(b'"a"\n', "/echo", b"a\n", type_="text/plain")(door)
             and _streams(b"1\n0\n", "/objects", b'{"a": 1}\n{}\n')(door)
@@ -307,6 +324,9 @@ QUESTIONS: dict[str, dict[str, Question]] = {
             map(int, door.stream("/sizes", b"abc", b"de", type_="application/octet-stream").split())
         )
         == 5,
+        "`application/octet-stream`, or no type, longer than a message may be, for an input of bytes": lambda door: (
+            sum(map(int, door.ask("POST", "/sizes", bytes(5 << 20)).body.split())) == 5 << 20
+        ),
     },
     "statuses": {
         "200": lambda door: _posts(200, "/square")(door) and _posts(200, "/count", accept=SSE)(door),
@@ -324,7 +344,8 @@ QUESTIONS: dict[str, dict[str, Question]] = {
         "426": _is(426, "/square/ws"),
         "429": _rare,
         "431": lambda door: door.raw(_head(size=20_000)) == 431,
-        "500": lambda door: _posts(500, "/failing", b"0")(door) and _posts(500, "/count", b"2")(door),
+        "500": lambda door: _posts(500, "/failing", b"0", "*/*")(door)
+        and door.ask("POST", "/", b"2", Content_Type=JSON, Invoker_Function="count").status == 500,
         "501": lambda door: door.raw(
             b"POST /square HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n"
         ) == 501,

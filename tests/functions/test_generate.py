@@ -241,9 +241,11 @@ def test_a_riff_call_is_a_conversation():
     assert len(result.values()) == 6
 
 
-async def test_an_http_answer_is_one_message():
-    """Who cannot take a stream gets the whole text."""
+async def test_an_answer_may_be_one_message():
+    """Where the config says so; what the caller is makes no difference."""
     ctx = Context(metadata=Headers({"host": "localhost", "x-config": '{"seed": 1}'}))
+    assert len(await tokens(said("the Queen"), ctx=ctx)) > 1
+    ctx = Context(metadata=Headers({"x-config": '{"seed": 1, "stream": false}'}))
     (whole,) = await tokens(said("the Queen"), ctx=ctx)
     assert whole == await answered(said("the Queen"))
 

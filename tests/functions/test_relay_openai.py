@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import any_pb2, struct_pb2
 
 from functions.relay_openai import LARGEST_EVENT, Relay, delta, events
-from invoker import Context, Headers, Message, Status, StatusError
+from invoker import Context, Message, Status, StatusError
 from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.testing import Harness
 from tests.functions.endpoint import SSE, WHOLE, Endpoint, chunk, said
@@ -225,13 +225,6 @@ async def test_leaving_early_closes_the_request(monkeypatch):
         with pytest.raises(asyncio.CancelledError):
             await waiting
         await asyncio.wait_for(endpoint.left.wait(), 5)
-
-
-async def test_an_http_answer_is_one_message(monkeypatch):
-    """Who cannot take a stream gets the whole text."""
-    async with relay(monkeypatch, *WHOLE) as (made, _):
-        (whole,) = await pieces(made, ctx=Context(metadata=Headers({"host": "localhost"})))
-    assert whole.payload == "It was Carroll."
 
 
 async def test_it_serves(monkeypatch):

@@ -8,6 +8,7 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from invoker.client import CallFailed, EvergreenSession
@@ -65,6 +66,26 @@ async def test_a_client_that_goes_away_closes_the_request(monkeypatch):
             assert await anext(aiter(session.act("relay", {"prompt": said("Who?")}))) == "one"
             session.cancel()
         await asyncio.wait_for(endpoint.left.wait(), 5)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("accept", "first"),
+    [("text/event-stream", b"id: 1\ndata: one\n\n"), ("application/x-ndjson", b'"one"\n'), ("*/*", b"one")],
+)
+async def test_the_first_piece_comes_before_the_last(monkeypatch, accept, first):
+    """Over HTTP: the endpoint says the rest only when the first piece has been read."""
+    goes_on = asyncio.Event()
+    headers = {"Content-Type": "text/plain", "Accept": accept}
+    async with (
+        served(monkeypatch, SSE, chunk("one"), goes_on, chunk(" two"), chunk("", "stop")) as (server, _),
+        httpx.AsyncClient(trust_env=False) as client,
+        client.stream("POST", f"http://{server.http}/relay", content=b"Who?", headers=headers) as response,
+    ):
+        pieces = response.aiter_bytes()
+        assert await anext(pieces) == first
+        goes_on.set()
+        assert b" two" in b"".join([piece async for piece in pieces])
 
 
 @pytest.mark.timeout(60)

@@ -72,16 +72,31 @@ async def test_a_bad_config_is_told(server):
 
 
 def test_riff_and_http_get_the_same_answer(server):
-    """Token by token over riff, in one piece over HTTP."""
+    """Token by token over both."""
     command = [sys.executable, "-m", "invoker", "call", server.grpc, "--accept", "text/plain"]
     done = subprocess.run(
         command, input="I am late\nWhat did I say first?\n", capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["You", " first", " said:", ' "I', " am", ' late"']
     request = urllib.request.Request(
-        f"http://{server.http}/",
+        f"http://{server.http}/generate",
         data=b"What did I say first?",
         headers={"content-type": "text/plain", "x-config": '{"seed": 1}'},
     )
     with urllib.request.urlopen(request, timeout=10) as response:
         assert response.read() == b"You have said nothing before."
+
+
+@pytest.mark.parametrize(
+    ("accept", "first"),
+    [("text/event-stream", b"id: 1\ndata: You\n\n"), ("application/x-ndjson", b'"You"\n'), ("*/*", b"You")],
+)
+def test_the_first_piece_comes_before_the_last(server, accept, first):
+    """Whoever asks for a stream, and whoever asks for nothing; nobody waits for the second one, which takes minutes."""
+    request = urllib.request.Request(
+        f"http://{server.http}/generate",
+        data=b"What did I say first?",
+        headers={"content-type": "text/plain", "accept": accept, "x-config": '{"seed": 1, "tokens_per_second": 0.01}'},
+    )
+    with urllib.request.urlopen(request, timeout=10) as response:
+        assert response.read1(len(first)) == first

@@ -36,8 +36,11 @@ class StreamingSession(CallSession, Protocol):
         has_begun: Whether the head of a streamed response was sent.
         is_told: Whether it has said how it ends.
         held: Bytes of the body that it keeps.
+        cuts: Whether a response that has begun and fails must look incomplete.
     """
 
+    @property
+    def cuts(self) -> bool: ...  # noqa: D102 - above
     @property
     def has_begun(self) -> bool: ...  # noqa: D102 - above
     @property
@@ -223,4 +226,7 @@ class Streamed:
         else:
             if error is not None and not self._session.is_told:
                 exchange.write(self._session.farewell(error))
-            exchange.end()
+            if error is not None and self._session.cuts:
+                exchange.cut()
+            else:
+                exchange.end()

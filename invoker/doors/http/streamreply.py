@@ -363,10 +363,10 @@ class StreamReply:
             self._push(self._pieces())
 
     def _end(self, close: Close) -> bytes:
-        """All that is still to be written."""
         if close.error is not None and not self._session.is_told:
             self._hold(self._session.farewell(close.error))
-        return self._rest + self._pieces(is_last=True)
+        self._connection.ends |= (is_cut := close.error is not None and self._session.cuts)
+        return self._rest + self._pieces(is_last=not is_cut)
 
     def _pieces(self, *, is_last: bool = False) -> bytes:
         """What is held, as one chunk."""

@@ -20,9 +20,10 @@ from invoker.errors import (
 from invoker.mediatypes import rank
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.cloudevents import asks_for_events, is_packed, prefers_events, received, without_events
+from invoker.protocols.riff.faults import ways
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import straight
-from invoker.protocols.riff.formats import accepted
+from invoker.protocols.riff.formats import EVENTS, LINES, MIXED, accepted
 from invoker.protocols.riff.items import Reading, reading_of
 from invoker.protocols.riff.values import HIDDEN, SENT_AS
 
@@ -32,6 +33,7 @@ ID = "http"
 """Of the one invocation of a request."""
 NAMES_OUT = ("out",)
 """What the one output of a request is called."""
+_JSON = "application/json"
 _OCTETS = "application/octet-stream"
 _LARGEST_DIGITS = 18
 _READING = ("GET", "HEAD")
@@ -66,6 +68,7 @@ class Asked(msgspec.Struct, frozen=True):
         opening: What opens the invocation, and the media type of its value, if the body is one value.
         reading: How the body is read.
         stream: Media type of the stream that is the answer, and what is accepted of each item; None: one value is.
+        is_implied: Whether the answer is a stream because of its path, not because Accept names one (H-240).
         is_piped: Whether the body would be fed item by item if a stream were the answer.
         is_bodiless: Whether the request has no body, whatever comes.
         is_head: Whether nothing but the head of a response is wanted.
@@ -89,6 +92,7 @@ class Asked(msgspec.Struct, frozen=True):
     is_repeated: bool = False
     wanted: str = ""
     as_events: bool = False
+    is_implied: bool = False
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -133,22 +137,15 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     content_type = sent_as or ("" if is_bodiless else _assumed(head, inputs))
     accept = head.value("accept").strip() or "*/*"  # R-143
     announced = head.value("content-length")
-    has_length = is_bodiless or announced != ""
-    reading = reading_of(inputs, content_type, has_length=has_length, is_stream=False)
-    as_events = prefers_events(accept)
-    stream = accepted(accept, is_several=inputs.is_streaming or reading is not Reading.WHOLE)
-    as_stream = reading_of(inputs, content_type, has_length=has_length, is_stream=True)
+    reading = reading_of(inputs, content_type, has_length=True, is_stream=False)
+    stream, is_implied = _stream(inputs, head.path, accept, is_lines=reading is not Reading.WHOLE)
+    as_events = prefers_events(accept) if stream is None else asks_for_events(accept)
+    as_stream = _as_stream(inputs, content_type, "0" if is_bodiless else announced, most_bytes)
+    if stream is not None and not is_implied:
+        reading = as_stream
+    elif head.path != "/" and inputs.is_streaming and as_stream is not Reading.PARTS:
+        reading = as_stream  # H-241: whatever the answer is
     is_piped = stream is None and as_stream is not reading
-    if stream is not None:
-        reading, as_events = as_stream, asks_for_events(accept)
-    elif len(inputs.outputs) > 1:
-        # R-149: told here, since the error of the arity would speak of outputs that the client has not asked for.
-        raise RefusedError(
-            FunctionError(
-                f"the function has the outputs {', '.join(inputs.outputs)}, and this response is exactly one value; "
-                "accept a stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
-            )
-        )
     wanted = accept if stream is None else stream[1]
     if as_events:
         wanted = without_events(wanted)
@@ -180,7 +177,52 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
         stream is not None and head.value("last-event-id") != "",
         wanted,
         as_events,
+        is_implied,
     )
+
+
+def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tuple[tuple[str, str] | None, bool]:
+    """The stream that is the answer, as `accepted`, and whether it is one because of the path alone."""
+    stream = accepted(accept, is_several=inputs.is_streaming or is_lines)
+    if stream is None and path != "/" and (inputs.gives_many or is_lines) and not prefers_events(accept):
+        stream = _implied(inputs, accept)
+        return stream, stream is not None
+    if stream is None and len(inputs.outputs) > 1:
+        # R-149: told here, since the error of the arity would speak of outputs that the client has not asked for.
+        names = ", ".join(inputs.outputs)
+        text = f"the function has the outputs {names}, and this response is exactly one value; {ways(inputs)}"
+        raise RefusedError(FunctionError(text))
+    return stream, False
+
+
+def _as_stream(inputs: Signature, content_type: str, announced: str, most_bytes: int) -> Reading:
+    """How a body is read where items are fed as they come; one of bytes that is too long for one value, by pieces."""
+    found = reading_of(inputs, content_type, has_length=announced != "", is_stream=True)
+    if found is Reading.WHOLE and _is_too_long(announced, most_bytes):
+        fed = reading_of(inputs, content_type, has_length=False, is_stream=True)
+        return fed if fed is Reading.PIECES else found
+    return found
+
+
+def _implied(inputs: Signature, accept: str) -> tuple[str, str] | None:
+    """The stream that a function's own path answers with, and what is accepted of its values; None: one value is.
+
+    Raises:
+        NotAcceptable: The function gives a stream, and Accept lists nothing that it could be.
+    """
+    kinds = [one for one in (inputs.pieces if inputs.gives_many else "", LINES) if one]
+    ranked = rank(accept, kinds)
+    if not ranked:
+        if not inputs.gives_many:
+            return None
+        listed = ", ".join(dict.fromkeys((*kinds, EVENTS, LINES, MIXED)))
+        raise NotAcceptable(
+            f"the function gives a stream of values, which can be {listed}, and Accept lists {accept!a}"
+        )
+    kind = ranked[0][0]
+    if kind == LINES:
+        return kind, f"{_JSON}, */*;q=0.1"
+    return kind, f"{kind}, {accept}" if inputs.is_told else f"{kind}, */*;q=0.1"
 
 
 def _function(head: RequestHead, signature: Callable[[str], Signature]) -> tuple[str, Signature]:
@@ -227,9 +269,13 @@ def _assumed(head: RequestHead, inputs: Signature) -> str:
 
 
 def _check_length(announced: str, most_bytes: int) -> None:
-    is_number = announced.isascii() and announced.isdigit()
-    if is_number and (len(announced) > _LARGEST_DIGITS or int(announced) > most_bytes):
+    if _is_too_long(announced, most_bytes):
         raise RefusedError(too_long(most_bytes), status=413)
+
+
+def _is_too_long(announced: str, most_bytes: int) -> bool:
+    is_number = announced.isascii() and announced.isdigit()
+    return is_number and (len(announced) > _LARGEST_DIGITS or int(announced) > most_bytes)
 
 
 def too_long(most_bytes: int) -> LimitExceeded:

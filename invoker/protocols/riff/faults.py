@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from invoker.errors import DecodeError, InvocationError, NotAcceptable, UnacceptedType
+from invoker.errors import DecodeError, FunctionError, InvocationError, NotAcceptable, UnacceptedType
 from invoker.protocols.riff.fields import Signature
 
-__all__ = ["NO_VALUE", "SECOND", "at_fault", "hint", "named", "unaccepted"]
+__all__ = ["at_fault", "hint", "named", "no_value", "second", "unaccepted", "ways"]
 
 _STREAMS: Final = "Accept: text/event-stream, application/x-ndjson or multipart/mixed"
-SECOND: Final = (
-    "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
-    f"stream: {_STREAMS}"
-)
-NO_VALUE: Final = (
-    f"the function gave no value, and this response is exactly one; a stream may also be empty: {_STREAMS}"
-)
 _MANY: Final = (
     "; this input takes many values, each as a line (Content-Type: application/x-ndjson) or as a part of a form"
 )
@@ -25,6 +18,25 @@ _FREE: Final = (
     "; without Accept, the function's value comes in the type that suits it; "
     "a stream is text/event-stream, application/x-ndjson or multipart/mixed"
 )
+
+
+def ways(signature: Signature) -> str:
+    """How to have all values of a function (R-149)."""
+    path = f"call /{signature.name}, or " if signature.gives_many else ""
+    return f"to have all of them as they come, {path}accept a stream: {_STREAMS}"
+
+
+def second(signature: Signature) -> FunctionError:
+    """The error of a function that gave a second value where exactly one can be the response (R-149)."""
+    return FunctionError(f"the function gave a second value, and this response is exactly one; {ways(signature)}")
+
+
+def no_value(signature: Signature) -> FunctionError:
+    """The error of a function that gave no value where exactly one is the response (R-149)."""
+    path = f" (at /{signature.name})" if signature.gives_many else ""
+    return FunctionError(
+        f"the function gave no value, and this response is exactly one; a stream may also be empty{path}: {_STREAMS}"
+    )
 
 
 def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...]) -> str:

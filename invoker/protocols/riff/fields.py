@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from invoker.author.spec import FunctionSpec, StreamSpec, Style, Take
+from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
 from invoker.author.traits import HttpTraits
 from invoker.codecs import Offer, Part, Registry, wants_arrays
 from invoker.codecs.custom import Adapted
 from invoker.codecs.form import is_object
 from invoker.codecs.interface import Specialised
-from invoker.codecs.typed import bytes_like, fields, is_any, members
+from invoker.codecs.typed import BYTES_LIKE, bytes_like, fields, is_any, members
 from invoker.errors import InvocationError, NotAcceptable, UnsupportedMediaType
 from invoker.wording import Place
 
@@ -95,7 +95,10 @@ class Signature(msgspec.Struct, frozen=True):
         options: Of a function that takes any number of inputs; those of others are among ``fields``.
         outputs: Names of what it gives.
         is_safe: Whether GET may call it.
-        is_streaming: Whether it gives as many values as it likes, whatever it is given.
+        is_streaming: Whether it is handed the streams of its inputs.
+        gives_many: Whether it gives as many values as it likes, whatever it is given.
+        pieces: The media type of a body that is its values one behind the other; empty: they are lines of JSON.
+        is_told: Whether the first value says the media type and headers of such a body, because it is a message.
         own_lines: Whether a codec takes NDJSON for one value of the first input.
         plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none, or
             the function declares its types.
@@ -116,6 +119,9 @@ class Signature(msgspec.Struct, frozen=True):
     outputs: tuple[str, ...] = ("out",)
     is_safe: bool = False
     is_streaming: bool = False
+    gives_many: bool = False
+    pieces: str = ""
+    is_told: bool = False
     own_lines: bool = False
     plain_type: str = ""
     offers: Callable[[], tuple[str, ...]] | None = None
@@ -161,11 +167,15 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
         required = (_field(one, spec, registry, is_option=False) for one in own)
         made = Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)
     only = spec.outputs[0] if len(spec.outputs) == 1 and not spec.open_outputs else None
+    is_stream = spec.style is Style.STREAMING and spec.call.result is not ResultShape.VALUE
     return msgspec.structs.replace(
         made,
         outputs=tuple(one.name for one in spec.outputs) if not spec.open_outputs else made.outputs,
         is_safe=spec.traits[HttpTraits].safe,
         is_streaming=spec.style is Style.STREAMING,
+        gives_many=spec.open_outputs or len(spec.outputs) > 1 or (is_stream and bool(spec.outputs)),
+        pieces=_pieces(only) if only is not None else "",
+        is_told=only is not None and only.take is Take.MESSAGE,
         name=spec.name,
         drops=drops,
         own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
@@ -173,6 +183,14 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
         offers=partial(_offered, only) if only is not None else None,
         can_give=_can_give(only, registry) if only is not None else None,
     )
+
+
+def _pieces(one: StreamSpec) -> str:
+    """Texts and bytes make sense one behind the other."""
+    kinds = members(one.type)
+    if kinds != (str,) and not all(kind in BYTES_LIKE for kind in kinds):
+        return ""
+    return next(iter(one.media_types), _PLAIN[str if kinds == (str,) else bytes])
 
 
 def _own_kind(one: StreamSpec) -> type | None:

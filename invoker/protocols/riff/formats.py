@@ -6,6 +6,7 @@ format                an item                       the end                 an e
 text/event-stream     an event with ``id``          ``event: end``          ``event: error``
 application/x-ndjson  a line                        nothing                 a line ``{"error": problem}``
 multipart/mixed       a part                        the closing delimiter   a part of problem+json
+any other type        its bytes                     nothing                 nothing: the response is cut
 ===================== ============================= ======================= =============================
 
 A *value* is JSON wherever the format is made of JSON. A payload that is no JSON, such as an image, becomes an object
@@ -28,12 +29,23 @@ import msgspec
 from invoker.mediatypes import Range, ranges
 from invoker.message import Message
 from invoker.protocols.riff.asjson import as_json, json_parts, line_parts, slices, string_parts
-from invoker.protocols.riff.reply import fit
+from invoker.protocols.riff.reply import LINES, fit
 
-__all__ = ["EVENTS", "LINES", "MIXED", "EventStream", "Format", "Lines", "Mixed", "accepted", "as_json", "format_of"]
+__all__ = [
+    "EVENTS",
+    "LINES",
+    "MIXED",
+    "EventStream",
+    "Format",
+    "Lines",
+    "Mixed",
+    "Pieces",
+    "accepted",
+    "as_json",
+    "format_of",
+]
 
 EVENTS: Final = "text/event-stream"
-LINES: Final = "application/x-ndjson"
 MIXED: Final = "multipart/mixed"
 _ALIASES: Final = {
     EVENTS: EVENTS,
@@ -249,6 +261,36 @@ class Mixed(Format):
         return b"%b\r\n%bContent-Length: %d\r\n\r\n" % (begin, lines, size)
 
 
+class Pieces(Format):
+    """The values themselves, one behind the other: pieces of a text, or of a file.
+
+    Args:
+        media_type: Of the whole.
+    """
+
+    def __init__(self, media_type: str) -> None:
+        super().__init__(())
+        self.headers = (("Content-Type", media_type), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:  # noqa: ARG002 - as `Format`
+        """As `Format`."""
+        return message.payload
+
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
+        return b"", b""
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return slices(message.payload)
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return b""
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:  # noqa: ARG002 - as `Format`
+        """As `Format`."""
+        return b""
+
+
 def _quoted(name: str) -> str:
     """A name as browsers quote it in a form's parts."""
     return name.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
@@ -259,4 +301,5 @@ _FORMATS: Final[Mapping[str, type[Format]]] = {EVENTS: EventStream, LINES: Lines
 
 def format_of(kind: str, names: Sequence[str]) -> Format:
     """The format of one response."""
-    return _FORMATS[kind](names)
+    made = _FORMATS.get(kind)
+    return Pieces(kind) if made is None else made(names)

@@ -40,7 +40,6 @@ from invoker.core.steps import (
 from invoker.errors import (
     DecodeError,
     EncodeError,
-    FunctionError,
     InvocationError,
     LimitExceeded,
     ProtocolViolation,
@@ -48,7 +47,7 @@ from invoker.errors import (
 from invoker.message import Headers, Message
 from invoker.protocols.riff.asking import ID, Asked, RefusedError, ask, is_form, too_long
 from invoker.protocols.riff.events import filled, given
-from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named, unaccepted
+from invoker.protocols.riff.faults import at_fault, hint, named, no_value, second, unaccepted
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import Filled, bound_by, fill_parts, is_plain
 from invoker.protocols.riff.reply import FENCE, NOTHING, answer, refusal
@@ -180,7 +179,7 @@ class HttpSession:
                 self._output = event.message
                 return ()
             # a second value makes it an error; the function need not run any further.
-            return (Cancel(ID, FunctionError(SECOND)),)
+            return (Cancel(ID, second(self._asked.inputs)),)
         if type(event) is OutputEnded:
             return ()
         assert type(event) is Finished
@@ -190,7 +189,7 @@ class HttpSession:
             if not self._asked.outputs:
                 self.state = State.CLOSED
                 return (Send(NOTHING), Close())
-            return self._refuse(FunctionError(NO_VALUE))
+            return self._refuse(no_value(self._asked.inputs))
         try:
             response = answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())
         except EncodeError as error:

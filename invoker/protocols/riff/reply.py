@@ -27,6 +27,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import ceil
+from typing import Final
 
 import msgspec
 
@@ -50,7 +51,19 @@ from invoker.errors import (
 from invoker.mediatypes import ranges
 from invoker.message import Message
 
-__all__ = ["FENCE", "HOP_BY_HOP", "NOTHING", "STATUSES", "answer", "fit", "problem", "refusal", "status_of"]
+__all__ = [
+    "FENCE",
+    "HOP_BY_HOP",
+    "LINES",
+    "NOTHING",
+    "STATUSES",
+    "answer",
+    "fit",
+    "opened",
+    "problem",
+    "refusal",
+    "status_of",
+]
 
 STATUSES: Mapping[Status, int] = {
     Status.INVALID_ARGUMENT: 400,
@@ -110,6 +123,8 @@ _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _STATUS = re.compile(r"[2-5][0-9][0-9]")
 _MOST_TYPES = 256
+LINES: Final = "application/x-ndjson"
+"""The media type of lines of JSON."""
 _RETRY = (("Retry-After", "1"),)
 
 
@@ -191,6 +206,22 @@ def answer(message: Message[bytes], extra: tuple[tuple[str, str], ...] = ()) -> 
         return Response(status, headers, b"")
     typed = _typed(message.media_type or "application/octet-stream")
     return Response(status, (*typed, *headers) if headers else typed, message.payload)
+
+
+def opened(message: Message[bytes], headers: tuple[tuple[str, str], ...]) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """The status and the headers of a response that streams and begins with this message.
+
+    Args:
+        message: Says the status, the media type of pieces, and further headers.
+        headers: Of the stream.
+
+    Raises:
+        EncodeError: As `answer`.
+    """
+    own = tuple(fit(message.headers)) if message.headers else ()
+    is_lines = headers[0][1] == LINES
+    typed = headers[:1] if is_lines else _typed(message.media_type or "application/octet-stream")
+    return _status(message.headers), (*typed, *headers[1:], *own)
 
 
 @lru_cache(_MOST_TYPES)

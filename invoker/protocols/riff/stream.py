@@ -44,7 +44,6 @@ from invoker.core.steps import (
 from invoker.errors import (
     DecodeError,
     EncodeError,
-    FunctionError,
     InvocationError,
     LimitExceeded,
     ProtocolViolation,
@@ -52,12 +51,12 @@ from invoker.errors import (
 from invoker.message import Message
 from invoker.protocols.riff.asking import ID, Asked, too_long
 from invoker.protocols.riff.events import filled, given
-from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named, unaccepted
+from invoker.protocols.riff.faults import at_fault, hint, named, no_value, second, unaccepted
 from invoker.protocols.riff.fields import Field
 from invoker.protocols.riff.filling import bound_by, from_query, is_plain
 from invoker.protocols.riff.formats import Format, format_of
 from invoker.protocols.riff.items import Items, Reading, Reads, reads
-from invoker.protocols.riff.reply import FENCE, NOTHING, answer, problem, refusal
+from invoker.protocols.riff.reply import FENCE, NOTHING, answer, opened, problem, refusal
 
 __all__ = ["StreamSession"]
 
@@ -105,6 +104,7 @@ class StreamSession:
         outputs = asked.inputs.outputs if asked.stream is not None else asked.outputs
         self._outputs = outputs
         self._format: Format | None = None if asked.stream is None else format_of(asked.stream[0], outputs)
+        self._waits = asked.is_implied and asked.inputs.is_told  # for the first message, which says what the body is
 
     @property
     def has_begun(self) -> bool:
@@ -115,6 +115,11 @@ class StreamSession:
     def is_told(self) -> bool:
         """Whether this session has said how it ended."""
         return self._state is _State.CLOSED
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a response that fails must look incomplete: nobody has asked for a format that tells errors."""
+        return self._asked.is_implied
 
     @property
     def held(self) -> int:
@@ -185,7 +190,7 @@ class StreamSession:
         if self._output is None:
             if not self._outputs:
                 return (Send(NOTHING), Close())
-            return self._told(FunctionError(NO_VALUE))
+            return self._told(no_value(self._asked.inputs))
         try:
             return (Send(answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())), Close())
         except EncodeError as error:
@@ -317,7 +322,7 @@ class StreamSession:
             if self._output is None:
                 self._output = message
                 return ()
-            return (Cancel(ID, FunctionError(SECOND)),)
+            return (Cancel(ID, second(self._asked.inputs)),)
         item: BodyChunk | BodyParts
         try:
             if message.headers or self._asked.as_events:
@@ -326,21 +331,25 @@ class StreamSession:
                 item = BodyChunk(self._format.item(index, message))
             else:
                 item = BodyParts(self._format.parts(index, message))
+            first = () if self._is_begun else self._head(message)
         except EncodeError as error:
             return (Cancel(ID, error),)
-        return (Send(item),) if self._is_begun else (*self._head(), Send(item))
+        return (*first, Send(item))
 
     def _elapsed(self) -> Sequence[CallStep]:
-        if self._format is None:
+        if self._format is None or (self._waits and not self._is_begun):
             return ()
         return _sent(self._format.heartbeat) if self._is_begun else (*self._head(), *_sent(self._format.heartbeat))
 
-    def _head(self) -> tuple[Send, ...]:
+    def _head(self, first: Message[bytes] | None = None) -> tuple[Send, ...]:
         if self._is_begun or self._format is None:
             return ()
+        status, headers = 200, self._format.headers
+        if self._waits and first is not None:
+            status, headers = opened(first, headers)
         self._is_begun = True
         fenced = FENCE if self._asked.is_bodiless else ()
-        return (Send(ResponseHead(200, (*self._format.headers, _VARY, *fenced))),)
+        return (Send(ResponseHead(status, (*headers, _VARY, *fenced))),)
 
     # Endings.
 
@@ -354,7 +363,7 @@ class StreamSession:
             error = unaccepted(error, inputs, self._asked.accept)
         if self._is_begun:
             assert self._format is not None
-            return (Send(BodyChunk(self._format.error(problem(error, parameter=parameter)))), Close(error))
+            return (*_sent(self._format.error(problem(error, parameter=parameter))), Close(error))
         return (Send(self.refusal(error, status=status, parameter=parameter)), Close(error))
 
     def _refuse(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:

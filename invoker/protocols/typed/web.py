@@ -90,7 +90,10 @@ class WebSession:
     Attributes:
         has_begun: Whether the head of a stream was sent.
         is_told: Whether the response, or the end of the stream, was sent.
+        cuts: Never: the end of a stream tells of an error.
     """
+
+    cuts = False
 
     __slots__ = (
         *("_body", "_call", "_envelopes", "_form", "_inner", "_is_packed", "_message", "_most_bytes", "_size", "_text"),

@@ -80,6 +80,9 @@ def test_H009_what_streams_is_said() -> None:
     one = asked("POST", "/square", content_type="application/json", content_length="1")
     assert (one.streams, one.stream, one.reading) == (False, None, Reading.WHOLE)
     lines = asked("POST", "/square", content_type="application/x-ndjson", content_length="1")
+    assert (lines.is_implied, lines.reading) == (True, Reading.LINES)
+    assert lines.stream is not None
+    lines = asked("POST", "/", invoker_function="square", content_type="application/x-ndjson", content_length="1")
     assert (lines.streams, lines.stream, lines.reading) == (True, None, Reading.LINES)
     both = asked("POST", "/square", accept="application/x-ndjson")
     assert (both.streams, both.reading) == (True, Reading.TEXTS)
@@ -90,7 +93,9 @@ def test_H009_what_streams_is_said() -> None:
     listed["content_type"] = "application/json"
     assert asked("POST", "/square", content_length="1", **listed).stream is None
     # A pipe into a function is one value unless a stream is the answer, of which its caller is told.
-    assert [asked("POST", "/count", accept=one).is_piped for one in ("*/*", "application/x-ndjson")] == [True, False]
+    piped = [("/", "*/*"), ("/", "application/x-ndjson"), ("/count", "*/*")]
+    found = [asked("POST", path, accept=one, invoker_function="count").is_piped for path, one in piped]
+    assert found == [True, False, False]
     assert not asked("POST", "/count", content_length="1").is_piped
 
 

@@ -114,8 +114,16 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
 
     found = [msgspec.structs.replace(signature(one), offers=None, can_give=None) for one in (nothing, several)]
     assert found == [
-        Signature(("in",), name="nothing"),
-        Signature(("xs",), is_open=True, opens_fields=True, is_streaming=True, name="several"),
+        Signature(("in",), pieces="text/plain", name="nothing"),
+        Signature(
+            ("xs",),
+            is_open=True,
+            opens_fields=True,
+            is_streaming=True,
+            gives_many=True,
+            pieces="text/plain",
+            name="several",
+        ),
     ]
 
 

@@ -79,7 +79,7 @@ def _path(
 ) -> dict[str, Any]:
     name = _named(function.name, names)
     requests = Requests(function, signature, name, schemas)
-    responses = replies.responses(function)
+    responses = replies.responses(function, signature.pieces)
     made = {}
     if function.is_safe:
         operation = _operation(function, _named(f"get_{name}", names))

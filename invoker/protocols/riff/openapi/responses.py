@@ -64,12 +64,20 @@ class Replies:
         self._failure = schemas.add("InvokerFailure", {**failure, "description": "The last line after an error."})
         self._packed: Schema | None = None
 
-    def responses(self, function: Described) -> dict[str, Any]:
-        """Those of one function by their statuses."""
-        content = self._single(function)
+    def responses(self, function: Described, pieces: str = "") -> dict[str, Any]:
+        """Those of one function by their statuses.
+
+        Args:
+            function: As callers are told of it.
+            pieces: As `Signature`.
+        """
+        content: dict[str, Any] = {}
         if function.gives_many or not function.outputs:
+            if pieces:
+                content[pieces] = {"schema": dict(FILE) if pieces == _OCTETS else {"type": "string"}}
             content |= self._streams(function)
         else:
+            content = self._single(function)
             content[LINES] = self._lines(function)
         words = function.docs.result or ("The values." if function.gives_many else "The value.")
         made: dict[str, Any] = {"200": {"description": words, "content": content}}
@@ -97,12 +105,12 @@ class Replies:
         several = len(function.outputs) > 1
         whose = " The event's name is that of the output." if several else ""
         return {
+            LINES: self._lines(function),
             _EVENTS: items(
                 self._value(function, is_named=False),
                 f"Server-sent events: `data` is a JSON value, `id` its number.{whose} The last event is `end`, or "
                 "`error` with a problem.",
             ),
-            LINES: self._lines(function),
             _MIXED: items(
                 {},
                 "A part for each value, with its own Content-Type. The last one after an error is a problem.",
