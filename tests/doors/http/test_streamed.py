@@ -350,7 +350,7 @@ async def test_H007_events_of_a_safe_function() -> None:
         assert (again.status_code, again.content) == (204, b"")
         head = await client.head("/count", headers={"Accept": EVENTS})
         assert (head.status_code, head.headers["content-type"], head.content) == (200, EVENTS, b"")
-        assert (await client.get("/count?n=1")).text == "0"
+        assert (await client.get("/count?n=1")).text == "0\n"
 
 
 async def test_R154_a_draining_process_ends_its_streams() -> None:
