@@ -56,8 +56,9 @@ class Config:
     )
     reflection: bool = knob(
         True, "INVOKER_REFLECTION", parse.switch,
-        "Whether callers may ask what is served: gRPC server reflection, what `invoker call` asks, `/functions` and "
-        "`/openapi.json`.",
+        "Whether callers may learn what is served: gRPC server reflection, what `invoker call` asks, `/functions` and "
+        "`/openapi.json`, GraphPipe's metadata, lists of tools and actions, and names in the texts of errors. "
+        "`/metrics`, `/invocations` and the log are the operator's, and tell names all the same.",
         flag="--no-reflection",
     )  # fmt: skip
     max_message_bytes: int = knob(

@@ -16,16 +16,20 @@ class Catalog:
     Args:
         functions: At least one; names are unique.
         renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is
-        shared.
+            shared.
+        tells: Whether callers may learn which functions there are (H-062).
 
     Attributes:
         renews: Whether each invocation gets a function of its own.
+        told: The names that callers may learn; every list of functions, and every hint, is of these.
 
     Raises:
         ValueError: Two functions bear the same name.
     """
 
-    def __init__(self, functions: list[Function], *, renew: Callable[[Function], Function] | None = None) -> None:
+    def __init__(
+        self, functions: list[Function], *, renew: Callable[[Function], Function] | None = None, tells: bool = True
+    ) -> None:
         self._renew = renew
         self.renews = renew is not None
         self._functions: dict[str, Function] = {}
@@ -33,6 +37,7 @@ class Catalog:
             if function.spec.name in self._functions:
                 raise ValueError(f"two functions are named {function.spec.name!r}; name one with @function(name=...)")
             self._functions[function.spec.name] = function
+        self.told: tuple[str, ...] = tuple(self._functions) if tells else ()
 
     def find(self, name: str) -> Function:
         """The function called ``name``; the only one when ``name`` is empty.
@@ -44,13 +49,12 @@ class Catalog:
             found = self._functions.get(name)
             if found is not None:
                 return self._fresh(found)
-            raise ProtocolViolation(f"no function is named {name!r}; this invoker serves {', '.join(self._functions)}")
+            there = f"; this invoker serves {', '.join(self.told)}" if self.told else ""
+            raise ProtocolViolation(f"no function is named {name!r}{there}")
         if len(self._functions) == 1:
             return self._fresh(next(iter(self._functions.values())))
-        raise ProtocolViolation(
-            f"this invoker serves {len(self._functions)} functions ({', '.join(self._functions)}); "
-            "name one in the metadata 'invoker-function'"
-        )
+        there = f"{len(self.told)} functions ({', '.join(self.told)})" if self.told else "several functions"
+        raise ProtocolViolation(f"this invoker serves {there}; name one in the metadata 'invoker-function'")
 
     def _fresh(self, function: Function) -> Function:
         return function if self._renew is None else self._renew(function)

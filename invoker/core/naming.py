@@ -24,16 +24,17 @@ class Names:
         specs: Functions of the catalogue; each has its own name and its entrypoint.
         configured: Further names, each with the name or entrypoint of a function; those of functions that are not here
             are dropped.
+        tells: Whether peers may learn of any name (H-062).
 
     Attributes:
         offered: What a peer is told of: configured names first, then the functions' own.
     """
 
-    def __init__(self, specs: Iterable[FunctionSpec], configured: Mapping[str, str]) -> None:
+    def __init__(self, specs: Iterable[FunctionSpec], configured: Mapping[str, str], *, tells: bool = True) -> None:
         own = tuple(specs)
         known = {spec.entrypoint: spec for spec in own if spec.entrypoint} | {spec.name: spec for spec in own}
         further = {name: known[function] for name, function in configured.items() if function in known}
-        self.offered: dict[str, FunctionSpec] = further | {spec.name: spec for spec in own}
+        self.offered: dict[str, FunctionSpec] = further | {spec.name: spec for spec in own} if tells else {}
         self._known = known | further
 
     def __contains__(self, name: str) -> bool:
@@ -44,8 +45,11 @@ class Names:
         return self._known.get(name)
 
     def hint(self, name: str) -> str:
-        """What the peer may have meant instead, for the text of an error."""
-        return meant(name, self._known, f"there are {', '.join(self.offered)}")
+        """What the peer may have meant instead, for the end of the text of an error; empty if it may not learn that."""
+        if not self.offered:
+            return ""
+        there = f"there are {', '.join(self.offered)}"
+        return f"; {meant(name, self._known, there)}"
 
 
 @dataclass(frozen=True, slots=True)

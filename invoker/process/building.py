@@ -59,7 +59,7 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
         for warning in prepared.warnings:
             log.warning("%s", warning)
     renew = _renewer(functions, config) if config.reload_per_invocation else None
-    catalog = Catalog([prepared.function for prepared in found], renew=renew)
+    catalog = Catalog([prepared.function for prepared in found], renew=renew, tells=config.reflection)
     arrays = any(wants_arrays(prepared.spec.types) for prepared in found)
     if not arrays and any(
         one.gives_arrays for one in TABLE.served(config)

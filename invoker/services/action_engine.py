@@ -94,7 +94,8 @@ class ActionEngineFront:
         self.running = 0
         self.driver = driver
         self.known = known
-        self._table = Table((function.spec for function in driver.engine.catalog), known)
+        catalog = driver.engine.catalog
+        self._table = Table((function.spec for function in catalog), known, tells=bool(catalog.told))
 
     def meet(self, head: RequestHead) -> Conversation | Response:
         """Let a peer in, if there is room."""

@@ -38,9 +38,12 @@ def test_configured_names_are_offered_first_and_entrypoints_not() -> None:
 
 
 def test_a_hint_is_a_name_that_is_near_or_all_of_them() -> None:
-    """For the text of an error."""
-    assert names().hint("ecko") == "did you mean 'echo'?"
-    assert names(say="echo").hint("zzz") == "there are say, echo, split"
+    """For the text of an error; nothing, where peers may not learn names."""
+    assert names().hint("ecko") == "; did you mean 'echo'?"
+    assert names(say="echo").hint("zzz") == "; there are say, echo, split"
+    hidden = Names(names().offered.values(), {"say": "echo"}, tells=False)
+    assert (hidden.hint("ecko"), hidden.offered) == ("", {})
+    assert hidden.get("say") is hidden.get("echo") is not None
     assert meant("ab", ["abc"], "none") == "did you mean 'abc'?"
     assert meant("ab", [], "none") == "none"
 

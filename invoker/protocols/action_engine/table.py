@@ -57,11 +57,12 @@ class Table:
     Args:
         specs: Functions of the catalogue.
         settings: Further names.
+        tells: Whether peers may learn which actions there are.
     """
 
-    def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings) -> None:
+    def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings, *, tells: bool = True) -> None:
         self._settings = settings
-        self._names = Names(specs, settings.actions)
+        self._names = Names(specs, settings.actions, tells=tells)
 
     def lists(self, name: str) -> bool:
         """Whether an action of this name asks what there is."""
@@ -82,7 +83,7 @@ class Table:
         """
         spec = self._names.get(action.name)
         if spec is None:
-            text = f"no action is named {action.name!a}; {self._names.hint(action.name)}"
+            text = f"no action is named {action.name!a}{self._names.hint(action.name)}"
             raise StatusError(Status.NOT_FOUND, f"Action Not Found: {text}")
         words = Words(ascii, partial(_bad, action))
         aliases = self._settings.inputs

@@ -63,11 +63,12 @@ class Table:
     Args:
         specs: Functions of the catalogue.
         settings: Names, aliases and targets.
+        tells: Whether peers may learn which actions there are.
     """
 
-    def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings) -> None:
+    def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings, *, tells: bool = True) -> None:
         self.settings = settings
-        self._names = Names(specs, settings.actions)
+        self._names = Names(specs, settings.actions, tells=tells)
         # Bindings of actions with the same names; each id in them is the place of its parameter in the action.
         self._kept: Kept[Hashable, Binding] = Kept(_MOST, _MOST_BYTES)
 
@@ -85,7 +86,7 @@ class Table:
         self._check_length(action.name, "an action's name")
         found = self._names.get(action.name)
         if found is None:
-            raise not_found(f"no action is named {quoted(action.name)}; {self._names.hint(action.name)}")
+            raise not_found(f"no action is named {quoted(action.name)}{self._names.hint(action.name)}")
         target = action.target_spec.id if action.HasField("target_spec") else ""
         if target and target not in self.settings.targets:
             known = ", ".join(self.settings.targets) or "only the default one"

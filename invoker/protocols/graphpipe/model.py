@@ -109,6 +109,7 @@ class Model:
         spec: As its signature was understood.
         has_arrays: Whether there is a codec for tensors, as there is where any function takes or gives arrays.
         server: What clients are told of the program that serves it.
+        is_told: Whether clients may learn its name, what it takes and what it gives (H-062).
 
     Attributes:
         inputs: In declared order, optional ones last.
@@ -120,7 +121,8 @@ class Model:
         SpecError: An annotation declares a shape that is none.
     """
 
-    def __init__(self, spec: FunctionSpec, *, has_arrays: bool, server: str = "invoker") -> None:
+    def __init__(self, spec: FunctionSpec, *, has_arrays: bool, server: str = "invoker", is_told: bool = True) -> None:
+        self.is_told = is_told
         self.spec = spec = spec.in_parts
         self._server = server
         required = {one.name for one in spec.required}

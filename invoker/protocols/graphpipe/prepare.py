@@ -63,6 +63,9 @@ def prepare(
     try:
         request = read_request(buffer, limit_bytes, weigh, trace=trace)
         if isinstance(request, MetadataRequest):
+            if not model.is_told:
+                error = GraphPipeError(Code.REQUEST_TYPE, "metadata is not told here; an InferRequest infers")
+                return refused(explained(error, metadata), about=tell_asked(request, model))
             response = Reply((model.metadata_buffer,), len(model.metadata_buffer))
             return CheckedRequest((Send(response), Close()), about=tell_asked(request, model))
         resolved = _resolved(model, request)

@@ -35,6 +35,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         tally: Has counted, in this process.
         total: All that was counted, by all workers; None: as the tally says.
         gauges: Gives what is so right now.
+        tells: Whether callers may learn which tools there are; those of a tool are told to who names them, else.
     """
 
     reads: ClassVar[type[Any]] = pb.GetMetricsRequest
@@ -48,14 +49,16 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         tally: Tally,
         gauges: Gauges,
         total: Callable[[], Minute] | None = None,
+        tells: bool = True,
     ) -> None:
         super().__init__(desk, metadata)
+        self._hidden = () if tells else ("tool.",)
         self._tally = tally
         self._total = total or tally.total
         self._gauges = gauges
 
     def asked(self, request: pb.GetMetricsRequest) -> Sequence[Step]:
-        """Tell what is asked for; no names mean all, and a name that there is not is left out."""
+        """Tell what is asked for; no names mean all that may be known, and a name that there is not is left out."""
         first = request.start_time.seconds if request.HasField("start_time") else None
         last = request.end_time.seconds if request.HasField("end_time") else None
         if first is not None and last is not None and first > last:
@@ -73,7 +76,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         wanted = set(request.metric_names)
         made = pb.MetricsResponse()
         for name, value in known.items():
-            if not wanted or name in wanted:
+            if name in wanted or (not wanted and not name.startswith(self._hidden)):
                 _put(made.metrics[name], value)
         return self.reply(made)
 

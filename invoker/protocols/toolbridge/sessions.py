@@ -189,8 +189,8 @@ class GetSessionTools(_Look):
         return self._list(session)
 
     def _list(self, session: HostSession) -> Sequence[Step]:
-        own = () if session.callback is None else session.callback.specs
-        return self.reply(pb.GetSessionToolsResponse(tools=(*self.desk.tools.specs, *own)))
+        tools, own = self.desk.tools, () if session.callback is None else session.callback.specs
+        return self.reply(pb.GetSessionToolsResponse(tools=(*(tools.specs if tools.tells else ()), *own)))
 
 
 def check_id(session_id: str) -> None:

@@ -120,8 +120,10 @@ class Tools:
     Args:
         functions: As their signatures were read.
         is_strict: Whether a function that cannot be a tool is an error; else it is left out (T-022).
+        tells: Whether callers may learn which tools there are (H-062).
 
     Attributes:
+        tells: As given.
         left_out: Functions that cannot be tools, by name, and why.
         specs: What callers are told, sorted by name (T-033).
 
@@ -129,7 +131,8 @@ class Tools:
         SpecError: Two have one name or one id, or one cannot be a tool.
     """
 
-    def __init__(self, functions: Iterable[FunctionSpec], *, is_strict: bool = True) -> None:
+    def __init__(self, functions: Iterable[FunctionSpec], *, is_strict: bool = True, tells: bool = True) -> None:
+        self.tells = tells
         self._by_name: dict[str, Tool] = {}
         self._by_id: dict[str, Tool] = {}
         self.left_out: dict[str, str] = {}
@@ -162,7 +165,7 @@ class Tools:
 
         Of many tools none is told: to compare three hundred names takes seven milliseconds of the loop.
         """
-        names = self._by_name if len(self._by_name) <= _MOST_COMPARED else ()
+        names = self._by_name if self.tells and len(self._by_name) <= _MOST_COMPARED else ()
         return next(iter(get_close_matches(key[:_LONGEST], names, n=1)), "")
 
     def __iter__(self) -> Iterator[Tool]:

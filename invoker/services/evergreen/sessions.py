@@ -52,7 +52,8 @@ class Evergreen:
         self._settings = settings
         self._fetch = fetch
         self._most = sessions
-        self._table = Table((function.spec for function in driver.engine.catalog), settings)
+        catalog = driver.engine.catalog
+        self._table = Table((function.spec for function in catalog), settings, tells=bool(catalog.told))
 
     def begin(self, wire: CallWire, metadata: Headers, on_close: OnClose, deadline: float | None) -> Listener:
         """Begin one session, or refuse it at once while the process drains (ET-93), or when too many run."""

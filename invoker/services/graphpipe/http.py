@@ -71,6 +71,8 @@ class GraphPipeFront(PromptFront, WholeFront):
         if model is None:
             return _logged(head, _text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
         if head.method in ("GET", "HEAD"):
+            if not model.is_told:
+                return _logged(head, _text(404, "nothing is told of models here; POST infers"))
             return _logged(head, self._described(model, head), request="description")
         if head.method != "POST":
             return _logged(head, _text(405, f"{head.method!a} is not allowed; POST infers, GET describes", _ALLOW))
@@ -158,7 +160,7 @@ class GraphPipeFront(PromptFront, WholeFront):
         return self._inferences.models.get(path.removeprefix(f"{self._path}/").rstrip("/"))
 
     def _where(self) -> str:
-        names = list(self._inferences.models)
+        names = self._inferences.driver.engine.catalog.told
         return ", ".join([self._path, *(f"{self._path}/{name}" for name in names if len(names) > 1)])
 
 

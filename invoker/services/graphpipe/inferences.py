@@ -100,10 +100,12 @@ class Inferences:
         self.driver = driver
         self._note = note or _log
         self._batchings: dict[str, Batching] = {}
-        has_arrays = _has_arrays(driver)
+        has_arrays, catalog = _has_arrays(driver), driver.engine.catalog
         self.models: Mapping[str, Model] = {
-            function.spec.name: Model(function.spec, has_arrays=has_arrays, server=f"invoker/{__version__}")
-            for function in driver.engine.catalog
+            function.spec.name: Model(
+                function.spec, has_arrays=has_arrays, server=f"invoker/{__version__}", is_told=bool(catalog.told)
+            )
+            for function in catalog
         }
 
     @property

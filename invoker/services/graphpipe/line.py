@@ -195,8 +195,9 @@ class FramedLine:
         if may_name and 0 < size - _NAMED <= _NAME_BYTES:
             name = bytes(await self._exactly(size - _NAMED, until_s)).decode(errors="replace")
             if (model := self._inferences.models.get(name)) is None:
-                there = ", ".join(self._inferences.models)
-                return GraphPipeError(Code.MALFORMED, f"there is no model {name[:100]!a}; there are {there}")
+                told = self._inferences.driver.engine.catalog.told
+                there = f"; there are {', '.join(told)}" if told else ""
+                return GraphPipeError(Code.MALFORMED, f"there is no model {name[:100]!a}{there}")
             self._model = model
             return await self._message(b"")
         limit_bytes = self._inferences.limit_bytes

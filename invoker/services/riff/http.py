@@ -119,19 +119,19 @@ class RiffFront(PromptFront, WholeFront):
         return session
 
     def _signature(self, name: str) -> Signature:
-        known = self._signatures
+        known, told = self._signatures, self._driver.engine.catalog.told
         if not name and len(known) == 1:
             return next(iter(known.values()))
         if name in known:
             return known[name]
         if name:
-            near = get_close_matches(name.removesuffix("/ws").strip("/"), known, n=1)
+            near = get_close_matches(name.removesuffix("/ws").strip("/"), told, n=1)
             hint = f" (did you mean '/{near[0]}'?)" if near else ""
-            text = f"Invoker: Not Found: no function is named {name!a}{hint}; this invoker serves {_listed(known)}"
-            raise StatusError(Status.NOT_FOUND, text)
+            there = f"; this invoker serves {_listed(told)}" if told else ""
+            raise StatusError(Status.NOT_FOUND, f"Invoker: Not Found: no function is named {name!a}{hint}{there}")
         text = (
-            f"Invoker: Bad Request: this invoker serves {_listed(known)}; "
-            f"ask for one by its path, such as /{next(iter(known), 'NAME')}, or by the header Invoker-Function"
+            f"Invoker: Bad Request: this invoker serves {_listed(told) if told else 'several functions'}; "
+            f"ask for one by its path, such as /{next(iter(told), 'NAME')}, or by the header Invoker-Function"
         )
         raise StatusError(Status.INVALID_ARGUMENT, text)
 

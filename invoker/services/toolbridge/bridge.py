@@ -49,7 +49,8 @@ class Bridge:
         self.desk = Desk(threading.Lock(), settings)
         self.desk.drains = lambda: self.driver.engine.is_draining
         self.aside = self.desk.aside = AsideThreads()
-        self.desk.tools = Tools((one.spec for one in self.driver.engine.catalog), is_strict=around.is_asked)
+        catalog = self.driver.engine.catalog
+        self.desk.tools = Tools((one.spec for one in catalog), is_strict=around.is_asked, tells=bool(catalog.told))
         self.driver.engine.on_close.append(_finish)
         self.callbacks = self.desk.callbacks = Callbacks(Addresses(settings.callback_hosts), settings.message_bytes)
         self.desk.new_scope = partial(HostScope, self.desk, self.driver)

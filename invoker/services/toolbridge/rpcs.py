@@ -78,7 +78,8 @@ def _health(bridge: Bridge, metadata: Headers) -> HealthCheck:
 
 def _metrics(bridge: Bridge, metadata: Headers) -> GetMetrics:
     watch = bridge.watch
-    return GetMetrics(bridge.desk, metadata, tally=watch.tally, total=watch.total, gauges=watch.gauges)
+    tells = bridge.desk.tools.tells
+    return GetMetrics(bridge.desk, metadata, tally=watch.tally, total=watch.total, gauges=watch.gauges, tells=tells)
 
 
 ROWS: tuple[Row, ...] = (

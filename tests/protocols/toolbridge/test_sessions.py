@@ -300,6 +300,7 @@ def test_T033_the_tools_of_a_session_are_listed():
 
     class Some:
         specs = (pb.ToolSpec(name="b"), pb.ToolSpec(name="c"))
+        tells = True
 
         def __len__(self) -> int:
             return 2
