@@ -192,7 +192,7 @@ def _pieces(lines: list[str]) -> Iterator[str]:
 
 def _json_line(line: _Line) -> str:
     stamp = {"time": _utc(line.created), "level": "info", "logger": line.logger, "message": line.message}
-    return _encode(stamp | line.extra | logs.LABELS).decode() + "\n"
+    return logs.one_line(_encode(stamp | line.extra | logs.LABELS).decode()) + "\n"
 
 
 def _utc(seconds: float) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ __all__ = [
     "invoked",
     "local",
     "log_ending",
+    "one_line",
     "own_handler",
     "printable",
     "set_up",
@@ -54,6 +56,7 @@ _LOUD = ("asyncio", "hypercorn", "watchfiles")
 """Libraries of ours that tell at INFO and DEBUG what they do."""
 
 _CYAN = "36"
+_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029]")
 _COLOURS = {logging.INFO: "32", logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31"}
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -234,7 +237,14 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             made["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(made, default=str, ensure_ascii=False)
+        return one_line(json.dumps(made, default=str, ensure_ascii=False))
+
+
+def one_line(text: str) -> str:
+    """JSON with escapes for what JSON allows raw and readers take for the end of a line, or terminals for a command."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def printable(text: str) -> str:

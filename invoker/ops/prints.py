@@ -128,7 +128,7 @@ class Prints:
 
     def _tell(self, line: str, context: Context | None, *, is_whole: bool = True) -> None:  # noqa: ARG002 - see `Lines`
         made = {"time": logs.utc(time.time()), "level": "info", "logger": "print", "message": line}
-        self._write(json.dumps(made | logs.invoked(context) | logs.LABELS, ensure_ascii=False) + "\n")
+        self._write(logs.one_line(json.dumps(made | logs.invoked(context) | logs.LABELS, ensure_ascii=False)) + "\n")
 
 
 class Lines(Prints):

@@ -19,6 +19,7 @@ from invoker.errors import Cancelled, EncodeError, FunctionError, UnacceptedType
 from invoker.ops import logs
 from invoker.ops.endings import Endings
 from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
+from invoker.ops.prints import Prints
 from invoker.ops.ready import ready_block
 from tests import opsdoc
 from tests.serving import ROOT
@@ -215,3 +216,43 @@ def test_H091_a_log_that_is_borrowed_is_given_back(monkeypatch):
     with logs.borrowed("debug", "text"):
         assert root.handlers == [theirs]
     assert [one.level for one in loggers] == before
+
+
+SIGNS = [*map(chr, range(1, 32)), *map(chr, range(127, 160)), "\u2028", "\u2029", "\u00e4", "\U0001f680"]
+"""Signs of which readers make the end of a line, or terminals a command, and others."""
+
+
+def as_record(text):
+    return JsonFormatter().format(record(said=text)) + "\n"
+
+
+def as_note(text):
+    stream, endings = io.StringIO(), Endings()
+    set_up("info", "json", stream=stream)
+    endings.note("invoker.x", "m", {"said": text})
+    endings.close()
+    return stream.getvalue()
+
+
+def as_print(text):
+    lines = []
+    Prints(lines.append, lambda: None).write(text + "\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("write", [as_record, as_note, as_print])
+def test_a_line_of_json_is_one_line_for_every_reader(write):
+    """Whatever a caller or a function says; and it says that still."""
+    before = logging.getLogger().handlers[:]
+    try:
+        for sign in SIGNS:
+            if write is as_print and sign in "\n\r":
+                continue  # these end a line that is printed
+            line = write(f"a{sign}b")
+            assert line.splitlines() == [line[:-1]], hex(ord(sign))
+            assert not set(line[:-1]) & set(map(chr, range(127, 160)))
+            told = json.loads(line)
+            assert f"a{sign}b" in (told.get("said"), told["message"])
+        assert "\u00e4" in write("\u00e4"), "what is harmless is readable"
+    finally:
+        logging.getLogger().handlers[:] = before

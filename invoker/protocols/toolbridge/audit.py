@@ -24,16 +24,20 @@ from invoker.protocols.toolbridge.tally import outcome_of
 __all__ = ["ALWAYS", "Entry", "Redaction", "args_sha256", "entry_of", "line_of"]
 
 ALWAYS: Final = (
-    "*password*",
-    "*passwd*",
-    "*secret*",
-    "*token*",
-    "*key*",
-    "*credential*",
-    "*authorization*",
-    "*cookie*",
+    *("*password*", "*passwd*", "*passphrase*", "*passcode*", "*passwort*", "*kennwort*", "*pass", "*pwd*"),
+    *("*secret*", "*token*", "*key*", "*credential*", "*authorization*", "*cookie*", "*jwt*", "*otp", "*dsn"),
 )
-"""Names whose values are never shown."""
+"""Names whose values are never shown, whatever stands around them."""
+
+_WORDS: Final = frozenset(
+    {
+        *("pass", "pw", "pin", "puk", "tan", "otp", "totp", "mfa", "cred", "creds", "auth", "bearer", "jwt", "sid"),
+        *("cvv", "cvc", "ssn", "iban", "sig", "signature", "salt", "nonce", "private", "seed", "mnemonic", "dsn"),
+    }
+)
+"""Nor those of names that have one of these words: ``db_pass``, ``userPin2``, ``X-Auth``; ``author`` is none."""
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+").findall
 
 _REDACTED: Final = "[redacted]"
 _MOST_CHARS: Final = 1000
@@ -56,7 +60,7 @@ class Redaction:
     """Which arguments are shown.
 
     Args:
-        patterns: Of names, as a shell has them and whatever their case, besides those of `ALWAYS`.
+        patterns: Of names, as a shell has them and whatever their case, besides those of secrets.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
@@ -64,7 +68,7 @@ class Redaction:
 
     def shown(self, name: str, value: Any) -> Any:
         """A value as it may be shown."""
-        if self._is_hidden(name.lower()):
+        if self._is_hidden(name.lower()) or any(word.lower() in _WORDS for word in _WORD(name)):
             return _REDACTED
         if isinstance(value, Mapping):
             return {str(key): self.shown(str(key), one) for key, one in value.items()}

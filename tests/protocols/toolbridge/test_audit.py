@@ -103,6 +103,35 @@ def test_arguments_are_shown_with_what_is_secret_hidden_by_its_name() -> None:
         assert secret not in json.dumps(made)
 
 
+SECRET = (
+    *("password", "passwd", "pass", "pwd", "pw", "passphrase", "passcode", "passwort", "pin", "otp", "secret", "token"),
+    *("api_key", "credential", "creds", "authorization", "auth", "cookie", "jwt", "bearer", "private", "dsn", "cvv"),
+)
+HARMLESS = (
+    *("author", "authority", "passenger", "passed", "pinned", "spin", "opinion", "pwm", "signal", "design", "island"),
+    *("title", "user", "email", "count", "tangent", "obsidian", "credit_note", "shotput", "seeds_of_doubt_x"),
+)
+SHAPES = ("{}", "db_{}", "{}_of_user", "my-{}", "{}2", "X-{}-Header", "a.{}.b", "{} of the day")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", SECRET)
+def test_T167_the_kinds_of_names_of_secrets_are_hidden_in_each_spelling(name: str, shape: str) -> None:
+    """Snake, kebab, camel and capitals; in a dict, and as an argument."""
+    found = shape.format(name)
+    words = found.replace("-", "_").replace(" ", "_").replace(".", "_").split("_")
+    camel = words[0] + "".join(one.capitalize() for one in words[1:])
+    for one in (found, found.upper(), found.title(), camel, camel[:1].upper() + camel[1:]):
+        assert Redaction().shown(one, "hunter2") == "[redacted]", one
+        asked = Asked("s1", "login", (), {"settings": pack({"deep": [{one: "hunter2"}]}), one: pack("hunter2")})
+        assert "hunter2" not in json.dumps(told(asked, redaction=Redaction())["args"])
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_names_that_only_look_like_secrets_are_shown(name: str) -> None:
+    assert Redaction().shown(name, "x") == "x"
+
+
 def test_long_values_are_cut_and_broken_ones_are_told() -> None:
     """A line stays short."""
     made = told(Asked("s1", "login", (pack("x" * 5000), b"\xff\xff")), redaction=Redaction())["args"]
