@@ -26,6 +26,8 @@ FIELDS = {
     "frames_out": "Messages that the outputs gave.",
     "bytes_in": "Payload that the inputs were given, in bytes.",
     "bytes_out": "Payload that the outputs gave, in bytes.",
+    "queued_frames": "Of an invocation that is paused or blocked: messages that came and wait for its function.",
+    "queued_bytes": "Of the same: their payload, in bytes; on the line of a sync function's call, with its frames.",
     "where": "`file:line` of the function that gave what cannot be sent.",
     "hint": "What is likely wrong with the function that raised.",
     "actions": "Of a session that ended: how many actions it had.",

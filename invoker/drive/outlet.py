@@ -17,6 +17,10 @@ class Outlet(Protocol):
     def settle_s(self) -> float:
         """How long `await_end` may wait."""
 
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread waits while the peer takes nothing, where the invocation does not know it; any thread."""
+
     def await_end(self) -> None:
         """Return once it is certain that the peer's frames have ended, and were not cut off (R-109).
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +20,7 @@ from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.streams import InputStream
 from invoker.ops.logs import LABELS
+from invoker.ops.pressure import FLOWING, Flow
 
 __all__ = ["MOST_INVOCATIONS", "Live"]
 
@@ -54,10 +55,12 @@ class Live:
     Args:
         engine: Runs them.
         workers: Processes that share the ports, of which this is one.
+        flows: What is known of invocations, by their id, besides what they know themselves.
     """
 
-    def __init__(self, engine: Engine, *, workers: int = 1) -> None:
+    def __init__(self, engine: Engine, *, workers: int = 1, flows: Callable[[], Mapping[str, Flow]] = dict) -> None:
         self._engine = engine
+        self._flows = flows
         self._workers = workers
         self._ended: deque[_Ended] = deque(maxlen=MOST_INVOCATIONS)
         self._watchers = 0
@@ -84,7 +87,8 @@ class Live:
         now = time.monotonic()
         self._noted = 0
         running = list(self._engine.running.values())
-        shown = [_told(one, now) for one in reversed(running[-MOST_INVOCATIONS:]) if not one.is_finished]
+        flows, newest = self._flows(), reversed(running[-MOST_INVOCATIONS:])
+        shown = [_told(one, now, flows.get(one.id, FLOWING)) for one in newest if not one.is_finished]
         room = MOST_INVOCATIONS - len(shown)
         ended = [one.told for one in reversed(tuple(self._ended)) if now - one.at_s < _KEPT_S]
         counters = self._engine.counters
@@ -116,32 +120,34 @@ class Live:
         self._ended.append(_Ended(now, _told(invocation, now)))
 
 
-def _told(invocation: Invocation, now: float) -> dict[str, Any]:
+def _told(invocation: Invocation, now: float, flow: Flow = FLOWING) -> dict[str, Any]:
     is_over = invocation.is_finished
     error = invocation.error
     ending = "OK" if error is None else error.status.name
-    queued = _queued(invocation.inputs, invocation.budget.bytes)
+    queued = _queued(invocation, flow)
     high_frames = invocation.budget.limits.high_frames
-    is_blocked = invocation.blocked > 0
-    is_paused = not is_over and not invocation.wants_input
+    is_blocked = invocation.blocked > 0 or flow.is_blocked
+    is_paused = not is_over and (flow.is_paused or not invocation.wants_input)
     return {
         "id": invocation.id,
         "function": invocation.function.spec.name,
         "sinceS": round(invocation.took_s if is_over else now - invocation.started_s, 3),
         "status": ending if is_over else "running",
+        "heldFrames": invocation.budget.frames + flow.frames,
+        "heldBytes": invocation.budget.bytes + flow.bytes,
         "inputs": [
             {
                 "name": one.spec.name,
                 "frames": one.fed,
                 "bytes": one.fed_bytes,
-                "queuedFrames": len(one.queue),
+                "queuedFrames": frames,
                 "queuedBytes": size,
                 "highFrames": high_frames,
                 "isPaused": is_paused and not one.is_ended,
                 "isAwaited": not is_over and one.waiters > 0 and not one.queue and not one.is_ended,
                 "isEnded": one.is_ended,
             }
-            for one, size in zip(invocation.inputs, queued, strict=True)
+            for one, (frames, size) in zip(invocation.inputs, queued, strict=True)
         ],
         "outputs": [
             {
@@ -156,14 +162,22 @@ def _told(invocation: Invocation, now: float) -> dict[str, Any]:
     }
 
 
-def _queued(inputs: Sequence[InputStream], total: int) -> list[int]:
-    """The bytes that wait in each input, of all that wait. Of several long queues each gets its share by its length."""
+def _queued(invocation: Invocation, flow: Flow) -> list[tuple[int, int]]:
+    """Frames and bytes that wait in each input. Of several long queues each gets its share of the bytes by its length.
+
+    What is on the line may be for any of several inputs, so only a single one is told to have it.
+    """
+    inputs, total = invocation.inputs, invocation.budget.bytes
     frames = [len(one.queue) for one in inputs]
+    if len(inputs) == 1:
+        return [(frames[0] + flow.frames, (total if frames[0] else 0) + flow.bytes)]
     if sum(1 for one in frames if one) < 2:
-        return [total if one else 0 for one in frames]
-    if sum(frames) > _MOST_SUMMED:
-        return [total * one // sum(frames) for one in frames]
-    return [sum(len(message.payload) for _, message in _read(one)) for one in inputs]
+        sizes = [total if one else 0 for one in frames]
+    elif sum(frames) > _MOST_SUMMED:
+        sizes = [total * one // sum(frames) for one in frames]
+    else:
+        sizes = [sum(len(message.payload) for _, message in _read(one)) for one in inputs]
+    return list(zip(frames, sizes, strict=True))
 
 
 def _read(stream: InputStream) -> Sequence[Any]:

@@ -33,6 +33,7 @@ from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
 from invoker.ops.memory import Trimmer
 from invoker.ops.metrics import numbers_of
+from invoker.ops.pressure import Pressure
 from invoker.ops.ready import ready_block
 from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
@@ -116,6 +117,7 @@ class Server:
         self.driver = Driver(self.engine, settings, store=store_of(config.store))
         self.engine.scope = CatalogScope(self.driver)
         self._trimmer = Trimmer(self.engine.memory, self.driver.threads)
+        self._pressure = Pressure(self.driver)
         self.share_ports = False
         self.numbers: Callable[[], Numbers] = self._count
         self._functions: Sequence[Function] = tuple(catalog)
@@ -202,6 +204,7 @@ class Server:
             self._watchdog = Watchdog(self.config.blocked_s)
             self._watchdog.start()
         self._trimmer.start()
+        self._pressure.start()
         if not self._is_guest:
             gc.collect()
             gc.freeze()  # objects of the start live as long as the process, so the collector skips them
@@ -222,6 +225,7 @@ class Server:
         """Drain, close the doors, run the stop hooks; True when nothing was cut and no hook failed."""
         clean = True
         self._trimmer.stop()
+        self._pressure.stop()
         self.engine.is_draining = True
         await self.refresh_health()
         try:

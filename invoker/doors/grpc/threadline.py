@@ -235,6 +235,16 @@ class ThreadLine(Operations):
                     break
         return tuple(frames)
 
+    @property
+    def waiting(self) -> Sequence[bytes]:
+        """The frames that came and wait for the function; some of those that come are received while it is busy."""
+        return tuple(self._frames)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread waits while the peer takes nothing of what was sent."""
+        return self._polling and self._sending
+
     def refuse(self, code: int, detail: str) -> bool:
         """Send the status while the line's own thread is busy, which finds the peer gone when it comes back.
 

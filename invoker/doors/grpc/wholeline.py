@@ -216,6 +216,11 @@ class WholeLine:
             line = self._long()
         return line.look()
 
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread waits while the peer takes nothing of what was sent."""
+        return self._line is not None and self._line.is_blocked
+
     def early(self, frames: list[bytes], close: Close | None = None, *, may_wait: bool = False) -> None:
         """Send the headers, and frames, while the function is still running; see `Outlet`."""
         with self._lock:

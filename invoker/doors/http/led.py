@@ -191,6 +191,7 @@ class Reply:
     __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over", "refusal")
 
     settle_s = 0.0
+    is_blocked = False
 
     def __init__(self, write: Write, connection: Connection, plain: Plain, deadline: float | None) -> None:
         self._write = write

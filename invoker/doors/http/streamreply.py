@@ -101,6 +101,7 @@ class StreamReply:
     )
 
     settle_s = 0.0
+    is_blocked = False
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -145,6 +145,11 @@ class SessionReactor(Reactor):
     def settles(self) -> bool:
         """E-010: a broken end is never taken for a half-close."""
         return True
+
+    @property
+    def stalled(self) -> Collection[tuple[str, int]]:
+        """The inputs, by invocation and index, for which the session holds back what has come."""
+        return self._storing.stalled
 
     def arrived(self, frame: Any | None) -> bool:
         """Apply one frame, or the half-close (None); whether more is wanted now."""

@@ -45,6 +45,14 @@ class Wire(Protocol):
     def look_ahead(self) -> Sequence[Any]:
         """The frames that wait for a function which does not pull; called from another thread."""
 
+    @property
+    def waiting(self) -> Sequence[Any]:
+        """The frames that came and wait for the function; from any thread."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread waits while the peer takes nothing of what was sent."""
+
     def refuse(self, code: int, detail: str) -> bool:
         """Send the status while the conversation's thread is busy; False if that is impossible now."""
 

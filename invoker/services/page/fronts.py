@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from invoker.core.http import RequestHead, Response, ResponseHead
@@ -13,6 +14,7 @@ from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
 from invoker.mediatypes import rank
 from invoker.ops.live import Live
+from invoker.ops.pressure import flows
 from invoker.services.page.assets import INDEX, Assets
 
 __all__ = ["MOST_WATCHERS", "FilesFront", "NumbersFront", "PageFront"]
@@ -89,7 +91,7 @@ class NumbersFront(Front):
     """
 
     def __init__(self, driver: Driver, *, workers: int = 1) -> None:
-        self._live = Live(driver.engine, workers=workers)
+        self._live = Live(driver.engine, workers=workers, flows=partial(flows, driver))
         self._driver = driver
         self._leaving: set[asyncio.Event] = set()
 
