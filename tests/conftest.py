@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import sys
 import threading
 import time
@@ -55,6 +56,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def case_name(value: object) -> str:
+    """The name of a case by its value, without addresses: those differ from process to process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))[:60]
+
+
 def freeze() -> None:
     """The collector looks only at what is made from here on."""
     gc.collect()
@@ -71,10 +77,12 @@ def thawed() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)  # before a choice by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow families, and limit each test.
+    """Mark the slow families, limit each test, and refuse names that no other process would have.
 
     The limit is 5 s, or what its own ``timeout`` mark says, times ``INVOKER_TEST_SLOW``.
     """
+    if odd := [item.nodeid for item in items if " at 0x" in item.nodeid]:
+        raise pytest.UsageError(f"{odd[0]} has an address in its name; give its cases `ids=case_name`")
     for item in items:
         mark = item.get_closest_marker("timeout")
         seconds = float(mark.args[0] if mark and mark.args else LIMIT_S)

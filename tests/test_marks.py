@@ -13,6 +13,7 @@ import pytest
 
 from invoker import Field
 from invoker.marks import bare, kinds_of, misplaced, unread
+from tests.conftest import case_name
 
 READ: list[Any] = [
     int, Annotated[int, "words"], Annotated[int, Field(ge=0, le=4)], Annotated[int | None, at.Gt(0)],
@@ -31,13 +32,13 @@ UNREAD: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("type_", READ, ids=str)
+@pytest.mark.parametrize("type_", READ, ids=case_name)
 def test_what_is_read_here(type_: Any) -> None:
     """Bounds of numbers, lengths and patterns, where the values can have them."""
     assert not unread(type_)
 
 
-@pytest.mark.parametrize("type_", UNREAD, ids=str)
+@pytest.mark.parametrize("type_", UNREAD, ids=case_name)
 def test_what_a_codec_has_to_apply(type_: Any) -> None:
     """All else that a library says of values."""
     assert unread(type_)

@@ -23,6 +23,7 @@ from invoker.codecs.leftout import complete, completed, completing, is_incomplet
 from invoker.codecs.typed import converter
 from invoker.errors import EncodeError
 from tests.codecs.wire import FORM, JSON, MSGPACK, decode, encode
+from tests.conftest import case_name
 
 T = TypeVar("T")
 
@@ -229,7 +230,7 @@ def whole(made: Any) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("form", FORMS, ids=case_name)
 def test_fields_that_are_not_sent_are_there(form: Any, wire: str) -> None:
     """The instance is the one that the constructor makes, in all that copies, pickles or encodes it."""
     made = WIRES[wire](form, {"name": "a"})
@@ -242,7 +243,7 @@ def test_fields_that_are_not_sent_are_there(form: Any, wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(("type_", "value", "find"), WITHIN, ids=lambda one: str(one)[:60])
+@pytest.mark.parametrize(("type_", "value", "find"), WITHIN, ids=case_name)
 def test_fields_are_there_wherever_the_instance_is(type_: Any, value: Any, find: Any, wire: str) -> None:
     """In lists, dicts, tuples, sets, unions and classes of every library."""
     found = find(WIRES[wire](type_, value))

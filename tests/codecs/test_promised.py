@@ -23,6 +23,7 @@ from invoker.codecs import promised
 from invoker.codecs.promised import check_promise
 from invoker.errors import EncodeError
 from invoker.message import Message
+from tests.conftest import case_name
 
 T = TypeVar("T")
 Bound = TypeVar("Bound", bound=int)
@@ -157,7 +158,9 @@ NO: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("type_", "value"), FITS, ids=[f"{value!r:.14}-for-{type_!r:.30}" for type_, value in FITS])
+@pytest.mark.parametrize(
+    ("type_", "value"), FITS, ids=[f"{case_name(value):.14}-for-{type_!r:.30}" for type_, value in FITS]
+)
 def test_what_an_annotation_allows_passes(type_: Any, value: Any) -> None:
     """The first time that a class is met, and when it is known."""
     for _ in range(2):
@@ -165,7 +168,7 @@ def test_what_an_annotation_allows_passes(type_: Any, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "value", "text"), NO, ids=[f"{value!r:.14}-for-{type_!r:.30}" for type_, value, _ in NO]
+    ("type_", "value", "text"), NO, ids=[f"{case_name(value):.14}-for-{type_!r:.30}" for type_, value, _ in NO]
 )
 def test_what_is_not_declared_is_refused(type_: Any, value: Any, text: str) -> None:
     """Each time; the text says where, what is declared, what was given, and how to mend it where that is plain."""

@@ -27,6 +27,7 @@ from invoker.core.coding import Decoders, Encoders
 from invoker.errors import DecodeError, EncodeError, SpecError
 from invoker.message import EMPTY
 from tests.codecs.wire import FORM, JSON, MSGPACK, OCTETS, TEXT
+from tests.conftest import case_name
 
 PICKLE = "application/x-python-pickle"
 
@@ -139,7 +140,7 @@ def _giving(type_: Any) -> Callable[[Any], Any]:
 
 
 @pytest.mark.parametrize("media_type", [*FIRST, *AS_TEXT])
-@pytest.mark.parametrize(("type_", "good", "bad"), CASES, ids=str)
+@pytest.mark.parametrize(("type_", "good", "bad"), CASES, ids=case_name)
 def test_marks_of_a_parameter_hold(type_: Any, good: Any, bad: Any, media_type: str) -> None:
     """Whatever the codec makes by itself."""
     write = {**FIRST, **AS_TEXT}[media_type]
@@ -160,7 +161,7 @@ def test_marks_of_a_pickled_object_hold(type_: Any, good: Any, bad: Any) -> None
 
 
 @pytest.mark.parametrize("media_type", FIRST)
-@pytest.mark.parametrize(("type_", "good", "bad"), STRUCTURED, ids=str)
+@pytest.mark.parametrize(("type_", "good", "bad"), STRUCTURED, ids=case_name)
 def test_marks_within_hold(type_: Any, good: Any, bad: Any, media_type: str) -> None:
     """In lists, dicts, unions and classes."""
     assert _decode(type_, media_type, good, FIRST[media_type]) is not None
@@ -168,7 +169,7 @@ def test_marks_within_hold(type_: Any, good: Any, bad: Any, media_type: str) -> 
         _decode(type_, media_type, bad, FIRST[media_type])
 
 
-@pytest.mark.parametrize(("type_", "good", "bad"), [*CASES, *STRUCTURED], ids=str)
+@pytest.mark.parametrize(("type_", "good", "bad"), [*CASES, *STRUCTURED], ids=case_name)
 @pytest.mark.parametrize(
     "wrap", [lambda one: Iterator[one], lambda one: Iterator[Message[one]], lambda one: Message[one]]
 )
@@ -192,7 +193,7 @@ RESULTS = [
 
 
 @pytest.mark.parametrize("accept", [JSON, MSGPACK, "*/*"])
-@pytest.mark.parametrize(("type_", "good", "bad"), RESULTS, ids=str)
+@pytest.mark.parametrize(("type_", "good", "bad"), RESULTS, ids=case_name)
 def test_marks_of_a_result_hold(type_: Any, good: Any, bad: Any, accept: str) -> None:
     """A function gives nothing that its annotation forbids."""
     for given in (type_, Iterator[type_]):
@@ -231,7 +232,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "words"), REFUSED, ids=str)
+@pytest.mark.parametrize(("type_", "words"), REFUSED, ids=case_name)
 def test_a_mark_that_nobody_applies_stops_the_start(type_: Any, words: str) -> None:
     """By the name of the parameter and of the mark."""
     with pytest.raises(SpecError, match=words) as caught:
@@ -244,7 +245,7 @@ def test_a_mark_that_nobody_applies_stops_the_start(type_: Any, words: str) -> N
     [Annotated[int, "words"], Annotated[int, at.doc("words")], Annotated[int, at.Unit("m")], Annotated[int, object()],
      Annotated[int, pydantic.Field(description="words", examples=[1])], Annotated[list[int], pydantic.Field(title="t")],
     ],
-    ids=str,
+    ids=case_name,
 )  # fmt: skip
 def test_words_stop_nothing(type_: Any) -> None:
     """Marks that say nothing of values leave the type as it is."""
