@@ -226,11 +226,23 @@ def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
             if not bounds.min <= one <= bounds.max:
                 detail = f"{one} cannot be {dtype}, whose values are {bounds.min} to {bounds.max}"
                 raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+    try:
+        return _frozen(_rounded(array, dtype))
+    except ValueError as error:
+        raise GraphPipeError(Code.TYPE_MISMATCH, str(error)) from None
+
+
+def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Numbers as another type, which has all of them but for rounding.
+
+    Raises:
+        ValueError: One would become infinite.
+    """
     with np.errstate(over="ignore"):
-        made = array.astype(dtype, casting="same_kind")
-    if is_narrower and dtype.kind == "f" and bool((np.isinf(made) & ~np.isinf(array)).any()):
-        raise GraphPipeError(Code.TYPE_MISMATCH, f"a value of {array.dtype} is beyond what {dtype} has")
-    return _frozen(made)
+        made: Array = array.astype(dtype, casting="same_kind", copy=False)
+    if dtype.kind == "f" and made.dtype != array.dtype and (beyond := np.isinf(made) & ~np.isinf(array)).any():
+        raise ValueError(f"{array[beyond].flat[0]} is beyond what {dtype} has")
+    return made
 
 
 def from_plain(value: Any, wanted: ArrayType) -> Array:
@@ -246,9 +258,18 @@ def from_plain(value: Any, wanted: ArrayType) -> Array:
     dtype = np.dtype(scalar)
     if array.size == 0 or (array.dtype.kind in "iu" and dtype.kind in "iu"):
         array = np.array(value, dtype)  # raises OverflowError for a number that does not fit; a cast would wrap it
+    elif array.dtype.kind == "f" and dtype.kind in "iu":  # 2.0 is an integer, as JSON Schema says
+        exact = np.array(value, object).reshape(-1).tolist()  # beside large integers numpy makes floats of small ones
+        return _frozen(np.array([_whole(one, dtype) for one in exact], dtype).reshape(array.shape))
     elif not np.can_cast(array.dtype, dtype, "same_kind"):
         raise ValueError(f"{array.dtype} cannot become {dtype} without loss")
-    return _frozen(array.astype(dtype, copy=False))
+    return _frozen(_rounded(array, dtype))
+
+
+def _whole(number: float, dtype: np.dtype[Any]) -> int:
+    if (whole := int(number)) != number:
+        raise ValueError(f"{number} cannot become {dtype} without loss")
+    return whole
 
 
 def _plain_array(value: Any) -> Array:

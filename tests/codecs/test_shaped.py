@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -10,10 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.codecs import Registry, builtin
+from invoker.codecs.anyvalue import ANY
+from invoker.codecs.anyvalue.pack import pack
 from invoker.codecs.shaped import fitted_output, shaped
 from invoker.codecs.tensor import TENSOR
 from invoker.declared import Tensor
 from invoker.errors import DecodeError, EncodeError
+from invoker.message import EMPTY, Message
 from invoker.tensors import Casting, Code, GraphPipeError
 from invoker.tensors.arrays import annotation_of
 from tests.codecs.wire import JSON, MSGPACK, decode, encode
@@ -131,7 +136,42 @@ def test_G061_outputs_are_cast_where_the_author_wants_it() -> None:
             encode(given)
         assert [one.dtype for one in seen] == ["f4", "f4", "f4", "c16"]
         seen.clear()
-        with pytest.raises(EncodeError, match="output: a value of float64 is beyond what float32 has"):
+        with pytest.raises(EncodeError, match=r"output: 1e\+300 is beyond what float32 has"):
             encode(np.full((1, 3), 1e300))
     own = fitted_output(seen.append, Table, "output", is_checked=False)  # type: ignore[arg-type]
     assert own == seen.append
+
+
+@dataclass
+class Held:
+    """An array within a class."""
+
+    x: NDArray[np.float32]
+
+
+NUMBERS = [(np.float32, 1e39, 1e38), (np.float16, 70000, 65504), (np.uint8, 256, 255), (np.int64, 2.0**63, 2.0)]
+
+
+@pytest.mark.parametrize("wrap", [None, list, dict, Held])
+@pytest.mark.parametrize(("scalar", "bad", "good"), NUMBERS)
+def test_numbers_beyond_an_array_are_refused_by_every_codec(scalar: Any, bad: Any, good: Any, wrap: Any) -> None:
+    """Alone and within, as JSON, MessagePack and Any have them."""
+    array = NDArray[scalar]
+    cases: dict[Any, tuple[Any, Callable[[Any], Any]]] = {
+        None: (array, lambda one: [one]),
+        list: (list[array], lambda one: [[one]]),
+        dict: (dict[str, array], lambda one: {"k": [one]}),
+        Held: (Held, lambda one: {"x": [one]}),
+    }
+    type_, made = cases[wrap]
+    if wrap is Held and scalar is not np.float32:
+        return
+    writers: dict[str, Callable[[Any], bytes]] = {
+        "application/json": msgspec.json.encode, "application/x+json": msgspec.json.encode,
+        "application/msgpack": msgspec.msgpack.encode, ANY: pack,
+    }  # fmt: skip
+    for media_type, write in writers.items():
+        decode = builtin().decoder(media_type, type_)
+        assert decode(Message(write(made(good)), EMPTY, media_type)) is not None
+        with pytest.raises(DecodeError):
+            decode(Message(write(made(bad)), EMPTY, media_type))
