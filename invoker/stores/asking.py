@@ -1,6 +1,10 @@
 """`Asking`: the thread in which a backend is asked, so that waiting for a disk or a network never holds up the loop.
 
 What was asked meanwhile is done in one go, which makes one transaction of a file and one round trip of a network.
+
+A backend may hang: a server that is stopped, a file that another program has locked. Whoever waits is told after
+`PATIENCE_S` that the store cannot be reached, and from then on everybody is told so at once, until the backend has
+answered a question of our own. What nobody waits for any more is not done, unless it is under way.
 """
 
 from __future__ import annotations
@@ -9,15 +13,22 @@ import asyncio
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from invoker.stores.backend import UNAVAILABLE, Asked, Backend, Event
+from invoker.stores.backend import UNAVAILABLE, Asked, Backend, Beat, Event
 
-__all__ = ["Asking"]
+__all__ = ["PATIENCE_S", "Asking"]
 
 log = logging.getLogger(__name__)
+
+PATIENCE_S: Final = 2.0
+"""How long somebody waits for a backend that does not answer."""
+
+_PROBE_S: Final = 1.0
+"""How soon a backend that has failed to answer is asked again."""
 
 _MOST = 256
 """Questions in one go; a shared file is locked for others meanwhile."""
@@ -28,6 +39,18 @@ _JOIN_S = 6.0
 _Answer: TypeAlias = Callable[[Any], None]
 
 
+class _Question:
+    """What was asked; it is over once somebody was told something."""
+
+    __slots__ = ("answer", "asked", "is_over", "until")
+
+    def __init__(self, asked: Asked, answer: _Answer | None, until: float) -> None:
+        self.asked = asked
+        self.answer = answer
+        self.until = until
+        self.is_over = False
+
+
 class Asking:
     """Asks a backend in a thread of its own, in the order in which it is told to.
 
@@ -35,13 +58,24 @@ class Asking:
         backend: Is asked.
         hear: Called on the loop with what happened.
         lose: Called on the loop when changes may have been missed.
+        late: Called on the loop with an answer to which nobody waits any more.
     """
 
-    def __init__(self, backend: Backend, hear: Callable[[Sequence[Event]], None], lose: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        hear: Callable[[Sequence[Event]], None],
+        lose: Callable[[], None],
+        late: _Answer = lambda _: None,
+    ) -> None:
         self._backend = backend
         self._hear = hear
         self._lose = lose
-        self._asked: queue.SimpleQueue[tuple[Asked, _Answer | None] | None] = queue.SimpleQueue()
+        self._late = late
+        self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
+        self._open: deque[_Question] = deque()  # for whose answers somebody waits
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_hung = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="invoker-store", daemon=True)
 
@@ -51,15 +85,78 @@ class Asking:
         self._backend.open(lambda events: self._call(self._hear, events), lambda: self._call(self._lose))
         self._thread.start()
 
-    def put(self, asked: Asked, answer: _Answer | None = None) -> None:
-        """Ask; ``answer`` is called on the loop, never from within this call."""
-        self._asked.put((asked, answer))
+    def put(self, asked: Asked, answer: _Answer | None = None, *, is_waited_for: bool = False) -> None:
+        """Ask; ``answer`` is called on the loop, never from within this call.
+
+        Args:
+            asked: What.
+            answer: Told of it.
+            is_waited_for: Somebody waits for the answer, so a backend that hangs is one that cannot be reached.
+        """
+        if not is_waited_for or answer is None:
+            self._asked.put(_Question(asked, answer, 0.0))
+            return
+        assert self._loop is not None
+        if self._is_hung:
+            self._loop.call_soon(answer, UNAVAILABLE)
+            return
+        question = _Question(asked, answer, self._loop.time() + PATIENCE_S)
+        self._open.append(question)
+        if self._timer is None:
+            self._timer = self._loop.call_at(question.until, self._look)
+        self._asked.put(question)
 
     def close(self) -> None:
         """Answer what was asked, and end the thread. Idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
         if self._thread.is_alive():
             self._asked.put(None)
             self._thread.join(_JOIN_S)
+
+    # On the loop.
+
+    def _look(self) -> None:
+        """Tell those who have waited long enough."""
+        assert self._loop is not None
+        self._timer, late, now = None, list[_Question](), self._loop.time()
+        while self._open and (self._open[0].is_over or self._open[0].until <= now):
+            question = self._open.popleft()
+            if not question.is_over:
+                question.is_over = True
+                late.append(question)
+        if self._open:
+            self._timer = self._loop.call_at(self._open[0].until, self._look)
+        if late and not self._is_hung:
+            self._is_hung = True
+            log.error("the store does not answer; what needs it fails at once until it does")
+            self._probe()
+        for one in late:
+            assert one.answer is not None
+            one.answer(UNAVAILABLE)
+
+    def _probe(self) -> None:
+        self.put(Beat(), self._probed)
+
+    def _probed(self, said: Any) -> None:
+        assert self._loop is not None
+        if said is UNAVAILABLE:
+            self._loop.call_later(_PROBE_S, self._probe)
+            return
+        self._is_hung = False
+        log.info("the store answers again")
+
+    def _give(self, answers: Sequence[tuple[_Question, Any]]) -> None:
+        for question, said in answers:
+            if question.is_over:
+                self._late(said)
+            elif question.answer is not None:
+                question.is_over = True
+                question.answer(said)
+        while self._open and self._open[0].is_over:
+            self._open.popleft()
+
+    # In the thread.
 
     def _run(self) -> None:
         is_open = True
@@ -67,20 +164,21 @@ class Asking:
             batch, is_open = self._take(self._backend.idle())
             if batch:
                 try:
-                    answers = self._backend.perform([asked for asked, _ in batch])
+                    answers = self._backend.perform([one.asked for one in batch])
                 except Exception:
                     log.exception("the store failed")
                     answers = [UNAVAILABLE] * len(batch)
-                self._call(_give, [(answer, said) for (_, answer), said in zip(batch, answers, strict=True) if answer])
+                self._call(self._give, list(zip(batch, answers, strict=True)))
         self._backend.close()
 
-    def _take(self, wait_s: float) -> tuple[list[tuple[Asked, _Answer | None]], bool]:
+    def _take(self, wait_s: float) -> tuple[list[_Question], bool]:
         """What was asked, at most so many; and whether the thread goes on."""
-        batch: list[tuple[Asked, _Answer | None]] = []
+        batch: list[_Question] = []
         with suppress(queue.Empty):
             one = self._asked.get(timeout=wait_s)
             while one is not None:
-                batch.append(one)
+                if not one.is_over:
+                    batch.append(one)
                 if len(batch) == _MOST:
                     return batch, True
                 one = self._asked.get_nowait()
@@ -91,8 +189,3 @@ class Asking:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop has closed, so nobody waits
             self._loop.call_soon_threadsafe(function, *arguments)
-
-
-def _give(answers: list[tuple[_Answer, Any]]) -> None:
-    for answer, said in answers:
-        answer(said)

@@ -66,7 +66,7 @@ class SharedStore:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self.asking = Asking(backend, self._hear, self._lose)
+        self.asking = Asking(backend, self._hear, self._lose, self._late)
         self._seats: dict[Guest, _Seat] = {}
         self._ears: dict[int, list[_Ear]] = {}
         self._listens = 0  # those that wait for an answer
@@ -90,14 +90,16 @@ class SharedStore:
             answer = partial(self._held, self._seat(guest), answer)
         elif isinstance(question, Drop):
             answer = partial(self._dropped, answer)
-        self.asking.put(question, answer)
+        # Nobody waits for a hold, and what is held has to be released; so it is held whenever that can be done.
+        self.asking.put(question, answer, is_waited_for=not isinstance(question, Hold))
 
     def subscribe(self, guest: Guest, news: News) -> None:
         """Tell of a space from now on."""
         ear = _Ear(news)
         self._seat(guest).ears.append(ear)
         self._listens += 1
-        self.asking.put(Listen(news.space, news.names, news.has_initial), partial(self._listening, ear))
+        listen = Listen(news.space, news.names, news.has_initial)
+        self.asking.put(listen, partial(self._listening, ear), is_waited_for=True)
 
     def leave(self, guest: Guest) -> None:
         """Let go of what a guest held and subscribed to."""
@@ -187,6 +189,12 @@ class SharedStore:
         for one in ears.values():
             for ear in one:
                 ear.news.put(UNAVAILABLE)
+
+    def _late(self, said: Any) -> None:
+        """An answer comes to who was told that there is none."""
+        if isinstance(said, Listening):
+            self._deaf.add(said.key)
+            self._deafen()
 
     def _swept(self, due_s: float | Refused | None) -> None:
         least, most = _SWEEP_S

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +231,69 @@ def watched(host: Host) -> tuple[str, float]:
     with pytest.raises(grpc.RpcError) as caught:
         list(host.rpc("WatchSessionVariables"))
     return error_of(caught.value)[1].details["code"], time.monotonic()
+
+
+@pytest.mark.timeout(90 * SLOW)
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_a_store_that_hangs_delays_nobody_for_long(
+    kind: str, hosts: Callable[[str], Host], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A server that is stopped, a file that somebody has locked: each rpc hears of it within two seconds, later ones at
+    once; tools of sessions that are known go on. When it is over, everything works again."""
+    if kind == "redis":
+        server = RedisServer(tmp_path)
+        request.addfinalizer(server.close)
+        request.addfinalizer(lambda: server.process.send_signal(signal.SIGCONT))
+        url, hang, go_on = server.url, *(partial(server.process.send_signal, one) for one in STOP)
+    else:
+        locking = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
+        request.addfinalizer(locking.close)
+        url = f"sqlite:{tmp_path / 'store.db'}"
+        hang, go_on = (partial(locking.execute, one) for one in ("BEGIN IMMEDIATE", "ROLLBACK"))
+    with serving(MODULE, env=env(url)) as served:
+        host = hosts(served.grpc)
+        host.begin()
+        host.put("a", 1)
+        hang()
+        try:
+            with ThreadPoolExecutor(len(NEED_STORE)) as pool:
+                for most in (2.0, 0.0, 0.0):
+                    asked = [pool.submit(failing, host, *one) for one in NEED_STORE.items()]
+                    for name, one in zip(NEED_STORE, asked, strict=True):
+                        assert one.result(20 * SLOW) < most + 0.7 * SLOW, name
+            began = time.monotonic()
+            assert host.rpc("ExecuteTool", tool_id="echo", args=[packed(5)]).success
+            assert time.monotonic() - began < 0.7 * SLOW
+        finally:
+            go_on()
+        until = time.monotonic() + 15 * SLOW
+        while not host.put("a", 2).success:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert host.get("a") == 2
+
+
+STOP = (signal.SIGSTOP, signal.SIGCONT)
+NEED_STORE: dict[str, dict[str, Any]] = {
+    "InitializeSession": {},
+    "SetSessionVariable": {"variable_name": "a", "value": packed(1), "create_if_missing": True},
+    "GetSessionVariable": {"variable_name": "a"},
+    "ListSessionVariables": {},
+    "GetSessionInfo": {},
+    "GetSessionTools": {},
+    "WatchSessionVariables": {},
+    "ExecuteTool": {"tool_id": "add", "args": [packed(1)]},
+}
+
+
+def failing(host: Host, name: str, fields: dict[str, Any]) -> float:
+    """How long an rpc takes to say that it fails, because the store cannot be reached."""
+    began = time.monotonic()
+    try:
+        answer = host.rpc(name, **fields)
+        error = list(answer)[-1].error if name == "WatchSessionVariables" else answer.error
+    except grpc.RpcError as caught:
+        error = error_of(caught)[1]
+    took = time.monotonic() - began
+    assert error.details["code"] == "store", (name, error)
+    return took

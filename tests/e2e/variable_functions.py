@@ -46,3 +46,9 @@ def misname(ctx: Context, name: str = "") -> str:
 def add_slowly() -> None:
     """Keep the session in use for a while."""
     time.sleep(1)
+
+
+@function
+def echo(x: int) -> int:
+    """It needs no store."""
+    return x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from invoker.core.store import Look
 from invoker.stores.asking import Asking
 from invoker.stores.backend import UNAVAILABLE, Asked, Lose, Tell
+from tests.conftest import SLOW
 
 
 class Backend:
@@ -87,3 +89,98 @@ async def test_what_was_asked_is_answered_before_the_end() -> None:
     asking.close()
     await asyncio.sleep(0)
     assert sorted(map(str, said)) == ["0", "lost"]
+
+
+class Hanging(Backend):
+    """Answers once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes = threading.Event()
+        self.goes.set()
+        self.asked: list[Asked] = []
+
+    def perform(self, asked: Sequence[Asked]) -> list[Any]:
+        assert self.goes.wait(5 * SLOW)
+        self.asked += asked
+        return super().perform(asked)
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Hanging:
+    monkeypatch.setattr("invoker.stores.asking.PATIENCE_S", 0.2)
+    return Hanging()
+
+
+async def answer(asking: Asking, name: str) -> tuple[Any, float]:
+    """What is answered, and after how long."""
+    loop = asyncio.get_running_loop()
+    came, began = loop.create_future(), loop.time()
+    asking.put(Look(name), came.set_result, is_waited_for=True)
+    return await came, loop.time() - began
+
+
+async def test_a_backend_that_hangs_is_told_soon_and_from_then_on_at_once(
+    hanging: Hanging, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is asked again by itself; what was told so is not done, unless it was under way, and who held is not told."""
+    late: list[Any] = []
+    asking = Asking(hanging, lambda _: None, lambda: None, late.append)
+    asking.start()
+    assert await answer(asking, "well") == (0, pytest.approx(0, abs=0.1 * SLOW))
+    hanging.goes.clear()
+    held = asyncio.get_running_loop().create_future()
+    first = asyncio.create_task(answer(asking, "first"))
+    await asyncio.sleep(0.05)
+    asking.put(Look("held"), held.set_result)
+    second = asyncio.create_task(answer(asking, "second"))
+    for one in (first, second):
+        said, took = await one
+        assert said is UNAVAILABLE
+        assert 0.19 <= took < 0.2 + 0.3 * SLOW
+    for _ in range(3):
+        said, took = await answer(asking, "third")
+        assert said is UNAVAILABLE
+        assert took < 0.1 * SLOW
+    hanging.goes.set()
+    assert await held != UNAVAILABLE
+    async with asyncio.timeout(5 * SLOW):
+        while (await answer(asking, "again"))[0] is UNAVAILABLE:  # noqa: ASYNC110 - the store is asked now and then
+            await asyncio.sleep(0.01)
+    names = [one.space for one in hanging.asked if isinstance(one, Look)]
+    assert names == ["well", "first", "held", "again"]
+    assert late == [1]
+    assert caplog.text.count("the store does not answer") == 1
+    asking.close()
+
+
+async def test_a_crowd_that_is_served_in_time_makes_no_alarm(hanging: Hanging) -> None:
+    """Each question has its own time; answers come in order."""
+    asking, _ = made(hanging)
+    for round_ in range(5):
+        said = await asyncio.gather(*(answer(asking, "s") for _ in range(300)))
+        assert [one for one, _ in said] == list(range(300 * round_, 300 * (round_ + 1)))
+        await asyncio.sleep(0.1)
+    assert not asking._open
+    asking.close()
+
+
+async def test_a_backend_that_fails_to_answer_is_probed_until_it_does(
+    hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each second; failures do not end that."""
+    monkeypatch.setattr("invoker.stores.asking._PROBE_S", 0.01)
+    asking, _ = made(hanging)
+    hanging.goes.clear()
+    assert (await answer(asking, "first"))[0] is UNAVAILABLE
+    hanging.fails = True
+    hanging.goes.set()
+    async with asyncio.timeout(5 * SLOW):
+        while len(hanging.asked) < 5:  # noqa: ASYNC110 - it is the thread that asks
+            await asyncio.sleep(0.01)
+    assert (await answer(asking, "second"))[0] is UNAVAILABLE
+    hanging.fails = False
+    async with asyncio.timeout(5 * SLOW):
+        while (await answer(asking, "third"))[0] is UNAVAILABLE:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+    asking.close()

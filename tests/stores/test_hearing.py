@@ -20,7 +20,7 @@ class Stub:
     def __init__(self) -> None:
         self.asked: list[tuple[Asked, Callable[[Any], None] | None]] = []
 
-    def put(self, asked: Asked, answer: Callable[[Any], None] | None = None) -> None:
+    def put(self, asked: Asked, answer: Callable[[Any], None] | None = None, *, is_waited_for: bool = False) -> None:
         self.asked.append((asked, answer))
 
     def answer(self, said: Any) -> None:
