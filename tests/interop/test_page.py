@@ -38,7 +38,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def page() -> Iterator[Served]:
     """A server whose page is looked at."""
-    with serving("tests.interop.page_functions", "--protocols", "riff,http") as served:
+    with serving("tests.interop.page_functions", "--protocols", "riff,evergreen,http") as served:
         yield served
 
 
@@ -324,7 +324,7 @@ def test_H072_the_list_explains_itself(page: Served) -> None:
         "repeat": "a stream",
         "apart": "one value, in a process of its own",
     }
-    assert (seen["addresses"], seen["protocols"]) == ([page.grpc, page.http], ["riff", "http"])
+    assert (seen["addresses"], seen["protocols"]) == ([page.grpc, page.http], ["riff, evergreen", "http"])
     assert seen["tags"] == ["request/reply", "in a process of its own"]
 
 
