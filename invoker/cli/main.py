@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from invoker.cli.flags import COMMANDS, command_meant, parser
+from invoker.cli.streams import with_streams
 from invoker.errors import ConfigError, LoadError, StartupError
 from invoker.process.building import ROUNDS, build, loop_factory
 from invoker.services.table import TABLE
@@ -33,7 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our own sentences replace grpc's log lines
-    args = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        return with_streams(functools.partial(_main, sys.argv[1:], is_process=True))
+    return _main(list(argv), is_process=False)
+
+
+def _main(args: list[str], *, is_process: bool) -> int:
     command = args[0] if args and args[0] in COMMANDS else ""
     if command == "conformance":
         from invoker.conformance.cli import main as judge
@@ -48,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             made.exit(2, f"{made.format_usage()}\n{made.description}\n")
     options = made.parse_args(args[1:] if command else args)
     try:
-        options.is_process = argv is None
+        options.is_process = is_process
         return run(options)
     except StartupError as error:
         meant = command_meant(args[0]) if isinstance(error, LoadError) and not command else ""

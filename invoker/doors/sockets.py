@@ -26,6 +26,7 @@ __all__ = [
     "address_of",
     "ask_whether_alive",
     "bind_tcp",
+    "check_address_space",
     "no_grpc",
     "open_files",
     "raise_open_files",
@@ -36,6 +37,10 @@ _BACKLOG: Final = 1024
 """Connections that wait to be accepted."""
 
 _MANY_FILES: Final = 65_536
+
+_ADDRESS_SPACE: Final = 1024 * 2**20
+_THREAD_SPACE: Final = 64 * 2**20
+"""Bytes of addresses that a serving process reserves at least, and more for each core, since gRPC starts threads."""
 
 _ALIVE: Final = (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 """A peer that is silent for 20 s is asked four times; if it does not answer, the connection ends after 80 s."""
@@ -95,6 +100,22 @@ def raise_open_files() -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):  # some systems have a further limit of their own
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def check_address_space() -> None:
+    """Refuse a limit of the address space that has no room for threads, without which gRPC's core waits for ever.
+
+    Raises:
+        StartupError: The limit is so low.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = _ADDRESS_SPACE + (os.cpu_count() or 1) * _THREAD_SPACE
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        raise StartupError(
+            f"the address space of this process is limited to {limit >> 20} MiB (ulimit -v), and {wanted >> 20} are "
+            "needed, most of them for the stacks of threads, which are never filled; raise the limit, "
+            "or limit the memory of the container instead"
+        )
 
 
 def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> socket.socket:

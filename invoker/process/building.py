@@ -41,8 +41,10 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
     from invoker.body.prepare import prepare_all, with_actions
     from invoker.codecs import builtin, wants_arrays
     from invoker.core.catalog import Catalog
+    from invoker.doors.sockets import check_address_space
     from invoker.process.server import Server
 
+    check_address_space()
     named = [one for one in what if isinstance(one, str) and one.endswith(ROUNDS)]
     for one in named:
         _check_rounds(config, one)

@@ -29,6 +29,7 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import IO, Any
 
+from invoker.errors import StartupError
 from invoker.ops.logs import own_handler
 from invoker.ops.prints import finish
 from invoker.ops.ready import announce
@@ -206,7 +207,8 @@ def _has_terminal() -> bool:
 
 def limit_exit(limit_s: float) -> None:
     """Limit what is left until the interpreter has ended: threads and exit handlers of the author's code."""
-    Guard().arm(max(limit_s, LEAST_S), "the end of the threads and exit handlers that a function has started")
+    with contextlib.suppress(StartupError):  # the process had no threads to begin with
+        Guard().arm(max(limit_s, LEAST_S), "the end of the threads and exit handlers that a function has started")
 
 
 def leave_at_once(number: int) -> None:
@@ -269,10 +271,17 @@ class _Hands:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Start them, unless they have been."""
+        """Start them, unless they have been.
+
+        Raises:
+            StartupError: The system gives no more threads.
+        """
         while len(self._threads) < _COUNT:
             thread = threading.Thread(target=self._run, name="invoker-guard", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise StartupError(f"the system gives this process no threads: {error}") from None
             self._threads.append(thread)
 
     def do(self, work: Callable[..., object], *args: Any) -> threading.Event:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from invoker.config import Config
+from invoker.doors.sockets import check_address_space
 from invoker.errors import ConfigError, StartupError
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS
@@ -53,6 +54,7 @@ def supervise(config: Config, argv: list[str]) -> int:
     Raises:
         StartupError: A port cannot be bound, or no worker becomes ready.
     """
+    check_address_space()  # a worker would say so, too, but this process needs threads before there is one
     return asyncio.run(Supervisor(config, argv).run())
 
 

@@ -1,0 +1,62 @@
+"""The standard streams of a command: they are there when it begins, and what it has written is out when it ends.
+
+A descriptor of theirs that is closed would be taken by the next file or socket that is opened, and what is meant for a
+terminal would be written there. And what cannot be written at the end makes Python exit with 120, without a word.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["with_streams"]
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def with_streams(run: Callable[[], int]) -> int:
+    """Run a command; its exit code, which is not 0 if its output could not be written."""
+    _stand_in()
+    why: str | None = ""
+    try:
+        code = run()
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else 0
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        code, why = 1, error.strerror  # a print has failed
+    why = _lost(sys.stdout) or why
+    if why:
+        code = code or 1
+        with suppress(OSError):  # it cannot be said either
+            print(f"error: the output cannot be written: {why}", file=sys.stderr)
+    _lost(sys.stderr)
+    return code
+
+
+def _stand_in() -> None:
+    """Open what is closed of the standard streams, where nothing is read and nothing is kept."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
+
+
+def _lost(stream: Any) -> str:
+    """Why what a stream holds cannot be written; it is dropped then. Empty where all is well."""
+    try:
+        stream.flush()
+    except (OSError, ValueError) as error:
+        with suppress(ValueError), Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
+        return getattr(error, "strerror", None) or str(error)
+    return ""
