@@ -33,7 +33,7 @@ class BridgeSettings:
     auto_session: bool = False
     concurrent_tools: int = 0
     timeout_ms: int = 30_000
-    callback_hosts: str = "loopback,unix"
+    callback_hosts: str = "loopback"
     audit: str = "off"
     audit_args: tuple[str, ...] = ("off",)
     critical: tuple[str, ...] = ()

@@ -48,9 +48,9 @@ class ToolBridgeKnobs(PublicKnobs):
         "Whether a tool call in a session that does not exist makes it, with default settings.",
     )  # fmt: skip
     callback_hosts: str = knob(
-        "loopback,unix", "INVOKER_CALLBACK_HOSTS", str.strip,
-        "Where the tool bridge may call the tools of its hosts: off, or a list of loopback, unix, public, and names "
-        "such as host.example.org or *.example.org.",
+        "loopback", "INVOKER_CALLBACK_HOSTS", str.strip,
+        "Where the tool bridge may call the tools of its hosts: off, or a list of loopback, public, names such as "
+        "host.example.org or *.example.org, and Unix sockets such as unix:/run/hosts/*.sock; unix means every socket.",
     )  # fmt: skip
     audit: str = knob(
         "off", "INVOKER_AUDIT", parse.sink,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 import grpc.aio
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -32,6 +34,7 @@ class Host:
 
     Attributes:
         address: ``127.0.0.1:PORT``, once started.
+        path: Of a Unix socket on which it listens as well; set before it starts.
         called: Name, metadata and request of each call.
         gone: Set when a stream of it was given up.
         channels: Peers that have called.
@@ -39,6 +42,7 @@ class Host:
 
     def __init__(self, **tools: Callable[..., Any]) -> None:
         self.tools = tools
+        self.path: Path | None = None
         self.address = ""
         self.called: list[tuple[str, dict[str, Any], Any]] = []
         self.channels: set[str] = set()
@@ -59,6 +63,8 @@ class Host:
         }
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        if self.path is not None:
+            self._server.add_insecure_port(f"unix:{quote(str(self.path))}")
         await self._server.start()
         return self
 

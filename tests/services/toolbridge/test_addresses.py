@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from invoker.fetch.hosts import Address
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.services.toolbridge.addresses import Addresses
 
-DEFAULT = "loopback,unix"
+DEFAULT = "loopback"
 
 
 def addresses(knob: str, **known: str) -> Addresses:
@@ -34,10 +35,9 @@ def addresses(knob: str, **known: str) -> Addresses:
         ("[::1]:5000", "ipv6:[::1]:5000"),
         ("localhost:5000", "ipv4:127.0.0.1:5000"),
         ("LOCALHOST:5000", "ipv4:127.0.0.1:5000"),
-        ("unix:/run/host.sock", "unix:/run/host.sock"),
     ],
 )
-async def test_T170_loopback_and_unix_are_allowed_by_default(text: str, target: str) -> None:
+async def test_T170_loopback_is_allowed_by_default(text: str, target: str) -> None:
     assert await addresses(DEFAULT, localhost="127.0.0.1|::1").target(text) == target
 
 
@@ -53,6 +53,10 @@ async def test_T170_loopback_and_unix_are_allowed_by_default(text: str, target: 
         "8.8.8.8:53",
         "[::ffff:127.0.0.1]:80",
         "[::ffff:7f00:1]:80",
+        "unix:/run/docker.sock",
+        "unix:///run/docker.sock",
+        "unix:docker.sock",
+        "unix-abstract:bus",
     ],
 )
 async def test_T170_others_are_forbidden(text: str) -> None:
@@ -109,6 +113,56 @@ async def test_T169_an_unknown_host_is_unreachable() -> None:
 def test_a_list_with_something_else_stops_the_start() -> None:
     with pytest.raises(ConfigError, match="INVOKER_CALLBACK_HOSTS: 'a b' is not a host"):
         Addresses("loopback,a b")
+    with pytest.raises(ConfigError, match="INVOKER_CALLBACK_HOSTS: 'unix:run/x' is not an absolute path"):
+        Addresses("loopback,unix:run/x")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """``hosts`` is listed; ``other`` is not, and links lead to and fro. It is the current directory."""
+    for name in ("hosts/deep", "other"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "hosts/out.sock").symlink_to(tmp_path / "other/a.sock")
+    (tmp_path / "in.sock").symlink_to(tmp_path / "hosts/a.sock")
+    (tmp_path / "door").symlink_to(tmp_path / "other")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path.resolve()
+
+
+@pytest.mark.parametrize("text", ["{}/hosts/a.sock", "//{}/hosts/a.sock", "hosts/a.sock", "{}/other/../hosts/a.sock",
+    "{}/in.sock", "{}/hosts/%61.sock", "{}/hosts/deep/../a.sock"])  # fmt: skip
+async def test_T170_a_unix_socket_is_allowed_by_its_path(place: Path, text: str) -> None:
+    """However it is written; gRPC is told the place that was judged."""
+    made = Addresses(f"unix:{place}/hosts/*.sock")
+    assert await made.target(f"unix:{text.format(place)}") == f"unix:{place}/hosts/a.sock"
+    assert await Addresses(f"unix:{place}/hosts/a.sock").target(f"unix:{text.format(place)}")
+    assert await Addresses("unix").target(f"unix:{text.format(place)}") == f"unix:{place}/hosts/a.sock"
+
+
+@pytest.mark.parametrize("text", ["{}/other/a.sock", "{}/hosts/../other/a.sock", "{}/hosts/%2e%2e/other/a.sock",
+    "{}/hosts/out.sock", "{}/door/a.sock", "{}/hosts/deep/a.sock", "{}/hosts/a.sock2", "{}/hosts/a.sock%3Fx",
+    "{}/hosts/a.sock/../../other/a.sock", "{}/hosts%2Fdeep/a.sock", "//other/a.sock", "{}", "/"])  # fmt: skip
+async def test_T170_a_unix_socket_elsewhere_is_forbidden(place: Path, text: str) -> None:
+    """By whatever way it leads out of what is listed."""
+    for knob in (f"unix:{place}/hosts/*.sock", f"loopback,unix:{place}/hosts/a.sock", "unix-abstract:*", "public"):
+        with pytest.raises(BridgeError) as caught:
+            await Addresses(knob).target(f"unix:{text.format(place)}")
+        assert caught.value.details["code"] == "callback_forbidden"
+
+
+@pytest.mark.parametrize("text", ["unix:", "unix://", "unix:a\0b", "unix:a%00b", "unix-abstract:", "unix:%0a"])
+async def test_T169_a_unix_socket_without_a_name_is_none(text: str) -> None:
+    with pytest.raises(BridgeError) as caught:
+        await Addresses("unix").target(text)
+    assert caught.value.details["code"] == "callback_address"
+
+
+async def test_T170_abstract_sockets_are_listed_by_name() -> None:
+    made = Addresses("unix-abstract:host-*")
+    assert await made.target("unix-abstract:host-1") == "unix-abstract:host-1"
+    for text in ("unix-abstract:bus", "unix:host-1", "unix:/host-1"):
+        with pytest.raises(BridgeError):
+            await made.target(text)
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1:" + "1" * 5000, "127.0.0.1:000001", "a." * 4000 + ":1", ":", "x" * 4000])

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -207,3 +209,16 @@ async def test_bytes_in_several_chunks_are_put_together_and_other_metadata_is_to
         tools = await callbacks.connect("s", host.address)
         assert await called(tools, "stream_pieces") == [b"small", b"abcdefg", Metadata("unit", "m"), 5]
         tools.close()
+
+
+@pytest.mark.parametrize("name", ["plain.sock", "with blank.sock", "50%25.sock", "a?b#c.sock", "gr\u00fc\u00dfe.sock"])
+async def test_T170_a_host_on_a_unix_socket_is_called_where_it_was_judged(tmp_path: Path, name: str) -> None:
+    """Whatever signs its path has."""
+    made = Callbacks(Addresses(f"unix:{tmp_path}/*"), 1024 * 1024)
+    host = Host(add=add)
+    host.path = tmp_path / name
+    async with host:
+        tools = await made.connect("s", f"unix:{quote(str(tmp_path / name))}")
+        assert await called(tools, "add", 3, b=4) == [7]
+        tools.close()
+    await made.close()
