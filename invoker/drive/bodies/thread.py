@@ -175,9 +175,9 @@ class ThreadRunner(SpreadBody):
         over and everything is sent.
         """
         with self.lock:
-            batch = self._queue
+            batch, self._queue = self._queue, []  # never the queue itself, which the body's thread goes on to fill
             if batch:
-                self._queue, self._queued = [], [0] * len(self._queued)
+                self._queued = [0] * len(self._queued)
                 self.changed.notify_all()
             elif self.running == 0 or self.failure is not None:
                 return None

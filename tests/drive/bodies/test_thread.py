@@ -89,6 +89,33 @@ async def test_H045_outputs_leave_as_their_generator_gives_them(pattern: str, en
     peer.driver.threads.close()
 
 
+async def test_H045_what_is_given_while_the_loop_looks_leaves_once(monkeypatch: pytest.MonkeyPatch):
+    """The loop finds nothing, and before it waits the function gives more."""
+    go, made = threading.Event(), threading.Event()
+    look = ThreadRunner._batch
+
+    def slowly(runner: ThreadRunner) -> object:
+        batch = look(runner)
+        if batch == [] and not go.is_set():
+            go.set()
+            assert made.wait(5)
+        return batch
+
+    def gives(xs: Iterator[int]) -> Iterator[int]:
+        yield -1  # so that the loop looks for more
+        go.wait(5)
+        yield from range(10)
+        made.set()
+        yield 10
+
+    monkeypatch.setattr(ThreadRunner, "_batch", slowly)
+    peer = Line(driver_of(gives)).start(JSON).half_close()
+    assert await peer.end() is None
+    assert peer.payloads() == [b"%d" % number for number in range(-1, 11)]
+    assert go.is_set()
+    peer.driver.threads.close()
+
+
 class Ends(RiffSession):
     """Tells the end of an output by a frame."""
 
