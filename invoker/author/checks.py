@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from invoker.author.signature import layers
+from invoker.author.signature import called, layers
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
 
 __all__ = ["Finding", "check"]
@@ -73,7 +73,7 @@ def check(function: Any, spec: FunctionSpec) -> tuple[Finding, ...]:
     tree = _parse(inner)
     if tree is None:
         return ()
-    scan = _Scan(inner, spec, tree)
+    scan = _Scan(inner, spec, tree, is_called=called(function) is inner)
     return tuple(sorted(scan.findings(), key=lambda one: (not one.is_error, one.where)))
 
 
@@ -100,7 +100,10 @@ def _closure(function: Any) -> dict[str, Any]:
 class _Scan:
     """Looks through the source of one function once."""
 
-    def __init__(self, inner: Any, spec: FunctionSpec, tree: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def __init__(
+        self, inner: Any, spec: FunctionSpec, tree: ast.FunctionDef | ast.AsyncFunctionDef, *, is_called: bool
+    ) -> None:
+        self._is_called = is_called  # else what wraps it reads the inputs and makes the outputs
         self._inner = inner
         self._spec = spec
         self._tree = tree
@@ -117,9 +120,10 @@ class _Scan:
                 if isinstance(node, ast.Call):
                     yield from self._unawaited(node)
                     yield from self._blocking(node)
-        if self._spec.is_async:
+        if self._is_called and self._spec.is_async:
             yield from self._sync_loops()
-        yield from self._results()
+        if self._is_called:
+            yield from self._results()
 
     def _unawaited(self, call: ast.Call) -> Iterator[Finding]:
         callee = self._resolve(call.func)

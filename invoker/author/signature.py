@@ -14,16 +14,17 @@ import types
 import typing
 from collections import abc
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from invoker import context, message
 from invoker.author.annotations import Returned, read_return
 from invoker.author.decorator import Options, options_of
+from invoker.author.spec import ResultShape
 from invoker.author.spelling import render
 from invoker.errors import SpecError
 
-__all__ = ["Facts", "examine", "layers", "name_of"]
+__all__ = ["Facts", "called", "examine", "layers", "name_of"]
 
 _EMPTY: Final = inspect.Parameter.empty
 _MOST_LAYERS: Final = 50
@@ -44,7 +45,7 @@ class Facts:
         doc: Cleaned docstring.
         parameters: Their annotations are resolved; those bound by a partial have a default.
         returned: What the return annotation promises.
-        is_coroutine, is_generator, is_async_generator: Some layer of it is one.
+        is_coroutine, is_generator, is_async_generator: Of which kind it is; see `_kind`.
         is_class: To be instantiated at start.
         globals: Of the module of the innermost layer.
         names: That its code mentions.
@@ -71,7 +72,8 @@ def examine(function: Any, name: str = "") -> Facts:
         SpecError: It cannot be called, made or understood.
     """
     chain = list(layers(function))
-    inner = chain[-1]
+    inner, own = chain[-1], called(function)
+    kind = _kind([own, *chain])
     options = next((found for layer in chain if (found := options_of(layer)) is not None), Options())
     name = name or options.name or name_of(function)
     if not callable(function):
@@ -86,10 +88,10 @@ def examine(function: Any, name: str = "") -> Facts:
         name=name,
         doc=_doc(function, inner),
         parameters=parameters,
-        returned=_returned(resolve(returned, "the result"), name),
-        is_coroutine=any(inspect.iscoroutinefunction(layer) for layer in chain),
-        is_generator=any(inspect.isgeneratorfunction(layer) for layer in chain),
-        is_async_generator=any(inspect.isasyncgenfunction(layer) for layer in chain),
+        returned=_as_called(_returned(resolve(returned, "the result"), name), kind, is_own=own is inner),
+        is_coroutine=kind is inspect.iscoroutinefunction,
+        is_generator=kind is inspect.isgeneratorfunction,
+        is_async_generator=kind is inspect.isasyncgenfunction,
         is_class=isinstance(function, type),
         globals=getattr(inner, "__globals__", {}),
         names=frozenset(code.co_names) if code is not None else frozenset(),
@@ -111,6 +113,46 @@ def layers(function: Any) -> Iterator[Any]:
             function = called
         else:
             return
+
+
+def called(function: Any) -> Any:
+    """The function that runs when a callable is called: behind partials, methods and ``__call__``, but not wrapped."""
+    for _ in range(_MOST_LAYERS):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, types.MethodType | staticmethod | classmethod):
+            function = function.__func__
+        elif _kind_of(function) is None and (found := _called(function)) is not None:
+            function = found
+        else:
+            break
+    return function
+
+
+def _kind_of(layer: Any) -> Callable[[Any], bool] | None:
+    asks = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return next((ask for ask in asks if ask(layer)), None)
+
+
+def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
+    """Of which kind a callable is: what `inspect` asks of the outermost layer that is a coroutine or a generator.
+
+    A plain function around a coroutine function is plain: it may block, so it runs in a thread, and what it returns is
+    awaited there. One around a generator gives what that gives.
+    """
+    found = next((kind for layer in layers_ if (kind := _kind_of(layer)) is not None), None)
+    is_plain = _kind_of(layers_[0]) is None
+    return None if is_plain and found is inspect.iscoroutinefunction else found
+
+
+def _as_called(returned: Returned, kind: Callable[[Any], bool] | None, *, is_own: bool) -> Returned:
+    """What a callable gives, where the annotation is that of a function which it wraps and which is of another kind."""
+    if is_own or kind is None:
+        return returned
+    if kind is not inspect.iscoroutinefunction and returned.result not in (ResultShape.STREAM, ResultShape.UNKNOWN):
+        return read_return(_EMPTY)  # it yields, and nobody says what
+    stream = "sync" if kind is inspect.isgeneratorfunction else "async"
+    return replace(returned, stream=stream if returned.stream else "", awaited=False)
 
 
 def name_of(function: Any) -> str:

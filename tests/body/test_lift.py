@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from invoker.author.decorator import function
 from invoker.context import Context
 from invoker.errors import DecodeError, ProtocolViolation, Status, StatusError
+from invoker.testing import Harness
 from tests.bodies import async_generator, async_value, generator, lifted, run, value
 
 
@@ -75,7 +76,8 @@ BODIES = [(value, Value), (generator, Generator), (async_value, AsyncValue), (as
 @pytest.mark.parametrize("body", BODIES, ids=[fn.__name__ for fn, _ in BODIES])
 async def test_every_shape_in_every_make_gives_the_same(body: Any, make: Callable[[Any, Any], Any]) -> None:
     """The matrix of shapes."""
-    assert await run(make(*body), [1, 2, 3]) == [[10, 20, 30]]
+    found = await Harness(make(*body)).ainvoke([1, 2, 3])
+    assert (found.values(), found.error) == ([10, 20, 30], None)
 
 
 @pytest.mark.parametrize("fn", [value, async_value])
