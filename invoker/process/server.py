@@ -51,7 +51,7 @@ __all__ = ["Server"]
 log = logging.getLogger(__name__)
 
 _GC_THRESHOLDS = (20_000, 20, 20)
-"""New objects between two collections: an invocation makes some hundred, and leaves no cycles behind."""
+"""New objects between two collections; the cycles that an invocation leaves behind hold nothing that it carried."""
 _STOP_GRACE_S = 1.0
 
 _BAD_INPUT = {"unknown": Status.UNKNOWN, "invalid-argument": Status.INVALID_ARGUMENT}

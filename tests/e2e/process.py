@@ -26,6 +26,9 @@ class Process:
         cwd: Where its own modules are.
         env: On top of loopback and free ports; None takes a variable away.
         stdout: A file for what it prints; None throws that away.
+
+    Attributes:
+        args: Of the command line.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Process:
         env: Mapping[str, str | None] | None = None,
         stdout: IO[str] | None = None,
     ) -> None:
+        self.args = args
         wanted = {**os.environ, **LOCAL, **(env or {})}
         self._popen = subprocess.Popen(
             [sys.executable, "-m", "invoker", *args],

@@ -105,6 +105,7 @@ class AsgiExchange(Exchange):
                 await asyncio.wait([reading])
             if self._inbox is not None:
                 self._inbox.on_gone = None
+            self._listener = None  # which knows this exchange
             self.close()
         return None if self.is_gone else self._response
 

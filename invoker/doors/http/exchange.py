@@ -14,7 +14,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
@@ -22,7 +22,7 @@ from invoker.doors.http.codings import PACKED, PLAIN
 from invoker.doors.http.unpacking import STEPS, Unpacker
 from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 
-__all__ = ["Exchange", "HttpSettings", "Listener"]
+__all__ = ["NOBODY", "Exchange", "HttpSettings", "Listener"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,22 @@ class Listener(Protocol):
 
     def gone(self) -> None:
         """The client has left."""
+
+
+class _Nobody:
+    """Hears what comes behind the answer; whoever gave that would else be kept by the request, and keep it."""
+
+    def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - as `Listener`
+        return True
+
+    def fail(self, error: InvocationError) -> None:
+        pass
+
+    def gone(self) -> None:
+        pass
+
+
+NOBODY: Final[Listener] = _Nobody()
 
 
 class Exchange(ABC):

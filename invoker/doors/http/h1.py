@@ -147,7 +147,7 @@ class Http1(asyncio.Protocol):
         """The end."""
         self._is_lost = True
         self._data = b""
-        self._alarm.close()
+        self._writer.drop()
         request = self._request
         if request is not None and not request.is_gone:
             request.leave()

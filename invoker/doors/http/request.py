@@ -11,7 +11,7 @@ from typing import Protocol
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, Response, ResponseHead
-from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
+from invoker.doors.http.exchange import NOBODY, Exchange, HttpSettings, Listener
 from invoker.doors.http.heads import Head
 from invoker.doors.http.leaving import begun, packed, ready
 from invoker.doors.http.packing import Packer
@@ -125,8 +125,7 @@ class Request(Exchange):
 
     def answer(self, response: Response) -> None:
         """Write the response, unless the client has left; once."""
-        self._is_answered = True
-        self.close()
+        self._finish()
         if not self.is_gone:
             self.respond(response)
 
@@ -177,18 +176,23 @@ class Request(Exchange):
         """End the streamed response so that the client sees that it is not complete."""
         self._over(is_whole=False)
 
+    def _finish(self) -> None:
+        """Nobody hears the request any more."""
+        self._is_answered = True
+        if self._listener is not None:
+            self._listener = NOBODY
+        self.close()
+
     def _over(self, *, is_whole: bool) -> None:
         if self._is_answered:
             return
-        self._is_answered = True
-        self.close()
+        self._finish()
         if not self.is_gone and self._has_begun:
             self._bringer.ended(is_whole=is_whole)
 
     def switch(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
         """Answer by leaving the connection to another protocol, which writes the response."""
-        self._is_answered = True
-        self.close()
+        self._finish()
         self._bringer.leave_to(take)
 
     def _pass_on(self, listener: Listener) -> None:

@@ -163,6 +163,15 @@ class Writer:
         else:
             self._flush()
 
+    def drop(self) -> None:
+        """The connection is lost: let go of what was to be written, and of the alarm."""
+        self._alarm.close()
+        self._parts = iter(())
+        self._held.clear()
+        self._queue.clear()
+        if not self._is_making:  # else the thread is at it, and `_has_made` clears it
+            self._long.clear()
+
     def watch(self) -> None:
         """Give the client some time to take what is written."""
         self._alarm.set(self._write_s, self._not_taken)

@@ -71,7 +71,6 @@ class ThreadRunner(SpreadBody):
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
         self.is_stopped = False
-        self.inputs = tuple(SyncInput(self, stream) for stream in invocation.inputs)
         self._queue: list[tuple[int, Message[bytes] | None]] = []  # as the body gave it; None is the end of an output
         self._queued = [0] * len(invocation.outputs)
         self._is_due = False  # whether readers will be woken at the end of the turn
@@ -80,7 +79,6 @@ class ThreadRunner(SpreadBody):
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
         self._awaiting = Awaiting(self.loop)
-        invocation.context.bind(self)
 
     def start(self) -> None:
         """Start the body in a thread.
@@ -88,6 +86,7 @@ class ThreadRunner(SpreadBody):
         Raises:
             Overloaded: Every thread is busy.
         """
+        self.invocation.context.bind(self)
         self.threads.start(self._run)
 
     def feed(self, command: Feed) -> None:
@@ -131,8 +130,9 @@ class ThreadRunner(SpreadBody):
             self._queue = []
             self.changed.notify_all()
         self._awaiting.cancel()
-        if self._forwarder is not None and self._forwarder is not asyncio.current_task():
-            self._forwarder.cancel()
+        forwarder, self._forwarder = self._forwarder, None  # a cancelled task holds what it was about to write
+        if forwarder is not None and forwarder is not asyncio.current_task():
+            forwarder.cancel()
         if not self.has_left:
             self._grace = self.loop.call_later(self.grace_s, self._is_stuck)
 
@@ -209,7 +209,7 @@ class ThreadRunner(SpreadBody):
 
     def _run(self) -> None:
         try:
-            outputs = self.open(self.inputs)
+            outputs = self.open(tuple(SyncInput(self, stream) for stream in self.invocation.inputs))
             if outputs:
                 self.drain_all(outputs)
         finally:

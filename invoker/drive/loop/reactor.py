@@ -43,7 +43,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.loop.seat import Seat
 from invoker.drive.loop.shared import Shared, heed_all
 from invoker.drive.loop.slices import SLICE
-from invoker.drive.loop.wire import Wire
+from invoker.drive.loop.wire import GONE, Wire
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 
@@ -82,7 +82,8 @@ class Reactor:
         is_early: bool = False,
     ) -> None:
         self.is_counted, self.is_early = is_counted, is_early
-        self.session, self.wire, self.driver = session, wire, driver
+        self.session, self.driver = session, driver
+        self.wire: Wire = wire
         self.deadline = deadline
         self.is_paused = False
         self.runners: dict[str, Runner] = {}
@@ -387,6 +388,7 @@ class Reactor:
         for runner in list(self.runners.values()):  # those that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)
+        self._on_close, self.wire = GONE.close, GONE  # which know this reactor, and would be kept with what they carry
         self.driver.exited(self)
 
     def _lingers(self) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-__all__ = ["Wire"]
+__all__ = ["GONE", "Wire"]
 
 
 class Wire(Protocol):
@@ -25,3 +25,27 @@ class Wire(Protocol):
 
     async def room(self) -> None:
         """Wait until a frame may be written."""
+
+
+class _Gone:
+    """Stands in for the wire of a conversation that is over; so neither of the two holds the other."""
+
+    is_gone = True
+
+    def accepted(self) -> None:
+        pass
+
+    def ask(self) -> None:
+        pass
+
+    def write(self, frame: Any) -> bool:  # noqa: ARG002 - as `Wire`
+        return False
+
+    async def room(self) -> None:
+        return
+
+    def close(self, _: Any) -> None:
+        pass
+
+
+GONE: Final = _Gone()

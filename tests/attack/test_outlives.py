@@ -1,0 +1,32 @@
+"""`tests.attack.outlives`: no kind of call leaves behind what it carried, though Python's collector never runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attack.callers import ENDS
+from tests.attack.outlives import ARGS, attack
+from tests.attack.runner import IS_LONG, probed, victim
+from tests.conftest import SLOW
+
+pytestmark = pytest.mark.timeout(180 * SLOW)
+
+_SYNC = ("tests.attack.outliving_sync", *ARGS[1:])
+_ON_GRPC = ("riff", "typed", "evergreen", "ExecuteTool", "StreamTool")
+_FEW = ("echo", "aechoes")
+_SETUPS = {
+    "all functions": (ARGS, (), () if IS_LONG else _FEW),
+    "aio driver": ((*ARGS, "--grpc-driver", "aio"), _ON_GRPC, () if IS_LONG else ("echo",)),
+    "sync functions": (_SYNC, (), ("echo", "echoes", "tensor") if IS_LONG else ("echo",)),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("setup", _SETUPS)
+def test_as_many_calls_again_hold_nothing_more(setup: str, end: str) -> None:
+    """Each wire, sync, async and isolated: 16 MiB of requests and 64 MiB of responses are freed when all is read."""
+    args, wires, functions = _SETUPS[setup]
+    with victim(*args) as target:
+        account = probed(attack(end, wires, functions), target, 1)
+    assert account.figures["kept"] == "", account.figures
+    assert account.failures == 0
