@@ -171,6 +171,13 @@ async def rows(count: int = 5) -> AsyncIterator[dict[str, Any]]:
 
 
 @function
+async def stuck(numbers: AsyncIterator[int]) -> int:
+    """Never reads."""
+    await asyncio.Event().wait()
+    return 0
+
+
+@function
 def told(value: Any) -> str:
     """What it was given, as JSON."""
     return json.dumps(value)

@@ -97,6 +97,17 @@ module.exports = (at) => ({
     });
   },
 
+  async held() {
+    const {page, open, box, press} = at();
+    await open("stuck");
+    for (const one of ["11", "22", "33"]) { await box("numbers").fill(one); await page.keyboard.press("Enter"); }
+    const row = page.locator("#flow tbody", {hasText: "stuck"});
+    await row.getByText("held 3 frames, 6 B").waitFor();
+    const queue = await row.locator("tr.in .queue").innerText();
+    await press("Cancel");
+    return queue;
+  },
+
   async wide() {
     const {page, open, picture} = at();
     await open("paint");

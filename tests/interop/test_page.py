@@ -358,6 +358,11 @@ def test_H082_the_duration_is_that_of_the_function(page: Served) -> None:
     assert int(took[1]) < 2500
 
 
+def test_H074_the_page_shows_what_waits_for_a_function(page: Served) -> None:
+    """What the invocation holds in its head line, and what is queued beside each input."""
+    assert looked(page, "held") == "3 · 6 B"
+
+
 async def test_H074_the_page_shows_the_frames_of_other_callers(page: Served) -> None:
     """What curl has running is seen, with numbers that grow."""
     async with httpx.AsyncClient(base_url=f"http://{page.http}", trust_env=False) as client:

@@ -1,5 +1,5 @@
-// The same call as code to copy, with exactly what is in the form. A value stays the text of JSON that the form has; it
-// becomes a literal only where that gives the same text again.
+// The same call as code to copy, with exactly what is in the form. A value stays the text of JSON that the form has,
+// unless a literal gives the same text again.
 
 import {button, fresh, h, say} from "./dom.js";
 import {line, parse, pretty} from "./json.js";
@@ -15,7 +15,7 @@ export function named(filled) {
 	return filled.flatMap(({name, item}) => (name === MORE ? Object.entries(parse(item.json)).map(([key, value]) => [key, line(value)]) : [[name, item.json]]));
 }
 
-/** What a call sends: `url`, `headers`, and one of `items` (lines), `value`, `file`, `parts`, or nothing; `left` is not in it. */
+/** What a call sends: `url`, `headers`, and one of `items` (lines), `value`, `file`, `parts`, or nothing; not `left`. */
 export function planOf(spec, inputs) {
 	const hasStreams = inputs.some((one) => one.isStream), outputs = spec.outputs ?? [];
 	const isAsked = (one) => hasStreams && !one.isRequired && !one.isFile; // beside streams, options go with the address

@@ -3,7 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Make an element: `tag` may have classes ("p.dim"), `props` are attributes and may be left out, and `on` has listeners by event. */
+/** Make an element of a tag with classes ("p.dim"), maybe attributes, in which `on` has listeners by event, and children. */
 export function h(tag, ...parts) {
 	const [name, ...classes] = tag.split("."), element = document.createElement(name);
 	if (classes.length) element.className = classes.join(" ");

@@ -112,7 +112,7 @@ function guarded(input, parts, read, about, toText = line) {
 	};
 }
 
-/** How a default is told, everywhere. */
+/** How a default is told. */
 const preset = (schema) => ("default" in schema ? `default: ${line(schema.default)}` : null);
 
 function numeric(schema, about) {

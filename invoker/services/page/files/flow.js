@@ -77,13 +77,13 @@ class Run {
 		table.tHead.after(this.body);
 	}
 
-	update({status, sinceS, inputs, outputs}, atS) {
+	update({status, sinceS, inputs, outputs, heldFrames, heldBytes}, atS) {
 		say(this.status, status);
 		this.status.dataset.ending = status === "running" ? status : status === "OK" ? "ok" : "failed";
 		say(this.time, span(sinceS));
 		const isOver = status !== "running"; // then one line is enough
 		this.body.classList.toggle("over", isOver);
-		say(this.sums, isOver ? ` · in ${summed(inputs)} · out ${summed(outputs)}` : "");
+		say(this.sums, isOver ? ` · in ${summed(inputs)} · out ${summed(outputs)}` : heldFrames ? ` · held ${many(heldFrames, "frame")}, ${size(heldBytes)}` : "");
 		[...inputs, ...outputs].forEach((one, index) => this.streams[index]?.update(one, atS, sinceS, !isOver));
 	}
 }

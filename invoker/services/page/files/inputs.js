@@ -104,7 +104,7 @@ export class Input {
 		if (!this.isFile) this.field.write(value);
 	}
 
-	/** The items that the code to copy sends: what is in the field, behind what this run has sent, or else what the last one has. `left` tells what is not in them. */
+	/** The items that the code to copy sends: what is in the field, behind what this run has sent, or what the last one has. `left` tells what they lack. */
 	items() {
 		const {name} = this.spec, sent = this.isStream ? this.sent : [], before = this.frames - sent.length;
 		this.left = this.isStream && before > 0 ? `${many(before, "item")} that ${name} got before are left out.` : "";

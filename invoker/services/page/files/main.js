@@ -32,7 +32,7 @@ async function start() {
 	new Flow(place("flow"));
 }
 
-/** A file that is dropped beside its place does not take the page away. */
+/** A file dropped beside its place does not take the page away. */
 for (const name of ["dragover", "drop"]) addEventListener(name, (event) => { if (event.dataTransfer?.types.includes("Files")) event.preventDefault(); });
 
 /** Show the function that the address names, or the first. */

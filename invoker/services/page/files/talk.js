@@ -81,7 +81,7 @@ export class Talk {
 	#left(event) {
 		if (this.problem) return this.#over(this.problem);
 		if (this.isEnded || event.code === 1000) return this.#over(null);
-		if (event.code === 1006) return this.#over({title: "The server does not answer", detail: "It was stopped, it is out of reach, or it refuses the connection."});
+		if (event.code === 1006) return this.#over({title: "The server does not answer", detail: "It was stopped, is out of reach, or refuses the connection."});
 		this.#over({title: "The connection ended", code: String(event.code), detail: event.reason || "Nobody said why."});
 	}
 
