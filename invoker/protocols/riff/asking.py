@@ -134,7 +134,8 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     _check_coding(head)
     is_bodiless = head.method in _READING
     sent_as = "" if is_bodiless else head.value("content-type").strip()
-    content_type = sent_as or ("" if is_bodiless else _assumed(head, inputs))
+    is_binary = any(name == "ce-specversion" for name, _ in head.headers)
+    content_type = sent_as or ("" if is_bodiless else _JSON if is_binary else _assumed(head, inputs))
     accept = head.value("accept").strip() or "*/*"
     announced = head.value("content-length")
     reading = reading_of(inputs, content_type, has_length=True, is_stream=False)
@@ -156,7 +157,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     if reading is Reading.WHOLE:
         _check_length(announced, most_bytes)
     headers, is_event = _input_headers(head, sent_as), is_packed(content_type)
-    if not is_event and any(name == "ce-specversion" for name, _ in head.headers):
+    if is_binary and not is_event:
         headers = received(headers)
     plain = None if is_bodiless or is_event else straight(inputs, head.query, content_type)
     out = NAMES_OUT if inputs.outputs else ()

@@ -13,6 +13,7 @@ from invoker.message import Headers, Message, as_headers
 from invoker.protocols.riff.asking import Asked
 from invoker.protocols.riff.cloudevents import binary, is_packed, structured, unpacked
 from invoker.protocols.riff.filling import Filled, fill
+from invoker.protocols.riff.values import SENT_AS
 
 __all__ = ["filled", "given"]
 
@@ -26,7 +27,9 @@ def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
         DecodeError: It is an event that is not valid; or as `fill`.
     """
     if not is_packed(asked.content_type):
-        return fill(asked.inputs, asked.query, asked.content_type, body, asked.headers), asked.headers
+        is_assumed = SENT_AS not in asked.headers and "ce-specversion" in asked.headers  # H-140: it holds JSON, if any
+        content_type = asked.content_type if body or not is_assumed else ""
+        return fill(asked.inputs, asked.query, content_type, body, asked.headers), asked.headers
     events = unpacked(asked.content_type, body, asked.headers)
     if not events:
         return fill(asked.inputs, asked.query, "", b"", asked.headers), asked.headers

@@ -41,7 +41,6 @@ from invoker.errors import (
     DecodeError,
     EncodeError,
     InvocationError,
-    LimitExceeded,
     ProtocolViolation,
 )
 from invoker.message import Headers, Message
@@ -159,8 +158,6 @@ class HttpSession:
             self._body.append(body)
         try:
             (names, messages), headers = self._messages(asked)
-        except LimitExceeded as error:
-            return self._refuse(error.with_traceback(None), status=413)
         except InvocationError as error:
             return self._refuse(error.with_traceback(None))
         feeds = [Feed(ID, index, message) for index, message in messages]
@@ -219,15 +216,13 @@ class HttpSession:
             return ()
         self._size += len(payload)
         if self._size > self._max_body_bytes:
-            return self._refuse(too_long(self._max_body_bytes), status=413)
+            return self._refuse(too_long(self._max_body_bytes))
         if self._form is None:
             self._body.append(payload)
             return ()
         try:
             self._parts += self._form.feed(payload)
-        except LimitExceeded as error:
-            return self._refuse(error.with_traceback(None), status=413)
-        except DecodeError as error:
+        except InvocationError as error:
             return self._refuse(error.with_traceback(None))
         return ()
 

@@ -119,7 +119,9 @@ def reads(
         return _Nothing()
     is_named = len(fields) > 1
     if how is Reading.LINES:
-        return _Lines(_JSON, headers, most_bytes, [one.name for one in fields] if is_named else None, drops=drops)
+        named = [one.name for one in fields] if is_named else None
+        options = frozenset(one.name for one in fields if one.is_option)
+        return _Lines(_JSON, headers, most_bytes, named, options=options, drops=drops)
     if how is Reading.TEXTS:
         _, sign, parameters = content_type.partition(";")
         return _Lines(f"text/plain{sign}{parameters}", headers, most_bytes, None, keeps_blank=fields[0].is_text)
@@ -137,6 +139,7 @@ class _Lines:
         names: Sequence[str] | None,
         *,
         keeps_blank: bool = False,
+        options: frozenset[str] = frozenset(),
         drops: bool = False,
     ) -> None:
         self._media_type = media_type
@@ -144,6 +147,7 @@ class _Lines:
         self._most_bytes = most_bytes
         self._names = names
         self._keeps_blank = keeps_blank
+        self._options = options
         self._drops = drops
         self._line = bytearray()  # that is not complete
         self._count = 0
@@ -199,15 +203,17 @@ class _Lines:
         if self._names is None:
             items.append(("", Message(line, self._headers, self._media_type)))
             return
-        for name, value in self._members(line).items():
-            if name not in self._names:
-                if self._drops:
-                    continue
-                raise DecodeError(
-                    f"line {self._count} has the member {name!a}, which is no input that is still to be filled; "
-                    f"there are {', '.join(self._names)}"
-                )
-            items.append((name, Message(bytes(value), self._headers, _JSON)))
+        members, names = self._members(line), self._names
+        stranger = next((name for name in members if name not in names), None)
+        if stranger is not None and not self._drops:
+            raise DecodeError(
+                f"line {self._count} has the member {stranger!a}, which is no input that is still to be filled; "
+                f"there are {', '.join(names)}"
+            )
+        made = [(name, Message(bytes(one), self._headers, _JSON)) for name, one in members.items() if name in names]
+        if len(made) > 1 and self._options:  # within a line the options go first, wherever they stand (H-014)
+            made.sort(key=lambda item: item[0] not in self._options)
+        items += made
 
     def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
         try:

@@ -6,9 +6,9 @@ what ended the invocation                   status  why
 `UnsupportedMediaType`                      415     R-144
 `NotAcceptable`                             406     R-146
 `DecodeError`                               400     R-145
-`LimitExceeded`, body too large             413     R-154; said by the session itself
 `LimitReached`, of a function or its calls  429     with Retry-After
-`LimitExceeded`, no room for an invocation  503     not 429: this server is full, whoever asks; with Retry-After
+`Overloaded`, no room for an invocation     503     not 429: this server is full, whoever asks; with Retry-After
+`LimitExceeded`, what came is too large     413     R-154, H-242: the same will never pass, wherever it shows
 `NotReady`, `ShuttingDown`                  503     R-154; with Retry-After
 `DeadlineExceeded`                          504     R-154
 `Cancelled`                                 499     nobody is left to read it; the log has it
@@ -43,6 +43,7 @@ from invoker.errors import (
     LimitExceeded,
     NotAcceptable,
     NotReady,
+    Overloaded,
     ShuttingDown,
     Status,
     StatusError,
@@ -111,7 +112,8 @@ _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (NotAcceptable, 406),
     (DecodeError, 400),
     (LimitReached, 429),
-    (LimitExceeded, 503),
+    (Overloaded, 503),
+    (LimitExceeded, 413),
     (NotReady, 503),
     (ShuttingDown, 503),
     (DeadlineExceeded, 504),

@@ -166,8 +166,7 @@ class StreamSession:
             items = self._reads.close()
             if self._state is _State.RUNNING:
                 return (*self._feeds(items), _END)
-            self._early += items
-            return (*self._open(), _END)
+            return (*self._opened(items), _END)
         except InvocationError as error:
             return self._refuse(error.with_traceback(None))
 
@@ -198,14 +197,12 @@ class StreamSession:
 
     def refusal(self, error: InvocationError, *, status: int = 0, parameter: str = "") -> Response:
         """The response for an ending before anything was sent."""
-        if isinstance(error, ProtocolViolation) and not status:
-            status = 400  # an item too many for a parameter of one value, for example
-        return refusal(error, self._asked.accept, status=status, parameter=parameter)
+        return refusal(error, self._asked.accept, status=status or _status(error), parameter=parameter)
 
     def farewell(self, error: InvocationError) -> bytes:
         """What ends a response that has begun, for an ending that this session was not told."""
         assert self._format is not None
-        return self._format.error(problem(error))
+        return self._format.error(problem(error, _status(error)))
 
     # Inputs.
 
@@ -258,7 +255,7 @@ class StreamSession:
                 return ()
             self._size += len(payload)
             if self._size > self._most_bytes:
-                return self._refuse(too_long(self._most_bytes), status=413)
+                return self._refuse(too_long(self._most_bytes))
             self._body.append(payload)
             return ()
         items = self._reads.feed(payload)
@@ -267,8 +264,16 @@ class StreamSession:
         self._size += sum(len(message.payload) + _ITEM_BYTES for _, message in items)
         if self._size > self._most_bytes:
             raise LimitExceeded(f"more than {self._most_bytes} bytes of options came before the first item of an input")
+        if any(name in self._indexes for name, _ in items):
+            return self._opened(items)
         self._early += items
-        return self._open() if any(name in self._indexes for name, _ in items) else ()
+        return ()
+
+    def _opened(self, items: Items) -> list[CallStep]:
+        """Open with what comes before the first item of an input; what is behind it is late, in the same piece, too."""
+        at = next((index for index, (name, _) in enumerate(items) if name in self._indexes), len(items))
+        self._early += items[:at]
+        return [*self._open(), *self._feeds(items[at:])]
 
     def _open(self) -> list[CallStep]:
         """Open the function with the options that are there; what else is there is fed to it."""
@@ -353,7 +358,7 @@ class StreamSession:
 
     # Endings.
 
-    def _told(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
+    def _told(self, error: InvocationError) -> Sequence[CallStep]:
         inputs = self._asked.inputs
         parameter = at_fault(error, inputs, self._names)
         if parameter and isinstance(error, DecodeError):
@@ -363,20 +368,23 @@ class StreamSession:
             error = unaccepted(error, inputs, self._asked.accept)
         if self._is_begun:
             assert self._format is not None
-            return (*_sent(self._format.error(problem(error, parameter=parameter))), Close(error))
-        return (Send(self.refusal(error, status=status, parameter=parameter)), Close(error))
+            return (*_sent(self._format.error(problem(error, _status(error), parameter=parameter))), Close(error))
+        return (Send(self.refusal(error, parameter=parameter)), Close(error))
 
-    def _refuse(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
+    def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
         """End with an error of the body; what runs is cancelled by the end of the conversation."""
         self._over()
         self._body.clear()
-        if isinstance(error, LimitExceeded):
-            status = status or 413
-        return self._told(error, status=status)
+        return self._told(error)
 
     def _over(self) -> None:
         self._state = _State.CLOSED
         self._reads = None  # with what it holds
+
+
+def _status(error: InvocationError) -> int:
+    """400 for an item too many of a parameter of one value, for example; 0: that of the error."""
+    return 400 if isinstance(error, ProtocolViolation) else 0
 
 
 def _sent(data: bytes) -> tuple[Send, ...]:

@@ -18,6 +18,7 @@ _SUFFIX = "/ws"
 
 _NORMAL, _PROTOCOL_ERROR, _REFUSED, _INTERNAL, _TRY_AGAIN = 1000, 1002, 1008, 1011, 1013
 _LATER = frozenset({429, 503})
+_TOO_LARGE, _TOO_BIG = 413, 1009
 
 
 class Sockets:
@@ -87,6 +88,8 @@ class _Conversation:
         status = self._session.problem(error)["status"]
         if status in _LATER:
             return _TRY_AGAIN
+        if status == _TOO_LARGE:
+            return _TOO_BIG
         return _REFUSED if isinstance(status, int) and status < 500 else _INTERNAL
 
     def over(self) -> None:

@@ -206,3 +206,42 @@ async def test_H144_a_message_that_is_no_event_is_500() -> None:
     async with Served.at(bad) as served, served.client() as client:
         got = await client.post("/", json=1)
         assert (got.status_code, "'time' of the event is 'noon'" in got.text) == (500, True)
+
+
+def given_nothing(order: dict[str, int] | None = None, *, ctx: Context) -> str:
+    return f"{order} {ctx.metadata.get('ce-id', '')}"
+
+
+def payload(data: Message[bytes]) -> str:
+    return f"{data.payload!r} {data.media_type}"
+
+
+def shout(text: str) -> str:
+    return text.upper()
+
+
+@pytest.mark.parametrize(
+    ("function", "body", "answer"),
+    [
+        (double, b"4", "8"),
+        (shout, b'"a"', "A"),
+        (add, b'{"x": 1, "y": 2}', "3"),
+        (given_nothing, b'{"a": 1}', "{'a': 1} 1"),
+        (given_nothing, b"", "None 1"),
+        (payload, b"[1]", "b'[1]' application/json"),
+    ],
+)
+async def test_H140_an_event_without_a_content_type_holds_json(function: Any, body: bytes, answer: str) -> None:
+    """As one without a datacontenttype does in structured mode; one without data gives no value."""
+    async with Served.at(function) as served, served.client() as client:
+        for content in (body, _pieces(body)):
+            request = client.build_request("POST", "/", content=content, headers={**BINARY, "Accept": "text/plain"})
+            request.headers.pop("Content-Type", None)
+            response = await client.send(request)
+            assert (response.status_code, response.text) == (200, answer)
+
+
+async def _pieces(body: bytes) -> Any:
+    """A body of no announced length."""
+    if body:
+        yield body

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from invoker.core.http import Response
 from invoker.core.limits import LimitReached
-from invoker.errors import Cancelled, EncodeError, FunctionError, LimitExceeded, ShuttingDown, Status, StatusError
+from invoker.errors import Cancelled, EncodeError, FunctionError, Overloaded, ShuttingDown, Status, StatusError
 from invoker.message import Message
 from invoker.protocols.riff.reply import HOP_BY_HOP, STATUSES, answer, refusal, status_of
 
@@ -37,8 +37,8 @@ def test_R149_an_error_of_the_function_is_500() -> None:
     assert status_of(FunctionError("boom")) == 500
 
 
-@pytest.mark.parametrize("error", [LimitExceeded("full"), ShuttingDown("bye")])
-def test_R154_a_server_without_room_says_when_to_come_back(error: LimitExceeded | ShuttingDown) -> None:
+@pytest.mark.parametrize("error", [Overloaded("full"), ShuttingDown("bye")])
+def test_R154_a_server_without_room_says_when_to_come_back(error: Overloaded | ShuttingDown) -> None:
     """503 carries Retry-After."""
     response = refusal(error)
     assert response.status == 503

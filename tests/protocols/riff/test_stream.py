@@ -17,6 +17,7 @@ from invoker.errors import (
     InvocationError,
     LimitExceeded,
     NotAcceptable,
+    Overloaded,
     ProtocolViolation,
 )
 from invoker.message import Headers, Message
@@ -24,6 +25,7 @@ from invoker.protocols.riff.asking import ask
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.stream import StreamSession
 from invoker.wording import Place
+from tests.protocols.riff.test_http_forms import form
 
 LIMIT = 1000
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
@@ -337,3 +339,60 @@ def test_H162_what_is_held_is_told_until_the_end() -> None:
     broken, _ = lined()
     chunk(broken, b"4" * (LIMIT + 1))
     assert (broken.is_told, broken.held) == (True, 0)
+
+
+PARTS = "multipart/form-data; boundary=xyz"
+LATE = [
+    (LINES, b'{"words": "a"}\n{"sep": "-"}\n{"counts": 2}\n', "'sep' has kept its default"),
+    (LINES, b'{"sep": "-"}\n{"words": "a"}\n{"counts": 2}', None),
+    (LINES, b'{"words": "a", "sep": "-"}\n{"counts": 2}\n', None),
+    (LINES, b'{"words": "a"}\n{"counts": 2, "sep": "-"}', "'sep' has kept its default"),
+    (PARTS, form(("words", "", b"a"), ("sep", "", b"-"), ("counts", "", b"2")), "'sep' has kept its default"),
+    (PARTS, form(("words", "", b"a"), ("counts", "", b"2"), ("sep", "", b"-")), "'sep' has kept its default"),
+    (PARTS, form(("sep", "", b"-"), ("words", "", b"a"), ("counts", "", b"2")), None),
+]
+
+
+@pytest.mark.parametrize(("content_type", "body", "text"), LATE)
+def test_H014_an_option_that_comes_late_has_one_answer(content_type: str, body: bytes, text: str | None) -> None:
+    """However the bytes are cut: at once, byte by byte, or into two at any place."""
+    cuts = [[body], [bytes([one]) for one in body], *([body[:at], body[at:]] for at in range(1, len(body)))]
+    for pieces in cuts:
+        one, steps = begun(TWO, content_type=content_type)
+        for piece in pieces:
+            steps += chunk(one, piece)
+        steps += one.half_close()
+        refused = [frame for frame in sent(steps) if isinstance(frame, Response)]
+        if text is None:
+            assert not refused
+            names = next(step.input_names for step in steps if isinstance(step, Open))
+            assert sorted((names[index], value.strip(b'"')) for index, value in fed(steps)) == [
+                ("counts", b"2"), ("sep", b"-"), ("words", b"a"),
+            ]  # fmt: skip
+        else:
+            assert text in str(next(step.error for step in steps if isinstance(step, Close))), pieces
+            assert isinstance(next(step.error for step in steps if isinstance(step, Close)), DecodeError)
+
+
+@pytest.mark.parametrize("accept", [LINES, EVENTS, "multipart/mixed"])
+@pytest.mark.parametrize(
+    ("content_type", "body"), [(LINES, b"1\n" + b"1" * (LIMIT + 1)), (PARTS, form(("words", "", b"a" * (LIMIT + 1))))]
+)
+def test_H242_what_is_too_long_in_mid_stream_is_413(content_type: str, body: bytes, accept: str) -> None:
+    """As a status, and as the last item behind the first one; a process that is full may be asked again."""
+    for error, status, has_begun in ((None, 413, False), (None, 413, True), (Overloaded("full"), 503, True)):
+        one, steps = begun(STREAM if content_type == LINES else TWO, content_type=content_type, accept=accept)
+        if has_begun:
+            steps += (
+                one.receive(BodyChunk(b"2\n")) if content_type == LINES else chunk(one, form(("words", "", b"a"))[:-9])
+            )
+            steps += emitted(one, b"1")
+        if error is None:
+            steps += chunk(one, body if not has_begun else body.removeprefix(b"--"))
+        else:
+            steps += one.deliver(Finished("http", error))
+        last = sent(steps)[-1]
+        if has_begun:
+            assert f'"status":{status}'.encode() in last, last
+        else:
+            assert (last.status, "Retry-After" in dict(last.headers)) == (status, False)

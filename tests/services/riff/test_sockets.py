@@ -212,6 +212,18 @@ async def test_H049_errors_are_told_and_the_code_says_whose_they_are(
         await until(lambda: not served.driver.conversations)
 
 
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_H242_a_message_that_is_too_long_is_413(has_begun: bool) -> None:
+    """Also behind others that were taken: close 1009, which invites nobody to try again."""
+    async with Served.at(echo, socket=SocketSettings(1000)) as served, served.peer("/echo/ws") as peer:
+        if has_begun:
+            await say(peer, {"data": "a"})
+            assert await hear(peer) == out("a")
+        await say(peer, {"data": "a" * 2000})
+        *_, last = await rest(peer)
+        assert (last["error"]["status"], last["error"]["code"], peer.code) == (413, "RESOURCE_EXHAUSTED", 1009)
+
+
 async def test_H049_a_query_that_cannot_be_taken_is_told_over_the_connection() -> None:
     """A browser would not show the response to a handshake."""
     async with Served.at(scale) as served, served.peer("/scale/ws?k=1&k=2") as peer:
