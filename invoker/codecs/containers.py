@@ -34,7 +34,7 @@ _PIECE_BYTES: Final = 1 << 17
 
 
 def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callable[[Any], Any]:
-    """A parser for payloads of more than `SMALL_BYTES`.
+    """A parser that counts the containers of payloads of more than `SMALL_BYTES`.
 
     Args:
         parse: Does the work.
@@ -46,6 +46,8 @@ def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callabl
     """
 
     def parse_large(payload: Any) -> Any:
+        if len(payload) <= SMALL_BYTES:
+            return parse(payload)
         if len(payload) > most and exceeds(payload, most):
             raise ValueError(
                 f"it has more than {most} lists and objects, and no more are decoded (INVOKER_MAX_CONTAINERS)"

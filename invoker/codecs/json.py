@@ -15,13 +15,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from invoker.codecs import charsets
-from invoker.codecs.containers import SMALL_BYTES, careful, json_exceeds
+from invoker.codecs.containers import careful, json_exceeds
+from invoker.codecs.exponents import SMALL_BYTES, bounded, capped, json_value
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.leftout import completed
 from invoker.codecs.refusal import refuse_decode, refuse_encode
@@ -36,6 +38,7 @@ from invoker.codecs.typed import (
     narrowed,
     per_member,
     plain,
+    within,
 )
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
@@ -134,17 +137,25 @@ def _parser(type_: Any) -> Callable[[Any], Any]:
 
 def _make_parser(type_: Any) -> Callable[[Any], Any]:
     if is_any(type_):
-        return msgspec.json.Decoder().decode
+        return json_value
     type_ = narrowed(type_, BYTES_LIKE)
     if holds_pydantic(type_):
         validate = adapter(type_).validate_json
 
         def parse(payload: Any) -> Any:
-            msgspec.json.decode(payload)  # pydantic takes NaN and Infinity, which are no JSON
+            json_value(payload)  # pydantic takes NaN and Infinity, which are no JSON
             return validate(payload)
 
         return parse
-    return per_member(type_, lambda one: completed(msgspec.json.Decoder(one, dec_hook=dec_hook).decode, one))
+    return per_member(type_, _make_one)
+
+
+def _make_one(type_: Any) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        return msgspec.convert(value, type_, str_keys=True, dec_hook=dec_hook)
+
+    parse = msgspec.json.Decoder(type_, dec_hook=dec_hook).decode
+    return completed(capped(parse) if Decimal in within(type_) else bounded(parse, convert), type_)
 
 
 _cached_parser = lru_cache(maxsize=512)(_make_parser)

@@ -16,6 +16,7 @@ import msgspec
 
 from invoker.codecs import charsets, scalars
 from invoker.codecs.containers import careful, json_exceeds
+from invoker.codecs.exponents import json_value
 from invoker.codecs.form import gather, is_object, wants_list
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.parts import Part, PartReader
@@ -39,7 +40,7 @@ class MultipartCodec(Specialised):
         """A closure that reads a body into ``type_``."""
         essence = media_type.essence
         try:
-            make = _maker(type_, careful(msgspec.json.decode, json_exceeds, self.max_containers))
+            make = _maker(type_, careful(json_value, json_exceeds, self.max_containers))
         except TypeError as error:
             return refusing(refuse_decode(error, where, essence, type_))
         if make is None:

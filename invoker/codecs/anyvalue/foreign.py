@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
-
 from invoker.codecs.anyvalue.errors import TooComplex
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS, MOST_LEVELS
+from invoker.codecs.exponents import json_value
 
 __all__ = ["parse_json", "snakepit"]
 
@@ -34,7 +33,7 @@ def parse_json(content: bytes) -> Any:
     """
     if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_LEVELS:
         _check(content)
-    return msgspec.json.decode(content)
+    return json_value(content)
 
 
 def _check(content: bytes) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from invoker.codecs.exponents import json_value
 from invoker.protocols.graphpipe.errors import ConfigRefused
 
 __all__ = ["RequestConfig"]
@@ -41,7 +42,7 @@ class RequestConfig:
             ConfigRefused: It is no JSON object (E17), which is the caller's fault if the function lets it pass.
         """
         try:
-            return msgspec.json.decode(self.value, type=dict[str, Any])
+            return msgspec.convert(json_value(self.value), dict[str, Any])
         except (ValueError, RecursionError) as error:
             raise ConfigRefused(f"the config is no JSON object: {error}") from None
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from invoker.codecs.exponents import json_value
 from invoker.message import EMPTY, Message
 from invoker.tensors import ITEM_BYTES, MAX_RANK, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
@@ -26,7 +27,7 @@ OCTETS: Final = "application/octet-stream"
 
 _FORMATS: Final = ("", "B", "b", "H", "h", "I", "i", "Q", "q", "e", "f", "d", "")
 _WRITERS: Final[dict[str, Callable[[Any], bytes]]] = {MSGPACK: msgspec.msgpack.encode, JSON: msgspec.json.encode}
-_READERS: Final[dict[str, Callable[[bytes], Any]]] = {MSGPACK: msgspec.msgpack.decode, JSON: msgspec.json.decode}
+_READERS: Final[dict[str, Callable[[bytes], Any]]] = {MSGPACK: msgspec.msgpack.decode, JSON: json_value}
 
 
 def message_as(

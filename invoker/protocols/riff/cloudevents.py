@@ -30,6 +30,7 @@ from uuid import uuid4
 import msgspec
 
 from invoker.codecs import charsets
+from invoker.codecs.exponents import json_value
 from invoker.errors import DecodeError, EncodeError
 from invoker.mediatypes import parse, ranges
 from invoker.message import Headers, Message
@@ -256,7 +257,7 @@ def _payload(kind: str, data: msgspec.Raw | None, packed: msgspec.Raw | None, wh
 
 def _value(raw: msgspec.Raw, where: str) -> Any:
     try:
-        return msgspec.json.decode(raw)
+        return json_value(raw)
     except (ValueError, RecursionError) as error:
         raise DecodeError(f"{where}an event is JSON in UTF-8: {error}") from None
 

@@ -1,0 +1,114 @@
+"""JSON with many numbers that take long to read is read in another way.
+
+Theory. A parser of JSON reads nearly all numbers in 30 ns. Those beyond 1e288, or closer to zero than 1e-289, and a few
+that lie between two floats, such as 1e23, take msgspec 10 µs, in which no other thread of Python runs: 4 MB of
+``[1e308,1e308,...]`` would hold up the process for ten seconds. Python's own parser takes a quarter of a microsecond
+for any number, and lets others run. So a payload with many of them is read by that one, as strictly as by msgspec.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+__all__ = ["SMALL_BYTES", "bounded", "capped", "is_costly", "json_value"]
+
+SMALL_BYTES: Final = 1024
+"""A payload up to this size has too few numbers to take long, whatever they are: two milliseconds."""
+
+_MOST: Final = 100
+"""Numbers with an exponent of three digits that a payload may have; they take at most two milliseconds."""
+
+_MOST_EXACT: Final = 20_000
+"""The same where there is no other way to read them; they take a fifth of a second."""
+
+_MOST_HALFWAY: Final = 100_000
+_HALFWAY: Final = (b"e23", b"e+23", b"E23", b"E+23")
+"""A third of a microsecond each, for some numbers with this exponent."""
+
+_KINDS: Final = bytes.maketrans(b"123456789E+", b"000000000e-")
+
+_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def json_value(payload: bytes | msgspec.Raw) -> Any:
+    """The value of a JSON text, as msgspec reads it.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It is nested too deeply.
+    """
+    return _read(payload)
+
+
+def bounded(parse: Callable[[Any], Any], convert: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
+    """A parser of JSON that reads payloads with many slow numbers in the other way.
+
+    Args:
+        parse: Reads all others.
+        convert: Makes what ``parse`` would have given of plain lists, dicts, texts and numbers.
+    """
+
+    def read(payload: Any) -> Any:
+        if isinstance(payload, msgspec.Raw):
+            payload = bytes(payload)
+        if len(payload) <= SMALL_BYTES or not is_costly(payload):
+            return parse(payload)
+        value = _patient(payload)
+        return value if convert is None else convert(value)
+
+    return read
+
+
+def capped(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A parser for types that keep all digits of a number, which the other way loses: it refuses more slow numbers.
+
+    Args:
+        parse: Reads all others; it raises ValueError, as this does.
+    """
+
+    def read(payload: Any) -> Any:
+        if len(payload) > SMALL_BYTES and is_costly(payload, _MOST_EXACT):
+            raise ValueError(f"it has more than {_MOST_EXACT} numbers with an exponent of three digits")
+        return parse(payload)
+
+    return read
+
+
+def is_costly(payload: bytes | str, most: int = _MOST) -> bool:
+    """Whether many numbers of a JSON text may take long; texts that look like such numbers count, too."""
+    data = payload.encode("utf-8", "surrogatepass") if isinstance(payload, str) else payload
+    letters = data.count(b"e") + (data.count(b"E") if b"E" in data else 0)
+    if letters <= most:
+        return False
+    kinds = data.translate(_KINDS)
+    if kinds.count(b"0e000") + kinds.count(b"0e-000") > most:
+        return True
+    return letters > _MOST_HALFWAY and sum(map(data.count, _HALFWAY)) > _MOST_HALFWAY
+
+
+def _patient(payload: bytes | str) -> Any:
+    text = payload if isinstance(payload, str) else str(payload, "utf-8")
+    if _HALF.search(text) and _HALF.search(_PAIR.sub("", text.replace("\\\\", ""))):
+        raise ValueError("a text has half of a surrogate pair")
+    return _DECODER.decode(text)
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if number - number != 0.0:  # what is infinite
+        raise ValueError(f"the number {text[:40]} is out of range")
+    return number
+
+
+def _constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=_float, parse_constant=_constant)
+_read: Final = bounded(msgspec.json.decode)

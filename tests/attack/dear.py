@@ -1,0 +1,81 @@
+"""What the victims of `tests.attack.values` serve: functions whose arguments may cost more than their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pydantic
+from numpy.typing import NDArray
+
+from invoker import function
+
+
+class Model(pydantic.BaseModel):
+    """A class of pydantic's with numbers."""
+
+    xs: list[float]
+
+
+@function
+def kind(value: Any) -> str:
+    """What came, without a look inside."""
+    return type(value).__name__
+
+
+@function
+async def akind(value: Any) -> str:
+    """The same on the event loop."""
+    return type(value).__name__
+
+
+@function
+def kinds(values: Iterator[Any]) -> Iterator[str]:
+    """The same of each value of a stream."""
+    for value in values:
+        yield type(value).__name__
+
+
+@function
+def floats(xs: list[float]) -> int:
+    """How many there are."""
+    return len(xs)
+
+
+@function
+async def afloats(xs: list[float]) -> int:
+    """The same on the event loop."""
+    return len(xs)
+
+
+@function
+def modelled(model: Model) -> int:
+    """How many numbers a model has."""
+    return len(model.xs)
+
+
+@function
+def twice(x: NDArray[np.float64]) -> int:
+    """How many elements there are."""
+    return int(x.size)
+
+
+@function
+def decimals(xs: set[Decimal]) -> int:
+    """How many different ones there are."""
+    return len(xs)
+
+
+@function
+def ids(xs: set[UUID]) -> int:
+    """How many different ones there are."""
+    return len(xs)
+
+
+@function
+def named(xs: dict[UUID, int]) -> int:
+    """How many different names there are."""
+    return len(xs)

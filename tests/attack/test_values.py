@@ -1,0 +1,25 @@
+"""`tests.attack.values`: values that cost more than their bytes hold nobody up, on any wire."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attack.runner import chosen, probed, victim
+from tests.attack.values import ATTACKS, FUNCTIONS
+from tests.conftest import SLOW
+
+pytestmark = pytest.mark.timeout(60 * SLOW)
+
+FEW = ("any", "any-riff-loop", "floats-loop", "model", "array", "lines", "event", "form")
+
+
+@pytest.mark.parametrize("name", chosen(ATTACKS, FEW))
+def test_livez_answers_while_dear_values_are_read(name: str) -> None:
+    """Four clients send 4 MB each, over and over; nothing that they send is an error of ours."""
+    with victim(FUNCTIONS) as target:
+        account = probed(ATTACKS[name], target, 0.2)
+        log = target.process.log
+    assert account.failures == 0
+    assert account.livez_s < 0.25 * SLOW
+    assert set(account.figures) <= {"status 0", "status 200"}, account
+    assert "Traceback" not in log, log
