@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from invoker.body.lift import Function
 from invoker.codecs import Registry
 from invoker.config import Config
+from invoker.config.cores import usable_cores
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.policy import ErrorPolicy
@@ -110,7 +111,7 @@ class Server:
         self.engine.limit_calls(config.calls_per_minute)
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
-        children = ChildrenSettings(config.children, config.warm_children, config.for_children())
+        children = ChildrenSettings(config.children, config.warm_children, config.for_children(), usable_cores())
         settings = DriverSettings(
             config.threads, config.grace_s, config.lingering_s, config.debug, config.call_depth, children
         )

@@ -4,6 +4,9 @@ Idle children are warm: started, with the functions loaded. When a call takes th
 the next call. Those that a burst has left are ended when they have been idle for a while. A child that has served many
 invocations, or that says that it is worn, is not used again.
 
+A child that starts takes a core for about a second, for its imports. So only some start at once, and calls that find
+neither an idle one nor such a place wait for either; a burst of them must not take the cores from everything else.
+
 Where children end before they are ready, new ones are started ahead of calls only after a pause, which doubles each
 time; a call that finds no idle child starts one in any case, and is told why that fails.
 """
@@ -45,12 +48,14 @@ class ChildrenSettings:
     Attributes:
         most: Invocations that may run in children at once.
         warm: Children that wait for work.
+        starts: Children that may start at once.
         told: Settings for the program of a child; see `invoker.process.isolated`.
     """
 
     most: int = 16
     warm: int = 2
     told: tuple[tuple[str, Any], ...] = ()
+    starts: int = 2
 
 
 class Children:
@@ -105,10 +110,11 @@ class Children:
             return
         self._first = asyncio.get_running_loop().create_future()
         try:
+            tried = self._spawn() if self.settings.warm == 0 else None
             self._warm_up()
-            if self.settings.warm == 0:
-                self._spawn().close()
             problem = await self._first
+            if tried is not None:
+                tried.close()
         except OSError as error:
             problem = str(error)
         finally:
@@ -120,22 +126,44 @@ class Children:
     def take(self, tenant: Tenant) -> Child | None:
         """A child for one invocation; it may still be starting, and takes frames nevertheless.
 
-        None: one that is about to be left is given to the tenant once it is.
+        None: one is given to the tenant once it is left, or may be started.
 
         Raises:
             Overloaded: As many run as may, or the system cannot start one more process.
         """
-        if len(self.busy) >= self.settings.most:
-            if sum(one.is_leaving for one in self.busy) > len(self._waiting):
-                self._waiting.append(tenant)
-                return None
+        places = self.settings.most + sum(one.is_leaving for one in self.busy)
+        if len(self.busy) + len(self._waiting) >= places:
             raise Overloaded(
                 f"{len(self.busy)} isolated invocations are running, and no more are allowed at once (INVOKER_CHILDREN)"
             )
+        child = self._found()
+        if child is None:
+            self._waiting.append(tenant)
+            return None
+        return self._taken(child, tenant)
+
+    def _found(self) -> Child | None:
+        """A child that nobody uses: the one that was used last, or a new one; None: not now.
+
+        Raises:
+            Overloaded: The system cannot start one more process.
+        """
+        if len(self.busy) >= self.settings.most:
+            return None
+        if self._idle:
+            return self._idle.pop()
+        if not self._may_start:
+            return None
         try:
-            child = self._idle.pop() if self._idle else self._spawn()  # the one that was used last
+            return self._spawn()
         except OSError as error:
             raise Overloaded(f"no process can be started for an isolated function: {error}") from None
+
+    @property
+    def _may_start(self) -> bool:
+        return sum(not (one.is_ready or one.is_gone) for one in self._all) < self.settings.starts
+
+    def _taken(self, child: Child, tenant: Tenant) -> Child:
         child.tenant = tenant
         child.served += 1
         child.is_leaving = False
@@ -156,15 +184,16 @@ class Children:
         self._serve_waiting()
 
     def _serve_waiting(self) -> None:
-        while self._waiting and len(self.busy) < self.settings.most:
-            tenant = self._waiting.popleft()
+        while self._waiting:
             try:
-                child = self.take(tenant)
+                child = self._found()
             except Overloaded as error:
-                tenant.child_ended(str(error), was_killed=False)
-            else:
-                assert child is not None
-                tenant.given(child)
+                self._waiting.popleft().child_ended(str(error), was_killed=False)
+                continue
+            if child is None:
+                return
+            tenant = self._waiting.popleft()
+            tenant.given(self._taken(child, tenant))
 
     def _keep(self, child: Child) -> None:
         if self._is_closed or child.is_gone:
@@ -207,6 +236,8 @@ class Children:
             log.error("a child process for isolated functions cannot serve: %s", problem)
         else:
             self._pause_s = 0.0
+        self._serve_waiting()
+        self._warm_later()
 
     def left(self, child: Child, *, is_worn: bool) -> None:
         """The child's invocation has left user code."""
@@ -232,7 +263,7 @@ class Children:
 
     def _warm_later(self) -> None:
         """Start what is missing, in a later turn."""
-        if self._warming is None and not self._is_closed and self._is_short:
+        if self._warming is None and not self._is_closed and self._is_short and self._may_start:
             self._warming = asyncio.get_running_loop().call_later(self._pause_s, self._warm_up)
 
     @property
@@ -259,7 +290,7 @@ class Children:
 
     def _warm_up(self) -> None:
         self._warming = None
-        if self._is_closed or not self._is_short:
+        if self._is_closed or self._waiting or not (self._is_short and self._may_start):
             return
         try:
             self._idle.append(self._spawn())

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from invoker.body.prepare import prepare_function
+from invoker.drive.isolated.child import Child
 from invoker.drive.isolated.pool import Children, ChildrenSettings
 from invoker.errors import HookError, Overloaded
 from tests.drive.isolated import functions as f
@@ -47,6 +48,57 @@ async def test_one_more_than_may_is_refused() -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+
+
+@pytest.mark.parametrize(("warm", "most"), [(0, 12), (1, 12), (3, 5)])
+async def test_a_crowd_starts_few_children_at_a_time(warm: int, most: int) -> None:
+    """All of it is served, each call by a child of its own if need be; those that find no place wait for one."""
+    async with serving(f.square, warm=warm, most=most) as world:
+        children, seen = world.driver.children, []
+        spawn = children._spawn
+
+        def counted() -> Child:
+            seen.append(sum(not one.is_ready for one in children._all))
+            return spawn()
+
+        children._spawn = counted  # type: ignore[method-assign]
+        found = await asyncio.gather(*(world.call("square", [n]) for n in range(most)))
+        assert found == [([n * n], None) for n in range(most)]
+        assert max(seen) < children.settings.starts == 2
+        assert not children._waiting
+        await until(lambda: not children.busy)
+
+
+async def test_those_who_wait_for_a_child_count_and_may_leave() -> None:
+    """One more than may is refused at once; who is gone gets none, and the others theirs."""
+    async with serving(f.square, warm=0, most=6) as world:
+        children = world.driver.children
+        calls = [asyncio.create_task(world.call("square", [n])) for n in range(6)]
+        await until(lambda: len(children._waiting) == 4)
+        _, error = await world.call("square", [7])
+        assert isinstance(error, Overloaded)
+        calls[5].cancel()
+        await until(lambda: len(children._waiting) < 4)
+        assert [await one for one in calls[:5]] == [([n * n], None) for n in range(5)]
+        with pytest.raises(asyncio.CancelledError):
+            await calls[5]
+
+
+async def test_children_that_die_while_they_start_keep_nobody_waiting() -> None:
+    """Each call is told, and the next one has the place."""
+    async with serving(f.square, warm=0, most=6) as world:
+        children = world.driver.children
+        calls = [asyncio.create_task(world.call("square", [n])) for n in range(6)]
+        killed: set[int] = set()
+        while not all(one.done() for one in calls):
+            for one in set(children.pids) - killed:
+                os.kill(one, signal.SIGKILL)
+                killed.add(one)
+            await asyncio.sleep(0.01)
+        assert all(error is not None for _, error in [await one for one in calls])
+        assert not children.busy
+        assert not children._waiting
+        assert await world.call("square", [3]) == ([9], None)
 
 
 async def test_the_next_call_finds_a_warm_child() -> None:
