@@ -15,6 +15,8 @@ ALWAYS = {
 }
 FIELDS = {
     "invocation": "Id of the invocation, such as `i7`; it counts from the start of the process.",
+    "protocol": "Of an ending or a refusal: `riff`, `http`, `websocket`, `typed`, `evergreen`, `action-engine`, "
+    "`graphpipe`, `toolbridge` or `federated`; `nested` where a function called this one by its context.",
     "function": "Name of the function.",
     "parent": "Id of the invocation whose function called this one by its context; of nested calls only.",
     "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",

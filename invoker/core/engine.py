@@ -152,6 +152,7 @@ class Engine:
             context.caller = command.caller
             budget = Budget(limits or self.limits, memory=self.memory if is_counted else None)
             invocation = Invocation(plan, command.id, context, budget, self.policy)
+            invocation.protocol = command.protocol
             invocation.limit = limit
             if plan.function.spec.isolation:
                 invocation.order = command

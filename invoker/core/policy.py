@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from invoker.errors import DecodeError, InvocationError, Status
+from invoker.errors import DecodeError, InvocationError, ProtocolViolation, Status
 
 __all__ = ["ErrorPolicy"]
+
+_UNKNOWN: Final = frozenset({"riff", "nested"})
+"""Where UNKNOWN is the status of what was sent wrongly: riff's clients know no other (R-069), and a function that calls
+another one wrongly is at fault itself (E-129). Everywhere else it is INVALID_ARGUMENT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,14 +20,22 @@ class ErrorPolicy:
 
     Attributes:
         shows: What peers see of an exception of user code: its type and ``message``, its ``type``, or ``none`` (R-117).
-        bad_input: The status of a payload that cannot be decoded (R-069).
+        bad_input: The status of a payload that cannot be decoded, for peers that speak riff (R-069).
     """
 
     shows: str = "message"
     bad_input: Status = DecodeError.status
 
-    def apply(self, error: InvocationError) -> None:
-        """Give an error its status and its text; an invocation ends with it."""
+    def apply(self, error: InvocationError, protocol: str = "riff") -> None:
+        """Give an error its status and its text; an invocation ends with it, or could not begin for it.
+
+        Args:
+            error: Is changed.
+            protocol: What the peer speaks.
+        """
         error.withhold(self.shows)
-        if isinstance(error, DecodeError):
+        if protocol not in _UNKNOWN:
+            if isinstance(error, (DecodeError, ProtocolViolation)):
+                error.status = Status.INVALID_ARGUMENT
+        elif isinstance(error, DecodeError):
             error.status = self.bad_input

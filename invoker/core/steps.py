@@ -108,6 +108,7 @@ class Open(msgspec.Struct, frozen=True):
         party: Whose limit of calls in a minute it counts against.
         scope: What the function can reach by its context (`invoker.context.Scope`); None: the functions of the process.
         caller: The context of the function that called this one; None: a peer did.
+        protocol: What the peer speaks, for the log, and for the status of what it sent wrongly.
     """
 
     id: str
@@ -125,6 +126,7 @@ class Open(msgspec.Struct, frozen=True):
     party: str = ""
     scope: Any = None
     caller: Any = None
+    protocol: str = ""
 
 
 class Join(msgspec.Struct, frozen=True):

@@ -245,7 +245,8 @@ class Driver:
 
     def refused(self, step: Open, error: InvocationError) -> None:
         """An invocation was not admitted."""
-        told = {"function": step.function, "status": error.status.name, "detail": str(error)}
+        self.engine.policy.apply(error, step.protocol)
+        told = {"protocol": step.protocol, "function": step.function, "status": error.status.name, "detail": str(error)}
         log.info("invocation refused", extra=told)
 
     def ended(self, runner: Runner) -> None:

@@ -43,8 +43,10 @@ class _Line(NamedTuple):
     extra: dict[str, Any]
 
 
-_Ending: TypeAlias = tuple[float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None]
-"""What the line of an ended invocation is made of: its time, the fields of it in their order, the error, the caller."""
+_Ending: TypeAlias = tuple[
+    float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str
+]  # fmt: skip
+"""What the line of an ended invocation is made of: time, fields in their order, the error, the caller, the protocol."""
 
 
 class Endings:
@@ -71,6 +73,7 @@ class Endings:
                     time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
                     invocation.frames_in, invocation.frames_out, invocation.bytes_in, invocation.bytes_out,
                     None if error is None else (error.status.name, str(error)[:500]), context.caller,
+                    invocation.protocol,
                 )
             )  # fmt: skip
 
@@ -133,9 +136,13 @@ class Endings:
 
 
 def _line_of(ending: _Ending) -> _Line:
-    created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error, caller = ending
+    (
+        created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error, caller,
+        protocol,
+    ) = ending  # fmt: skip
     extra: dict[str, Any] = {
         "invocation": invocation,
+        "protocol": protocol,
         "function": function,
         "status": "OK" if error is None else error[0],
         "seconds": round(seconds, 6),

@@ -280,6 +280,7 @@ def ending(invocation: Invocation) -> dict[str, Any]:
     error = invocation.error
     extra: dict[str, Any] = {
         "invocation": invocation.id,
+        "protocol": invocation.protocol,
         "function": invocation.function.spec.name,
         "status": (error.status if error is not None else Status.OK).name,
         "seconds": round(invocation.took_s, 6),

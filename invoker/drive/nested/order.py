@@ -67,7 +67,14 @@ class Order:
             raise NestedError(Status.INVALID_ARGUMENT, str(error)) from None
         count = len(self.spec.outputs) or self.spec.open_outputs
         self.open = Open(
-            KEY, name, (ACCEPTS,) * count, bound=bound, metadata=caller.metadata, scope=caller.scope, caller=caller
+            KEY,
+            name,
+            (ACCEPTS,) * count,
+            bound=bound,
+            metadata=caller.metadata,
+            scope=caller.scope,
+            caller=caller,
+            protocol="nested",
         )
         self._most_bytes = engine.limits.hard_bytes
 

@@ -160,6 +160,7 @@ class ActionEngineSession:
                 bound=binding.bound,
                 terms=Terms.LOOSE,
                 unwanted=binding.unwanted,
+                protocol="action-engine",
             )
         )
         steps.append(Send(acceptance(action)))

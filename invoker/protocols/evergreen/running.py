@@ -121,4 +121,5 @@ def open_step(
         terms=Terms.LOOSE,
         unwanted=binding.unwanted,
         configs=configs,
+        protocol="evergreen",
     )

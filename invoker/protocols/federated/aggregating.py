@@ -99,7 +99,7 @@ class AggregatingSession:
         self.hears_waits = False
         self.held = 0
         self._hears = hears
-        self._opening = Open(_ID, function, (_ACCEPTS,), metadata=metadata, terms=Terms.LOOSE)
+        self._opening = Open(_ID, function, (_ACCEPTS,), metadata=metadata, terms=Terms.LOOSE, protocol="federated")
         self._model = model
         self._waiting: deque[Report] = deque()
         self._fed: deque[int] = deque()  # sizes of the reports that the function may not have read

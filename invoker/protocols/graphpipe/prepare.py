@@ -125,6 +125,7 @@ def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Heade
         bound=None if is_open else names,
         unwanted=tuple(index for index in range(len(model.outputs)) if index not in wanted),
         configs=(RequestConfig(resolved.config),) if resolved.config else (),
+        protocol="graphpipe",
     )
     feeds = (Feed(ID, index, message) for index, message in enumerate(messages))
     steps: tuple[CallStep, ...] = (opened, *feeds, EndInput(ID)) if rows is None else (opened,)

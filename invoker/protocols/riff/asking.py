@@ -161,7 +161,11 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
         headers = received(headers)
     plain = None if is_bodiless or is_event else straight(inputs, head.query, content_type)
     out = NAMES_OUT if inputs.outputs else ()
-    opening = None if plain is None else (Open(ID, function, (wanted,) * len(out), plain[0], out, headers), plain[1])
+    opening = (
+        None
+        if plain is None
+        else (Open(ID, function, (wanted,) * len(out), plain[0], out, headers, protocol=ID), plain[1])
+    )
     return Asked(
         accept,
         function,

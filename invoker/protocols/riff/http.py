@@ -164,7 +164,7 @@ class HttpSession:
         self._names = names
         bound = bound_by(asked.inputs, names)
         outputs = asked.outputs
-        opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound)
+        opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound, protocol=ID)
         return (opening, *feeds, _END)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:

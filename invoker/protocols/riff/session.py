@@ -111,7 +111,7 @@ class RiffSession:
         """
         if self.state is State.FRESH and (known := _STARTS.find(frame)) is not None:
             self.state = State.OPENING
-            return (Open(_ID, self._function, *known, self._metadata),)
+            return (Open(_ID, self._function, *known, self._metadata, protocol=_ID),)
         try:
             signal = self._parse(frame)
         except WireError:
@@ -212,7 +212,7 @@ class RiffSession:
         self.state = State.OPENING
         inputs = tuple(start.inputNames)
         _STARTS.keep(frame, (accepts, inputs, names), _ENTRY_BYTES + 8 * len(frame))
-        return (Open(_ID, self._function, accepts, inputs, names, self._metadata),)
+        return (Open(_ID, self._function, accepts, inputs, names, self._metadata, protocol=_ID),)
 
 
 def _tail(media_type: str, index: int) -> bytes:

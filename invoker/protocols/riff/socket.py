@@ -218,6 +218,7 @@ class SocketSession:
             self._outputs,
             _metadata(head),
             names if signature.more is not None else None,
+            protocol="websocket",
         )
         feeds = (Feed(_ID, index, message) for index, message in messages)
         return (opening, *feeds, *(EndInput(_ID, index) for index in ended if index in fed))

@@ -317,7 +317,14 @@ class StreamSession:
     def _opening(self, names: tuple[str, ...], bound: tuple[str, ...] | None) -> Open:
         asked, self._names = self._asked, names
         return Open(
-            ID, asked.function, (asked.wanted,) * len(self._outputs), names, self._outputs, self._metadata, bound
+            ID,
+            asked.function,
+            (asked.wanted,) * len(self._outputs),
+            names,
+            self._outputs,
+            self._metadata,
+            bound,
+            protocol=ID,
         )
 
     # Outputs.

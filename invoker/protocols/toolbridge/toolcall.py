@@ -216,6 +216,7 @@ class ToolCall(Operation):
             timeout_s=timeout_ms / 1000 if timeout_ms else None,
             party=session.id,
             scope=session.scope,
+            protocol="toolbridge",
         )
         return (opened, *[Feed(key, index, message) for index, message in feeds], EndInput(key))
 

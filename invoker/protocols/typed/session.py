@@ -163,7 +163,7 @@ class TypedSession:
         names = tuple(found) or ((call.trigger,) if call.trigger else ())
         self.state = State.RUNNING
         self._names = names
-        opening = Open(_ID, call.spec.name, self._types.accepts, metadata=self._metadata, bound=names)
+        opening = Open(_ID, call.spec.name, self._types.accepts, metadata=self._metadata, bound=names, protocol="typed")
         if not given and call.trigger:
             feeds = [Feed(_ID, 0, Message(b"", EMPTY, "application/octet-stream"))]
         else:

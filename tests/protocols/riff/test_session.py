@@ -37,7 +37,7 @@ def test_a_start_frame_opens_the_invocation(session):
     """Accept lists, names, metadata and the function's name reach the machinery as they came."""
     steps = session.receive(start(["text/plain, */*", "image/png"], ["a"], ["x", "y"]))
     assert list(steps) == [
-        Open("riff", "square", ("text/plain, */*", "image/png"), ("a",), ("x", "y"), {"trace": "t"}),
+        Open("riff", "square", ("text/plain, */*", "image/png"), ("a",), ("x", "y"), {"trace": "t"}, protocol="riff"),
     ]
 
 

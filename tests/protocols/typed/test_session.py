@@ -92,7 +92,12 @@ def test_H106_a_request_opens_with_all_its_fields():
     """Each field goes to its input as it came; options that are missing are not bound."""
     steps = session_of(add).receive(A1)
     assert steps[0] == Open(
-        "typed", "add", ("application/vnd.invoker.field;of=add;out=1",), metadata=Headers({"a": "b"}), bound=("a",)
+        "typed",
+        "add",
+        ("application/vnd.invoker.field;of=add;out=1",),
+        metadata=Headers({"a": "b"}),
+        bound=("a",),
+        protocol="typed",
     )
     assert steps[1].message.media_type == "application/vnd.invoker.field;of=add;in=1"
     assert fed(steps) == [(0, A1)]

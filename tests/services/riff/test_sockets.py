@@ -291,7 +291,7 @@ async def test_H048_who_leaves_without_the_end_commits_nothing(how: str) -> None
         await summed.left.wait()
         await until(lambda: not served.driver.engine.running)
         assert summed.committed == []
-        wanted = Status.UNKNOWN if how == "garbage" else Status.CANCELLED
+        wanted = Status.INVALID_ARGUMENT if how == "garbage" else Status.CANCELLED
         assert served.driver.engine.counters.finished == {wanted: 1}
 
 
