@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,3 +198,14 @@ def test_functions_take_a_stream_of_updates_and_one_checkpoint() -> None:
     inputs = [[Message(b"junk", {}, CHECKPOINT)], [Checkpoint({"w": [1.0]})]]
     with pytest.raises(DecodeError, match=r"input #0 .updates.: .* cannot become Update"):
         Harness(double).run(*inputs)
+
+
+def test_F080_the_page_of_the_format_makes_an_update() -> None:
+    """Its example is read as the update that the page says; without a weight it is 1."""
+    page = (Path(__file__).parents[2] / "docs/reference/device-weights.md").read_text()
+    names: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], names)
+    found = read_checkpoint(names["update"].getvalue(), Update)
+    assert found == Update({"weights": np.zeros((5, 3)), "bias": np.float32([0.5])}, examples=12)
+    assert "Without it the weight is 1." in page
+    assert Update({}).examples == 1
