@@ -19,7 +19,7 @@ const moved = (await client.POST("/move", { body: { point: { x: 1 } } })).data;
 told["member"] = moved?.x;
 
 told["recursive"] = (await client.POST("/prune", { body: { name: "a", children: [{ name: "b", children: [] }] } })).data?.name;
-told["enum"] = (await client.POST("/echo", { body: { words: "a", prefix: "<", color: "blue" } })).data;
+told["enum"] = (await client.POST("/echo", { body: { words: "a", prefix: "<", color: "blue" }, parseAs: "text" })).data;
 told["rows"] = (await client.POST("/norm", { body: [[1, 2], [3, 4]] })).data;
 told["tuples"] = (await client.POST("/swap", { body: [[1, "a"], [2, "b"]] })).data;
 
