@@ -208,7 +208,9 @@ class _Host:
             arrays=arrays,
             **({"max_containers": told["max_containers"]} if "max_containers" in told else {}),
         )
-        registry.register(FieldCodec(Book(lambda: (one.spec for one in self.functions))), first=False)
+        codec = FieldCodec(Book(lambda: (one.spec for one in self.functions)))
+        codec.max_containers = told.get("max_containers", codec.max_containers)
+        registry.register(codec, first=False)
         self.engine = Engine(
             Catalog(self.functions),
             registry,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from invoker.author.spec import FunctionSpec
+from invoker.codecs.containers import careful, json_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.mediatypes import MediaType
@@ -149,7 +150,8 @@ class FieldCodec(Specialised):
             return refusing(refuse_decode(get, where, "protobuf", type_))
         parse: Callable[[bytes], Any] = page.request.FromString
         if media_type.essence == JSON:
-            parse = partial(_parse_json, page.request, name, _AROUND[media_type.param("each") or ""])
+            whole = partial(_parse_json, page.request, name, _AROUND[media_type.param("each") or ""])
+            parse = careful(whole, json_exceeds, self.max_containers)
 
         def decode(message: Message[bytes]) -> Any:
             try:

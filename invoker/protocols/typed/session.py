@@ -100,7 +100,7 @@ class TypedSession:
             if call.streams_in:
                 self._came |= parts.keys()
             return self._begin(parts) if is_first else self._feeds(parts)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             kind = "JSON" if self._is_json else "a message of protobuf"
             return self._refuse(f"{len(frame)} bytes were received that are not {kind}: {error}")
         except ProtocolViolation as error:

@@ -93,4 +93,6 @@ class TypedService(Service):
         if self._is_registered:
             return
         self._is_registered = True
-        self.around.driver.engine.registry.register(FieldCodec(self._book), first=False)
+        codec = FieldCodec(self._book)
+        codec.max_containers = self.around.config.max_containers
+        self.around.driver.engine.registry.register(codec, first=False)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -58,14 +59,27 @@ async def echo(words: AsyncIterator[str]) -> AsyncIterator[str]:
         yield word
 
 
-FUNCTIONS = (add, spell, wait, forever, total, echo)
+def kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def kinds(values: Iterator[Any]) -> Iterator[str]:
+    for value in values:
+        yield type(value).__name__
+
+
+FUNCTIONS = (add, spell, wait, forever, total, echo, kind, kinds)
 PATHS = {one.spec.name: one.path for one in calls_of([prepare_function(one).spec for one in FUNCTIONS])}
 
 
 @pytest.fixture(params=["1.1", "2"])
 async def client(request) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a server, over each version of HTTP."""
-    few = {"high_frames": 64, "hard_frames": 512}  # so that a piece of a body may have more messages than may wait
+    few = {
+        "high_frames": 64,
+        "hard_frames": 512,
+        "max_containers": 9000,
+    }  # so that a piece of a body may have more messages than may wait
     config = TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, protocols=("http", "typed"), **few)
     server = Server(config, Catalog([prepare_function(one).function for one in FUNCTIONS]), builtin(entry_points=False))
     await server.start()
@@ -100,6 +114,27 @@ async def test_H110_unary_calls(client):
     )
     answer = await post(client, "add", "application/proto", b"\x08\x01\x10\x02")
     assert (answer.headers["content-type"], answer.content) == ("application/proto", b"\x08\x03")
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(b"[" * 50_000 + b"]" * 50_000, "recursion"), (b"[" + b",".join([b"[]"] * 9000) + b"]", "INVOKER_MAX_CONTAINERS")],
+)
+async def test_H111_json_that_is_nested_or_has_too_many_containers_is_refused(client, is_stream, value, said):
+    """As everywhere: the caller's fault, and no error of ours in the log; what is just below passes."""
+    for content, is_refused in ((value, True), (b"[" + b",".join([b"[]"] * 8900) + b"]", False)):
+        body = b'{"%b": %b}' % (b"values" if is_stream else b"value", content)
+        if is_stream:
+            answer = await post(client, "kinds", "application/connect+json", envelope(body))
+            _, end = messages(answer.content)[-1]
+            error = json.loads(end).get("error", {})
+        else:
+            answer = await post(client, "kind", "application/json", body)
+            assert answer.status_code == (400 if is_refused else 200)
+            error = answer.json() if is_refused else {}
+        assert error.get("code", "") == ("invalid_argument" if is_refused else "")
+        assert said in error.get("message", said)
 
 
 async def test_H111_errors_of_unary_calls(client):
