@@ -14,6 +14,15 @@ module.exports = (at) => ({
     return {};
   },
 
+  async script() {
+    const {page, open, options} = at(), heard = [];
+    page.on("console", (message) => heard.push(message.text()));
+    await open("brew");
+    await page.evaluate(`(() => { ${options.code}; window.cups = cups; })()`);
+    await page.waitForFunction(() => window.cups.readyState === EventSource.CLOSED);
+    return heard;
+  },
+
   async exact() {
     const {page, open, box, options} = at(), found = {};
     await open("told");

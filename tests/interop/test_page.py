@@ -22,7 +22,7 @@ import pytest
 from tests.conftest import SLOW
 from tests.interop.page_functions import EVIL
 from tests.interop.tools import MODULES, run
-from tests.serving import Served, serving
+from tests.serving import ROOT, Served, serving
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LIMIT_S = 40.0
@@ -361,6 +361,15 @@ def test_H082_the_duration_is_that_of_the_function(page: Served) -> None:
 def test_H074_the_page_shows_what_waits_for_a_function(page: Served) -> None:
     """What the invocation holds in its head line, and what is queued beside each input."""
     assert looked(page, "held") == "3 · 6 B"
+
+
+def test_the_readme_listens_from_a_page(tmp_path: Path) -> None:
+    """Its lines of JavaScript, in a page of the port that serves its first module."""
+    blocks = re.findall(r"^```(python|js)\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    module, script = (next(text for kind, text in blocks if kind == wanted) for wanted in ("python", "js"))
+    (tmp_path / "tea.py").write_text(module)
+    with serving(str(tmp_path / "tea.py")) as served:
+        assert looked(served, "script", code=script) == ["cup 1 ", "cup 2 "]
 
 
 async def test_H074_the_page_shows_the_frames_of_other_callers(page: Served) -> None:
