@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import unicodedata
+from collections.abc import Awaitable, Container
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
-__all__ = ["Place", "Why", "cannot_wait", "describe", "quoted"]
+__all__ = ["Place", "Why", "cannot_wait", "describe", "known_as", "normalised", "quoted", "spelt"]
 
 _SHOWN = 64
 
@@ -49,6 +51,23 @@ class Why:
 def quoted(text: str) -> str:
     """An id or a name that a peer chose, for the text of an error: quoted, escaped, at most 64 characters of it."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def normalised(name: str) -> str:
+    """A name as Python has it where source code says it: NFKC, in which a micro sign is a Greek letter, for example."""
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+
+
+def known_as(name: str, known: Container[str]) -> str:
+    """The name as it is known, if Python makes it so of what was written; else as it was written."""
+    if name.isascii() or name in known or (plain := normalised(name)) not in known:
+        return name
+    return plain
+
+
+def spelt(name: str, known: Container[str]) -> str:
+    """As `known_as`, of a name that may be percent-encoded, as metadata and headers have those that are not ASCII."""
+    return known_as(unquote(name) if "%" in name and name not in known else name, known)
 
 
 def describe(error: BaseException) -> str:

@@ -17,6 +17,7 @@ from invoker.author.parameters import Argument, input_spec
 from invoker.author.signature import Facts
 from invoker.author.spec import FunctionSpec, Parameter, ResultShape, Slot, StreamSpec, Style
 from invoker.errors import ProtocolViolation
+from invoker.wording import known_as
 
 __all__ = ["KEYWORD", "bind", "bind_options", "parameters"]
 
@@ -89,6 +90,8 @@ def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     Raises:
         ProtocolViolation: A name is unknown, given twice or missing, or cannot be given without another.
     """
+    own = [one.stream.name for one in spec.call.parameters if one.stream is not None]
+    names = tuple([name if name.isascii() else known_as(name, own) for name in names])
     indexes = {name: index for index, name in enumerate(names)}
     if len(indexes) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -131,7 +134,7 @@ def bind_options(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
             f"Invalid input count {len(names)}: '{spec.name}' takes {counts} inputs ({_signed(own, options)}); "
             f"inputNames were {list(names)}"
         )
-    announced = names[len(labels) :]
+    announced = tuple([known_as(name, further) for name in names[len(labels) :]])
     for name in announced:
         if name not in further:
             near = get_close_matches(name, further, n=1)
@@ -156,6 +159,7 @@ def _bind_open(spec: FunctionSpec, names: tuple[str, ...], options: tuple[str, .
     """With ``*args`` every name is a label, but those of options behind the first ones."""
     fixed = tuple(one.name for one in spec.inputs[:-1])
     free = max(len(fixed), 1)
+    names = tuple([known_as(name, options) for name in names])
     called = [name if index >= free and name in options else f"#{index}" for index, name in enumerate(names)]
     called[: len(fixed)] = fixed
     bound = bind(spec, tuple(called))

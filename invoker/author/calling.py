@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from invoker.author.spec import FunctionSpec, Parameter
+from invoker.wording import known_as
 
 __all__ = ["BindError", "bound_names"]
 
@@ -64,7 +65,7 @@ def _by_keyword(spec: FunctionSpec, own: list[Parameter], taken: set[str], keywo
     known |= {name: name for name in known.values()}
     found: list[str] = []
     for keyword in keywords:
-        name = known.get(keyword)
+        name = known.get(known_as(keyword, known))
         if name is None and spec.open_names:
             name = keyword
         if name is None:

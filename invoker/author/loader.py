@@ -33,7 +33,7 @@ from invoker.author.loadfail import (
     where_of,
 )
 from invoker.errors import LoadError, StartupError
-from invoker.wording import describe
+from invoker.wording import describe, normalised
 
 __all__ = ["Catalogue", "load", "module_of", "only_function"]
 
@@ -260,7 +260,7 @@ def _find(source: str, module: types.ModuleType, attribute: str) -> Any:
     for part in attribute.split("."):
         parent = found
         try:
-            found = getattr(parent, part)
+            found = getattr(parent, part if hasattr(parent, part) else normalised(part))
         except AttributeError:
             raise LoadError(explain_missing_attribute(path, parent, part)) from None
         path = f"{path}:{part}" if path == source else f"{path}.{part}"

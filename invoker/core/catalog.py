@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from invoker.body.lift import Function
 from invoker.errors import ProtocolViolation
+from invoker.wording import spelt
 
 __all__ = ["Catalog"]
 
@@ -46,7 +47,7 @@ class Catalog:
             ProtocolViolation: No such function, or no name although there are several.
         """
         if name:
-            found = self._functions.get(name)
+            found = self._functions.get(name) or self._functions.get(spelt(name, self._functions))
             if found is not None:
                 return self._fresh(found)
             there = f"; this invoker serves {', '.join(self.told)}" if self.told else ""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from invoker.author.spec import FunctionSpec, StreamSpec
-from invoker.wording import quoted
+from invoker.wording import known_as, quoted
 
-__all__ = ["Names", "Words", "bind_outputs", "in_order", "listed", "meant"]
+__all__ = ["Names", "Words", "bind_outputs", "in_order", "is_slip", "listed", "meant"]
+
+_LONG_ENOUGH: Final = 4
 
 
 class Names:
@@ -38,11 +40,11 @@ class Names:
         self._known = known | further
 
     def __contains__(self, name: str) -> bool:
-        return name in self._known
+        return known_as(name, self._known) in self._known
 
     def get(self, name: str) -> FunctionSpec | None:
         """The function that a name means; None if it means none."""
-        return self._known.get(name)
+        return self._known.get(known_as(name, self._known))
 
     def hint(self, name: str) -> str:
         """What the peer may have meant instead, for the end of the text of an error; empty if it may not learn that."""
@@ -69,6 +71,20 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
     """Ask whether the most similar known name was meant; give the text ``otherwise`` if none is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f"did you mean {quoted(near[0])}?" if near else otherwise
+
+
+def is_slip(text: str, meant: str) -> bool:
+    """Whether one slip of the pen has made this text of another one of its length.
+
+    Two letters have changed places, or, in a name of at least four letters, one is wrong; `get_close_matches` finds
+    neither in short names.
+    """
+    if len(text) != len(meant):
+        return False
+    wrong = [at for at, (one, other) in enumerate(zip(text, meant, strict=True)) if one != other]
+    if len(wrong) == 2:
+        return wrong[1] == wrong[0] + 1 and text[wrong[0]] == meant[wrong[1]] and text[wrong[1]] == meant[wrong[0]]
+    return len(wrong) == 1 and len(meant) >= _LONG_ENOUGH
 
 
 def listed(

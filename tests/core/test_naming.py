@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from invoker.author.reader import read
-from invoker.core.naming import Names, Words, bind_outputs, in_order, listed, meant
+from invoker.core.naming import Names, Words, bind_outputs, in_order, is_slip, listed, meant
 from tests.protocols.action_engine.functions import concat, echo, gather, greet, split, tag, total
 
 WORDS = Words(repr, LookupError)
@@ -118,3 +118,17 @@ def test_a_function_without_outputs_has_none() -> None:
 
     with pytest.raises(LookupError, match="has no output 'a'; it has none"):
         bound(sink, "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant_", "is_one"),
+    [
+        ("nmae", "name", True), ("nane", "name", True), ("kye", "key", True), ("di", "id", True),
+        ("paht", "path", True),
+        ("key", "key", False), ("kex", "key", False), ("ref", "red", False), ("x", "y", False), ("nam", "name", False),
+        ("eman", "name", False), ("nmea", "name", False), ("", "", False), ("v", "n", False), ("utm", "num", False),
+    ],
+)  # fmt: skip
+def test_H201_slips_of_short_names(text: str, meant_: str, is_one: bool) -> None:
+    """Two neighbours that changed places, or one wrong letter of four; not what trackers call their keys."""
+    assert is_slip(text, meant_) is is_one

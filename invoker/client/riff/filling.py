@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from invoker.client.failure import UsageError
 from invoker.client.riff.known import Known
 from invoker.usage import nearest
+from invoker.wording import known_as
 
 __all__ = ["Filled", "fill"]
 
@@ -80,8 +81,11 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
 def _by_name(text: str, own: list[str]) -> str:
     """Turn ``1=x`` into ``NAME=x``, since the wire numbers only those options that are given."""
     key, sign, value = text.partition("=")
-    if not sign or not own or key in own:
-        return text  # the next reader of this text tells what is wrong with it
+    if not sign or not own:
+        return text
+    key = known_as(key, own)
+    if key in own:
+        return f"{key}={value}"  # the next reader of this text tells what is wrong with it
     if key.isascii() and key.isdigit() and int(key) < len(own):
         return f"{own[int(key)]}={value}"
     near = nearest(key, own)

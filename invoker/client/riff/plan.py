@@ -16,6 +16,7 @@ from invoker.client.riff.known import NOTHING, Known
 from invoker.client.riff.request import Request
 from invoker.client.sources import STDIN, Framing, Part, is_json, is_text
 from invoker.client.tls import Tls
+from invoker.wording import known_as
 
 __all__ = ["Plan", "make_plan"]
 
@@ -138,6 +139,7 @@ def _part(option: str, text: str) -> Part:
 
 
 def _index(option: str, key: str, names: Sequence[str], names_option: str) -> int:
+    key = known_as(key, names)
     if key in names:
         return names.index(key)
     if key.isascii() and key.isdigit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
+from urllib.parse import quote
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.client.metadata import metadata_pairs
@@ -115,4 +116,9 @@ class Request:
         Raises:
             ValueError: A key or value cannot travel as gRPC metadata.
         """
-        return metadata_pairs(defaults, self.metadata, {FUNCTION_KEY: self.function} if self.function else {})
+        return metadata_pairs(defaults, self.metadata, {FUNCTION_KEY: _ascii(self.function)} if self.function else {})
+
+
+def _ascii(name: str) -> str:
+    """A name as metadata may have it: percent-encoded, where it is not ASCII."""
+    return name if name.isascii() else quote(name, safe="")

@@ -14,7 +14,7 @@ from invoker.core.kept import Kept
 from invoker.core.naming import Names, Words, bind_outputs, in_order, listed, meant
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.wording import quoted
+from invoker.wording import known_as, quoted
 
 __all__ = ["Binding", "Table"]
 
@@ -195,6 +195,8 @@ def _bound(
     spec: FunctionSpec, given: dict[str, str], where: str
 ) -> tuple[tuple[tuple[StreamSpec, str], ...], tuple[str, ...] | None]:
     """The inputs in the order of the function's parameters."""
+    own = {one.name for one in (*spec.inputs, *spec.optional)}
+    given = {known_as(name, own - given.keys()): id for name, id in given.items()}
     if spec.open_inputs:
         names = in_order(spec, given)
         by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.options)}

@@ -34,6 +34,7 @@ from invoker.tensors import (
     write_metadata_response,
     written,
 )
+from invoker.wording import known_as
 
 __all__ = ["Model", "ModelPort"]
 
@@ -152,7 +153,7 @@ class Model:
 
     def input_index(self, name: str) -> int | None:
         """Which input has a name, or an alias."""
-        return self._inputs.get(name)
+        return self._inputs.get(known_as(name, self._inputs))
 
     def output_index(self, name: str) -> int | None:
         """Which output has a name, or an alias."""

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from invoker.codecs import Part, PartReader
-from invoker.core.naming import meant
+from invoker.codecs import Part
+from invoker.core.naming import is_slip, meant
 from invoker.errors import DecodeError
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
@@ -26,6 +26,7 @@ from invoker.protocols.riff.values import (
     message_of,
     object_members,
     query_pairs,
+    read_parts,
     typed,
 )
 from invoker.protocols.riff.variadic import check_inputs, labels, parts_of, queried
@@ -190,8 +191,7 @@ def _with_names(signature: Signature, query: str, content_type: str, body: bytes
     if body or content_type:
         essence = content_type.partition(";")[0].strip().lower()
         if essence == _PARTS:
-            reader = PartReader(content_type)
-            keys = [part.name for part in reader.feed(body)]
+            keys = [part.name for part in read_parts(content_type, body)]
         elif essence == _FORM:
             pairs = form_pairs(body, content_type) if b"=" in body or not body else None
             keys = None if pairs is None else [name for name, _ in pairs]
@@ -250,7 +250,8 @@ def _check_spelling(names: Sequence[str], keys: Collection[str], where: str) -> 
     strangers = [key for key in keys if key not in names and key not in _OF_SOCKETS and len(key) <= _LONGEST_CHECKED]
     missing = {_plain(name): name for name in names if name not in keys}
     for key in strangers[:_MOST_CHECKED]:
-        near = get_close_matches(_plain(key), missing, n=1, cutoff=_NEAR)
+        plain = _plain(key)
+        near = get_close_matches(plain, missing, n=1, cutoff=_NEAR) or [one for one in missing if is_slip(plain, one)]
         if near:
             raise DecodeError(f"the {where} has {key!a}, which is no parameter; did you mean '{missing[near[0]]}'?")
 
@@ -280,9 +281,7 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
             return None
         return from_texts(fields, pairs, headers)
     if essence == _PARTS and not _is_whole(signature, takes=first.takes_parts):
-        reader = PartReader(content_type)
-        parts = reader.feed(body)
-        reader.close()
+        parts = read_parts(content_type, body)
         if not _fits(signature, [part.name for part in parts], "part", takes=first.takes_parts):
             return None
         known = {one.name for one in fields}

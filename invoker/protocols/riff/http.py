@@ -50,6 +50,7 @@ from invoker.protocols.riff.faults import at_fault, hint, named, no_value, secon
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import Filled, bound_by, fill_parts, is_plain
 from invoker.protocols.riff.reply import FENCE, NOTHING, answer, refusal
+from invoker.protocols.riff.values import named_parts
 
 __all__ = ["HttpSession", "State"]
 
@@ -221,7 +222,7 @@ class HttpSession:
             self._body.append(payload)
             return ()
         try:
-            self._parts += self._form.feed(payload)
+            self._parts += named_parts(self._form.feed(payload))
         except InvocationError as error:
             return self._refuse(error.with_traceback(None))
         return ()

@@ -25,7 +25,7 @@ from invoker.codecs import Part, PartReader, charsets
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.values import message_of, of_list
+from invoker.protocols.riff.values import message_of, named_members, named_parts, of_list
 
 __all__ = ["Items", "Reading", "Reads", "reading_of", "reads"]
 
@@ -217,7 +217,7 @@ class _Lines:
 
     def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
         try:
-            return msgspec.json.decode(charsets.strip_mark(line) or line, type=dict[str, msgspec.Raw])
+            return named_members(msgspec.json.decode(charsets.strip_mark(line) or line, type=dict[str, msgspec.Raw]))
         except (ValueError, RecursionError):
             assert self._names is not None
             raise DecodeError(
@@ -266,7 +266,7 @@ class _Parts:
         return self._reader.held + sum(len(part.payload) for part in self._list)
 
     def feed(self, payload: bytes) -> Items:
-        parts = self._reader.feed(payload)
+        parts = named_parts(self._reader.feed(payload))
         if self._drops:
             parts = [part for part in parts if part.name in self._fields]
         stranger = next((part.name for part in parts if part.name not in self._fields), None)

@@ -45,6 +45,7 @@ from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.filling import fill_query
 from invoker.protocols.riff.reply import problem
 from invoker.protocols.riff.values import HIDDEN, typed
+from invoker.wording import known_as
 
 __all__ = ["Shape", "SocketSession", "State", "shape_of"]
 
@@ -276,7 +277,7 @@ class SocketSession:
             if not self._indexes:
                 raise ProtocolViolation("the function takes no input")
             return 0
-        index = self._indexes.get(name)
+        index = self._indexes.get(known_as(name, self._indexes))
         if index is None:
             options = {one.name for one in (*self._signature.fields, *self._signature.options) if one.is_option}
             hint = f"; give options in the query: ?{name}=..." if name in options else ""

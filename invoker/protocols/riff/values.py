@@ -9,16 +9,17 @@ from urllib.parse import parse_qsl, unquote_plus
 
 import msgspec
 
-from invoker.codecs import Part, charsets
+from invoker.codecs import Part, PartReader, charsets
 from invoker.codecs.form import MAX_FIELDS
 from invoker.errors import DecodeError
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field
+from invoker.wording import normalised
 
 __all__ = [
-    "HIDDEN", "SENT_AS", "form_pairs", "from_parts", "from_texts", "is_form_of", "message_of", "object_members",
-    "of_list", "query_pairs", "typed",
+    "HIDDEN", "SENT_AS", "form_pairs", "from_parts", "from_texts", "is_form_of", "message_of", "named_members",
+    "named_parts", "object_members", "of_list", "query_pairs", "read_parts", "typed",
 ]  # fmt: skip
 
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
@@ -45,9 +46,10 @@ def query_pairs(query: str) -> list[tuple[str, str]]:
         DecodeError: It is not UTF-8.
     """
     try:
-        return parse_qsl(query, keep_blank_values=True, errors="strict")
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
     except ValueError as error:
         raise DecodeError(f"the query is not UTF-8: {error}") from None
+    return pairs if "%" not in query and query.isascii() else [(normalised(name), value) for name, value in pairs]
 
 
 def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
@@ -64,7 +66,8 @@ def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
         return None
     try:
         text = charsets.decoder(charset)(body)
-        return parse_qsl(text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS)
+        pairs = parse_qsl(text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS)
+        return [(normalised(name), value) for name, value in pairs]
     except UnicodeDecodeError as error:
         raise DecodeError(f"the form is not {charset}: {error}") from None
     except ValueError:
@@ -76,7 +79,7 @@ def is_form_of(body: bytes, names: Collection[str]) -> bool:
     if b"=" not in body or body.count(b"&") >= MAX_FIELDS:
         return False
     fields = body.decode("utf-8", "replace").split("&")
-    return all(unquote_plus(one.partition("=")[0]) in names for one in fields if one)
+    return all(normalised(unquote_plus(one.partition("=")[0])) in names for one in fields if one)
 
 
 def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] | None:
@@ -89,9 +92,43 @@ def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] 
             body = charsets.decoder(charset)(body).encode()
         if body.lstrip()[:1] != b"{":
             return None
-        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except (ValueError, RecursionError):
         return None
+    return named_members(members)
+
+
+def named_members(members: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    """The same, by the names that Python makes of theirs.
+
+    Raises:
+        DecodeError: Two of them are the same name.
+    """
+    if all(map(str.isascii, members)):
+        return members
+    made = {normalised(name): value for name, value in members.items()}
+    if len(made) < len(members):
+        raise DecodeError("the members of the JSON object are not told apart by their names, which Python has as NFKC")
+    return made
+
+
+def read_parts(content_type: str, body: bytes) -> list[Part]:
+    """The parts of a multipart body, by the names that Python makes of theirs.
+
+    Raises:
+        DecodeError: The body is malformed.
+    """
+    reader = PartReader(content_type)
+    parts = reader.feed(body)
+    reader.close()
+    return named_parts(parts)
+
+
+def named_parts(parts: list[Part]) -> list[Part]:
+    """The same parts, which have the names that Python makes of theirs from now on."""
+    for part in parts:
+        part.name = normalised(part.name)
+    return parts
 
 
 def from_texts(fields: Iterable[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from invoker.codecs import Part, PartReader
+from invoker.codecs import Part
 from invoker.core.naming import meant
 from invoker.errors import DecodeError
 from invoker.protocols.riff.fields import Signature
-from invoker.protocols.riff.values import form_pairs, is_form_of, object_members, query_pairs
+from invoker.protocols.riff.values import form_pairs, is_form_of, object_members, query_pairs, read_parts
 
 __all__ = ["MOST_INPUTS", "check_inputs", "labels", "parts_of", "queried"]
 
@@ -44,10 +44,7 @@ def parts_of(signature: Signature, query: str, content_type: str, body: bytes) -
     """
     essence = content_type.partition(";")[0].strip().lower()
     if essence == _PARTS:
-        reader = PartReader(content_type)
-        parts = reader.feed(body)
-        reader.close()
-        return parts
+        return read_parts(content_type, body)
     read = {_FORM: _pairs, _JSON: _members}.get(essence)
     if read is not None and (spread := read(signature, body, content_type)) is not None:
         return spread

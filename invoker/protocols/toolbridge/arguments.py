@@ -20,6 +20,7 @@ from invoker.codecs.refusal import reason
 from invoker.message import EMPTY, Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, python_type, spelled
+from invoker.wording import known_as
 
 __all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
 
@@ -280,7 +281,7 @@ class Arguments:
 
     def _called(self, keyword: str) -> tuple[Argument | None, str]:
         """What takes an argument that is given by name, and its name as an input."""
-        found = self._by_keyword.get(keyword)
+        found = self._by_keyword.get(known_as(keyword, self._by_keyword))
         if found is not None:
             return found, found.name
         if self._others is None or keyword in self._reserved:

@@ -23,6 +23,7 @@ from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.http import HttpSession, State
 from invoker.protocols.riff.items import Reading
 from invoker.protocols.riff.stream import StreamSession
+from invoker.wording import spelt
 
 __all__ = ["RiffFront"]
 
@@ -120,6 +121,7 @@ class RiffFront(PromptFront, WholeFront):
 
     def _signature(self, name: str) -> Signature:
         known, told = self._signatures, self._driver.engine.catalog.told
+        name = spelt(name, known)
         if not name and len(known) == 1:
             return next(iter(known.values()))
         if name in known:

@@ -10,6 +10,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import InvocationError, ProtocolViolation
 from invoker.protocols.riff.socket import Shape, SocketSession, shape_of
+from invoker.wording import known_as
 
 __all__ = ["NoSocketFront", "RiffSocketFront", "Sockets"]
 
@@ -40,7 +41,7 @@ class Sockets:
 
     def front(self, path: str) -> RiffSocketFront | None:
         """Who serves a path; None: nobody."""
-        return self._fronts.get(path)
+        return self._fronts.get(known_as(path, self._fronts))
 
 
 class RiffSocketFront:

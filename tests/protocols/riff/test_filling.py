@@ -236,6 +236,16 @@ def test_H201_other_keys_are_ignored(query):
     assert [payload for _, _, payload in messages if payload != b"2"] == [b"1"]
 
 
+@pytest.mark.parametrize("query", ["nmae=Bob", "mane=Bob", "naem=Bob", "Nmae=Bob"])
+def test_H201_a_slip_in_a_short_name_is_refused_too(query):
+    """Of which the default would be taken otherwise."""
+    if query.startswith("mane"):  # two letters that do not stand side by side
+        assert filled(GREET, b"", query=query) == (("in",), [])
+    else:
+        with pytest.raises(DecodeError, match="did you mean 'name'"):
+            filled(GREET, b"", query=query)
+
+
 def test_H201_few_keys_are_looked_at_closely():
     """A query of thousands costs no time."""
     many = "&".join(f"{n}zzzz=1" for n in range(8))
