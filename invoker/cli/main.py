@@ -73,8 +73,11 @@ def _serve(options: argparse.Namespace) -> int:
     config = TABLE.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.cli.variables import strays
     from invoker.ops.logs import set_up
+    from invoker.process.init import as_init
     from invoker.process.stopping import limit_exit
 
+    if options.is_process:
+        as_init()
     is_text = set_up(config.log_level, config.log_format)
     if options.is_process:
         from invoker.ops.prints import print_lines

@@ -56,6 +56,7 @@ from invoker.drive.loop.sessions import SessionReactor
 from invoker.drive.loop.tasks import own_task
 from invoker.errors import InternalError, InvocationError, StartupError
 from invoker.ops import logs, prints
+from invoker.process.surroundings import Surroundings
 from invoker.protocols.typed.codec import Book, FieldCodec
 
 __all__ = ["main"]
@@ -236,6 +237,7 @@ class _Host:
         for one in self.functions:
             await one.start()
         self._base_bytes = _address_space()
+        self._surroundings = Surroundings()
 
     async def stop(self) -> None:
         """Run the stop hooks."""
@@ -290,10 +292,11 @@ class _Host:
         self._line.write(done)
         while not has_left:
             has_left = await self.driver.left(3600.0)
+        is_as_before = self._surroundings.restore()
         begun = self._session.begun
         grown = _address_space() - self._base_bytes
         bound = begun.memory_bytes if begun is not None else 0
-        self._line.write(Idle(self._is_worn or bool(bound and grown > bound // 2)))
+        self._line.write(Idle(self._is_worn or not is_as_before or bool(bound and grown > bound // 2)))
 
 
 class _Reactor(SessionReactor):

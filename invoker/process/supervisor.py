@@ -17,10 +17,8 @@ import itertools
 import logging
 import signal
 import socket
-import tempfile
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from invoker.config import Config
 from invoker.doors.sockets import check_address_space
@@ -30,6 +28,7 @@ from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS
 from invoker.ops.ready import announce
 from invoker.process.child import Child
 from invoker.process.ports import reserve
+from invoker.process.sharedfolder import SharedFolder
 from invoker.process.stopping import Signals, leave_at_once
 from invoker.process.worker import Assignment, end_limit_s
 from invoker.services.table import TABLE
@@ -141,7 +140,7 @@ class Supervisor:
     def _make_store(self) -> None:
         """Give the workers a file to share, if some protocol needs one; it goes with the last of them."""
         if self._config.store == "auto" and any(one.shares_state for one in TABLE.served(self._config)):
-            folder = _temporary()
+            folder = SharedFolder.make()
             if folder is None:
                 log.warning(
                     "there is no place for temporary files, so each worker keeps the sessions of the tool bridge, and "
@@ -149,7 +148,8 @@ class Supervisor:
                     "mount a writable /tmp, or give INVOKER_STORE"
                 )
                 return
-            self._store = f"sqlite:{Path(self._kept.enter_context(folder), 'store.db')}"
+            self._kept.callback(folder.remove)
+            self._store = f"sqlite:{folder.path / 'store.db'}"
 
     async def _run(self) -> None:
         try:
@@ -334,11 +334,3 @@ class Supervisor:
             child.kill()
         self._kept.close()
         leave_at_once(number)
-
-
-def _temporary() -> tempfile.TemporaryDirectory[str] | None:
-    """A folder of our own, on disk or in memory; None where nothing is writable, as in some containers."""
-    for place in (None, "/dev/shm"):  # noqa: S108 - its name there is a fresh one
-        with suppress(OSError):
-            return tempfile.TemporaryDirectory(prefix="invoker-", dir=place, ignore_cleanup_errors=True)
-    return None

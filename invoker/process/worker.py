@@ -26,6 +26,7 @@ import traceback
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from invoker.config import Config
@@ -34,6 +35,7 @@ from invoker.ops import logs
 from invoker.ops.board import Board, Numbers, Row
 from invoker.process.life import begin, end, lame_duck, limit_end, run_to_end
 from invoker.process.ports import connections, leave
+from invoker.process.sharedfolder import SharedFolder
 from invoker.process.stopping import LEAST_S, Signals
 
 if TYPE_CHECKING:
@@ -115,6 +117,7 @@ def work(
     with suppress(OSError, ValueError, AttributeError):  # standard error is no file
         faulthandler.enable()  # so that SIGABRT, which ends a silent worker, shows where it is stuck
     link = socket.socket(fileno=place.link)
+    folder = SharedFolder(Path(place.store.partition(":")[2]).parent) if place.store else None
     try:
         store = place.store or config.store
         server = build(replace(config, grpc_port=place.grpc_port, port=place.http_port, store=store))
@@ -126,6 +129,8 @@ def work(
         return error.exit_code
     finally:
         link.close()
+        if folder is not None:
+            folder.leave()
         logging.shutdown()
 
 

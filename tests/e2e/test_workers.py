@@ -248,10 +248,12 @@ def test_a_second_signal_ends_all_at_once(module: Path) -> None:
                 one.finish()
 
 
-def test_workers_leave_when_their_supervisor_is_killed(module: Path) -> None:
-    """They drain: calls end as if nothing were, then nobody listens."""
-    with serving(module) as process, ExitStack() as stack:
+def test_workers_leave_when_their_supervisor_is_killed(module: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """They drain: calls end as if nothing were, then nobody listens; what they shared goes with the last."""
+    place = tmp_path_factory.mktemp("shared")
+    with serving(module, TMPDIR=str(place)) as process, ExitStack() as stack:
         grpc, http = process.ready()
+        assert list(place.glob("invoker-*/store.db"))
         running = streams(stack, grpc)
         process.send(signal.SIGKILL)
         process.wait_for("the supervisor is gone")
@@ -259,6 +261,7 @@ def test_workers_leave_when_their_supervisor_is_killed(module: Path) -> None:
         wait_until(lambda: not any(is_alive(one.pid) for one in running))
         assert not is_taken(int(grpc.rpartition(":")[2]))
         assert not is_taken(int(http.rpartition(":")[2]))
+        assert not list(place.iterdir())
 
 
 def test_a_crash_loop_gives_up(tmp_path: Path) -> None:

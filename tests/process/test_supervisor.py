@@ -160,7 +160,7 @@ async def test_workers_go_without_a_file_where_nothing_is_writable(made, said, m
     def refuse(**_):
         raise FileNotFoundError("no usable temporary directory")
 
-    monkeypatch.setattr(module.tempfile, "TemporaryDirectory", refuse)
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
     env = {"INVOKER_PROTOCOLS": "toolbridge", "GRPC_PORT": "0", "PORT": "0", "INVOKER_HOST": "127.0.0.1"}
     one = Supervisor(TABLE.read({**env, "INVOKER_WORKERS": "2"}), ["a:b"])
     running = asyncio.create_task(one.run())

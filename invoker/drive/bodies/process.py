@@ -184,7 +184,7 @@ class ProcessRunner:
             self._asking.heard(frame)
         return None
 
-    def child_ended(self, how: str, *, was_killed: bool) -> None:
+    def child_ended(self, how: str, *, lacked_memory: bool) -> None:
         """The process of the child has ended before user code was left."""
         bound = self.invocation.function.spec.bounds.memory_bytes
         if not self._is_done and not self.invocation.is_finished:
@@ -194,7 +194,7 @@ class ProcessRunner:
                 "the process of an isolated function %s", how,
                 extra={"invocation": self.invocation.id, "function": name},
             )  # fmt: skip
-            died = MemoryExceeded(bound) if was_killed and bound else ChildDied(f"the process of '{name}' {how}")
+            died = MemoryExceeded(bound) if lacked_memory and bound else ChildDied(f"the process of '{name}' {how}")
             self.host.finished(self.invocation, died)
         self._leave()
 

@@ -12,11 +12,12 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 from invoker.drive.isolated.frames import Cut, Frames, FromChild, Hello, Idle, Ready, ToChild, framed
 
-__all__ = ["Child", "Keeper", "Tenant", "ended_by"]
+__all__ = ["Child", "Keeper", "Tenant", "ended_by", "kill_group"]
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +37,8 @@ class Tenant(Protocol):
     def given(self, child: Child) -> None:
         """Take a child that was waited for."""
 
-    def child_ended(self, how: str, *, was_killed: bool) -> None:
-        """The child is gone; ``how`` says how its process ended, ``was_killed`` that another than us killed it."""
+    def child_ended(self, how: str, *, lacked_memory: bool) -> None:
+        """The child is gone; ``how`` tells how its process ended, ``lacked_memory`` that the kernel took its memory."""
 
 
 class Keeper(Protocol):
@@ -82,6 +83,7 @@ class Child(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._waiting: list[bytes] = []
         self._was_killed = False
+        self._oom_kills = oom_kills()
         self._process: subprocess.Popen[bytes] | None = None
         self._connecting: asyncio.Task[Any] | None = None
         self._reaping: asyncio.Future[None] | None = None
@@ -143,8 +145,8 @@ class Child(asyncio.Protocol):
         """End the process at once."""
         self._was_killed = self.is_gone = True
         assert self._process is not None
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGKILL)
+        if self._process.returncode is None:
+            kill_group(self._process.pid)
 
     async def over(self, limit_s: float) -> None:
         """Wait until the process has ended; one that takes longer than ``limit_s`` is killed."""
@@ -231,8 +233,10 @@ class Child(asyncio.Protocol):
             self._loop.add_reader(handle, self._ended, handle)
 
     def _ended(self, handle: int) -> None:
+        assert self._process is not None
         self._loop.remove_reader(handle)
         os.close(handle)
+        kill_group(self._process.pid)  # what it has started; its number is nobody else's until it is waited for
         self._look()
 
     def _look(self) -> None:
@@ -258,7 +262,23 @@ class Child(asyncio.Protocol):
         code = self._process.returncode
         self._keeper.ended(self)
         if tenant is not None:
-            tenant.child_ended(ended_by(code), was_killed=code == -signal.SIGKILL and not self._was_killed)
+            lacked = code == -signal.SIGKILL and not self._was_killed and oom_kills() > self._oom_kills
+            tenant.child_ended(ended_by(code), lacked_memory=lacked)
+
+
+def kill_group(number: int) -> None:
+    """Kill a child that has not been waited for, and all that it has started and that has not left its group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(number, signal.SIGKILL)
+
+
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory; 0 where it does not tell."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
 
 
 def ended_by(code: int) -> str:

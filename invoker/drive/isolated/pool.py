@@ -14,11 +14,15 @@ time; a call that finds no idle child starts one in any case, and is told why th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
+import subprocess
 import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from invoker.body.lift import Function
@@ -84,6 +88,7 @@ class Children:
         self._trimming: asyncio.TimerHandle | None = None
         self._first: asyncio.Future[str] | None = None
         self._is_closed = False
+        self._janitor = Janitor()
 
     @property
     def idle(self) -> int:
@@ -188,7 +193,7 @@ class Children:
             try:
                 child = self._found()
             except Overloaded as error:
-                self._waiting.popleft().child_ended(str(error), was_killed=False)
+                self._waiting.popleft().child_ended(str(error), lacked_memory=False)
                 continue
             if child is None:
                 return
@@ -219,12 +224,14 @@ class Children:
         limit_s = sum(one.hooks.stop_limit_s for one in self._functions) + _END_S
         if children:
             await asyncio.wait([asyncio.ensure_future(one.over(limit_s)) for one in children])
+        self._janitor.close()
 
     def abandon(self) -> None:
         """Kill all children, where no loop is left that could wait for them."""
         self._is_closed = True
         for one in list(self._all):
             one.kill()
+        self._janitor.close()
 
     # What children tell; `Keeper`.
 
@@ -247,6 +254,7 @@ class Children:
     def ended(self, child: Child) -> None:
         """The process has ended."""
         self._all.discard(child)
+        self._janitor.ended(child.pid)
         self.busy.discard(child)
         if child in self._idle:
             self._idle.remove(child)
@@ -304,6 +312,7 @@ class Children:
         child = Child(self, asyncio.get_running_loop())
         child.start(self._hello)
         self._all.add(child)
+        self._janitor.began(child.pid)
         return child
 
     def _said(self) -> Hello:
@@ -313,6 +322,51 @@ class Children:
             StartupError: A function has no entrypoint and cannot be pickled.
         """
         return Hello(list(sys.path), [_loaded(one) for one in self._functions], dict(self.settings.told))
+
+
+class Janitor:
+    """Kills what children have started, should this process be killed; a program of its own, see `janitor`."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def began(self, group: int) -> None:
+        """A child has begun, whose group has its number."""
+        if self._process is None:
+            program = Path(__file__).with_name("janitor.py")
+            ours, theirs = os.pipe()
+            try:
+                self._process = subprocess.Popen(  # noqa: S603 - our own program
+                    [sys.executable, "-I", "-S", str(program), str(ours)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(ours,),
+                    start_new_session=True,
+                )
+            except OSError:
+                os.close(theirs)
+                raise
+            finally:
+                os.close(ours)
+            self._told = theirs
+        self._tell(f"+{group}\n")
+
+    def ended(self, group: int) -> None:
+        """Nothing is left of that group."""
+        self._tell(f"-{group}\n")
+
+    def close(self) -> None:
+        """Let it end."""
+        process, self._process = self._process, None
+        if process is not None:
+            os.close(self._told)
+            process.wait()
+
+    def _tell(self, line: str) -> None:
+        if self._process is not None:
+            with contextlib.suppress(BrokenPipeError):  # somebody has killed it
+                os.write(self._told, line.encode())
 
 
 def _loaded(function: Function) -> Loaded:

@@ -1,0 +1,35 @@
+"""The program of the janitor: ends what isolated children have started, should the serving process be killed.
+
+A child gets a signal of the kernel when that process is gone, but the programs that it has started do not. The serving
+process says here which process groups there are; what of them is left when it is gone, in whatever way, is killed. This
+file is run by its path and imports nothing of ours, so that the process stays small.
+
+    +PID   a child has begun; its process group has its number
+    -PID   it has ended, and nothing of its group is left
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+__all__ = ["main"]
+
+
+def main(descriptor: int) -> None:
+    """Read until the serving process is gone."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # it lives as long as the serving process, which takes its time
+    groups: set[int] = set()
+    with os.fdopen(descriptor) as told:
+        for line in told:
+            (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,76 @@
+"""`SharedFolder`: a temporary folder of a supervisor and its workers, which goes with the last of them.
+
+Each of them holds a lock on a file there, which the kernel takes back however a process ends. So who leaves after a
+supervisor that was killed knows whether others are left, and who starts later removes what nobody holds any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+__all__ = ["SharedFolder"]
+
+_PREFIX: Final = "invoker-"
+_LOCK: Final = "lock"
+_FRESH_S: Final = 60.0
+"""A folder that is younger may be one whose lock is about to be taken."""
+
+
+class SharedFolder:
+    """The folder, held by this process.
+
+    Args:
+        path: Of the folder, which has been made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+
+    @classmethod
+    def make(cls) -> SharedFolder | None:
+        """A new one, on disk or in memory; None where nothing is writable, as in some containers."""
+        for given in ("", "/dev/shm"):  # noqa: S108 - its name there is a fresh one
+            with contextlib.suppress(OSError):
+                place = given or tempfile.gettempdir()
+                _sweep(Path(place))
+                return cls(Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place)))
+        return None
+
+    def leave(self) -> None:
+        """Hold it no more; it is removed if nobody else holds it."""
+        _remove_if_left(self.path, self._lock)
+
+    def remove(self) -> None:
+        """Remove it, whoever holds it."""
+        os.close(self._lock)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _remove_if_left(folder: Path, lock: int) -> None:
+    """Remove a folder whose lock nobody else holds; closes the lock."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody does
+        return
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _sweep(place: Path) -> None:
+    """Remove the folders of processes that were killed, all of them at once."""
+    for lock in place.glob(f"{_PREFIX}*/{_LOCK}"):
+        with contextlib.suppress(OSError):
+            told = lock.lstat()
+            if told.st_uid == os.geteuid() and time.time() - told.st_mtime > _FRESH_S:
+                _remove_if_left(lock.parent, os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))

@@ -1,0 +1,34 @@
+"""`Surroundings`: what one invocation in a child process could leave there for the next."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["Surroundings"]
+
+
+class Surroundings:
+    """What a function may change of its process, as the start hooks have left it: folder, environment, file mode."""
+
+    def __init__(self) -> None:
+        self._environment = os.environ.copy()
+        self._folder = os.getcwd()  # noqa: PTH109 - as chdir takes it
+        self._mask = _umask()
+
+    def restore(self) -> bool:
+        """Make all as it was, for the next invocation; whether that was possible."""
+        if os.environ.copy() != self._environment:
+            os.environ.clear()
+            os.environ.update(self._environment)
+        os.umask(self._mask)
+        try:
+            os.chdir(self._folder)
+        except OSError:
+            return False
+        return True
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
