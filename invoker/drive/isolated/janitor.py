@@ -20,8 +20,6 @@ __all__ = ["main"]
 
 def main(descriptor: int) -> None:
     """Read until the serving process is gone."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it lives as long as the serving process, which takes its time
     groups: set[int] = set()
     with os.fdopen(descriptor) as told:
         for line in told:

@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -335,6 +336,8 @@ class Janitor:
         if self._process is None:
             program = Path(__file__).with_name("janitor.py")
             ours, theirs = os.pipe()
+            # It inherits that these are blocked: it lives as long as this process, which takes its time to end.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
                     [sys.executable, "-I", "-S", str(program), str(ours)],
@@ -348,6 +351,7 @@ class Janitor:
                 os.close(theirs)
                 raise
             finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 os.close(ours)
             self._told = theirs
         self._tell(f"+{group}\n")
