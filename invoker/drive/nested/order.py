@@ -14,8 +14,8 @@ from invoker.body.lift import Function
 from invoker.context import Context
 from invoker.core.engine import Engine
 from invoker.core.steps import Emitted, EndInput, Feed, Open
-from invoker.drive.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_argument, encode_value
-from invoker.errors import InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
+from invoker.drive.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_value, refused_argument
+from invoker.errors import EncodeError, InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
 from invoker.message import METADATA, Message
 
 __all__ = ["KEY", "Order", "check_depth", "is_iterator", "labelled", "nested_error"]
@@ -39,7 +39,6 @@ class Order:
         open: The step.
         spec: Of the callee, with its inputs bound.
         arguments: In the order of the inputs.
-        names: Of the arguments: their positions and keywords.
 
     Raises:
         NestedError: There is no such function, or the arguments are not those of its parameters, or it is too deep.
@@ -56,7 +55,7 @@ class Order:
     ) -> None:
         check_depth(caller, name, most_depth)
         self.arguments: tuple[Any, ...] = (*args, *kwargs.values())
-        self.names: tuple[int | str, ...] = (*range(len(args)), *kwargs)
+        self._keywords, self._count = kwargs, len(args)
         try:
             function: Function = engine.catalog.find(name)
             bound = bound_names(function.spec, len(args), kwargs)
@@ -87,12 +86,15 @@ class Order:
         for index, argument in enumerate(self.arguments):
             if is_iterator(argument):
                 continue
-            if self.takes_stream(index) and isinstance(value := _plain(argument), list | tuple):
-                for one in value:
-                    yield Feed(KEY, index, encode_argument(one, self.names[index]))
-            else:
-                message = argument if isinstance(argument, Message) else encode_argument(argument, self.names[index])
-                yield Feed(KEY, index, message)
+            try:
+                if self.takes_stream(index) and isinstance(value := _plain(argument), list | tuple):
+                    for one in value:
+                        yield Feed(KEY, index, encode_value(one))
+                else:
+                    yield Feed(KEY, index, argument if isinstance(argument, Message) else encode_value(argument))
+            except EncodeError as error:
+                named = index if index < self._count else list(self._keywords)[index - self._count]
+                raise refused_argument(error, named) from error
             yield EndInput(KEY, index)
 
     @property
