@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
+from invoker.core.store import Put
 from invoker.stores.backend import UNAVAILABLE, Asked, Backend, Beat, Event
 
 __all__ = ["PATIENCE_S", "Asking"]
@@ -25,7 +26,10 @@ __all__ = ["PATIENCE_S", "Asking"]
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 2.0
-"""How long somebody waits for a backend that does not answer."""
+"""How long somebody waits for a backend that does not answer, besides what values under way take."""
+
+_BYTES_S: Final = 4 * 1024 * 1024
+"""What a slow disk or network takes of them in a second."""
 
 _PROBE_S: Final = 1.0
 """How soon a backend that has failed to answer is asked again."""
@@ -42,12 +46,13 @@ _Answer: TypeAlias = Callable[[Any], None]
 class _Question:
     """What was asked; it is over once somebody was told something."""
 
-    __slots__ = ("answer", "asked", "is_over", "until")
+    __slots__ = ("answer", "asked", "is_over", "size", "until")
 
     def __init__(self, asked: Asked, answer: _Answer | None, until: float) -> None:
         self.asked = asked
         self.answer = answer
         self.until = until
+        self.size = len(asked.value or b"") if type(asked) is Put else 0
         self.is_over = False
 
 
@@ -74,6 +79,7 @@ class Asking:
         self._late = late
         self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._open: deque[_Question] = deque()  # for whose answers somebody waits
+        self._bytes = 0  # of values that are to be written
         self._timer: asyncio.TimerHandle | None = None
         self._is_hung = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -93,17 +99,16 @@ class Asking:
             answer: Told of it.
             is_waited_for: Somebody waits for the answer, so a backend that hangs is one that cannot be reached.
         """
-        if not is_waited_for or answer is None:
-            self._asked.put(_Question(asked, answer, 0.0))
-            return
         assert self._loop is not None
-        if self._is_hung:
+        if is_waited_for and self._is_hung and answer is not None:
             self._loop.call_soon(answer, UNAVAILABLE)
             return
         question = _Question(asked, answer, self._loop.time() + PATIENCE_S)
-        self._open.append(question)
-        if self._timer is None:
-            self._timer = self._loop.call_at(question.until, self._look)
+        self._bytes += question.size
+        if is_waited_for and answer is not None:
+            self._open.append(question)
+            if self._timer is None:
+                self._timer = self._loop.call_at(question.until, self._look)
         self._asked.put(question)
 
     def close(self) -> None:
@@ -119,14 +124,16 @@ class Asking:
     def _look(self) -> None:
         """Tell those who have waited long enough."""
         assert self._loop is not None
-        self._timer, late, now = None, list[_Question](), self._loop.time()
+        more_s = self._bytes / _BYTES_S
+        self._timer, late, now = None, list[_Question](), self._loop.time() - more_s
         while self._open and (self._open[0].is_over or self._open[0].until <= now):
             question = self._open.popleft()
             if not question.is_over:
                 question.is_over = True
+                self._bytes, question.size = self._bytes - question.size, 0
                 late.append(question)
         if self._open:
-            self._timer = self._loop.call_at(self._open[0].until, self._look)
+            self._timer = self._loop.call_at(self._open[0].until + more_s, self._look)
         if late and not self._is_hung:
             self._is_hung = True
             log.error("the store does not answer; what needs it fails at once until it does")
@@ -148,6 +155,7 @@ class Asking:
 
     def _give(self, answers: Sequence[tuple[_Question, Any]]) -> None:
         for question, said in answers:
+            self._bytes -= question.size
             if question.is_over:
                 self._late(said)
             elif question.answer is not None:

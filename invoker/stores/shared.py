@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from invoker.core.store import Change, Drop, Guest, Hold, News, Question, Refused
+from invoker.core.store import Change, Drop, Guest, Hold, News, Put, Question, Refused
 from invoker.stores.asking import Asking
 from invoker.stores.backend import (
     UNAVAILABLE,
@@ -90,8 +90,9 @@ class SharedStore:
             answer = partial(self._held, self._seat(guest), answer)
         elif isinstance(question, Drop):
             answer = partial(self._dropped, answer)
-        # Nobody waits for a hold, and what is held has to be released; so it is held whenever that can be done.
-        self.asking.put(question, answer, is_waited_for=not isinstance(question, Hold))
+        # What is held has to be released, and what shall be durable has its time: both are done whenever they can be.
+        is_patient = isinstance(question, Hold) or (isinstance(question, Put) and question.is_durable)
+        self.asking.put(question, answer, is_waited_for=not is_patient)
 
     def subscribe(self, guest: Guest, news: News) -> None:
         """Tell of a space from now on."""

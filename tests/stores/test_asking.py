@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from invoker.core.store import Look
+from invoker.core.store import Look, Put
 from invoker.stores.asking import Asking
 from invoker.stores.backend import UNAVAILABLE, Asked, Lose, Tell
 from tests.conftest import SLOW
@@ -183,4 +183,23 @@ async def test_a_backend_that_fails_to_answer_is_probed_until_it_does(
     async with asyncio.timeout(5 * SLOW):
         while (await answer(asking, "third"))[0] is UNAVAILABLE:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.01)
+    asking.close()
+
+
+async def test_a_large_value_has_the_time_that_a_slow_disk_takes(
+    hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so have those behind it; what was refused counts no more."""
+    monkeypatch.setattr("invoker.stores.asking._BYTES_S", 1024)
+    asking, _ = made(hanging)
+    loop = asyncio.get_running_loop()
+    hanging.goes.clear()
+    put = loop.create_future()
+    asking.put(Put("s", "a", b"x" * 512), put.set_result, is_waited_for=True)
+    said, took = await answer(asking, "behind")
+    assert said is UNAVAILABLE
+    assert 0.69 <= took < 0.7 + 0.3 * SLOW
+    assert await put is UNAVAILABLE
+    assert asking._bytes == 0
+    hanging.goes.set()
     asking.close()

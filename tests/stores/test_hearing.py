@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from invoker.core.store import Change, Item, News, Reason, Refused
+from invoker.core.store import Change, Create, Drop, Get, Hold, Item, Look, News, Put, Reason, Refused, Scan
 from invoker.stores.backend import Asked, Deafen, Event, Listen, Listening
 from invoker.stores.shared import SharedStore
 
@@ -19,9 +19,11 @@ class Stub:
 
     def __init__(self) -> None:
         self.asked: list[tuple[Asked, Callable[[Any], None] | None]] = []
+        self.waited_for: list[Asked] = []
 
     def put(self, asked: Asked, answer: Callable[[Any], None] | None = None, *, is_waited_for: bool = False) -> None:
         self.asked.append((asked, answer))
+        self.waited_for += [asked] * is_waited_for
 
     def answer(self, said: Any) -> None:
         """Answer the oldest `Listen`."""
@@ -133,3 +135,14 @@ def test_all_subscriptions_end_when_changes_may_be_missed(store: SharedStore, st
     store._lose()
     store._hear(events(2))
     assert told(news) == [Refused(Reason.UNAVAILABLE)]
+
+
+def test_who_waits_is_told_soon_and_what_must_be_done_has_its_time(store: SharedStore, stub: Stub) -> None:
+    """A hold has to be released, and what shall be durable may take long; all else is asked by somebody who waits."""
+    soon = [Create("s", 1), Look("s"), Get("s", "a"), Scan("s"), Put("s", "a", b"x"), Drop("s")]
+    patient = [Hold("s"), Put("s", "a", b"x", is_durable=True)]
+    for one in (*soon, *patient):
+        store.ask(Guest(), "k", one)
+    store.subscribe(Guest(), News("s", (), lambda _: None))
+    assert stub.waited_for[:-1] == soon
+    assert isinstance(stub.waited_for[-1], Listen)
