@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from invoker.errors import EncodeError
 from invoker.message import EMPTY, Headers, Message, find_output
-from invoker.traces import Trace, trace_of
+from invoker.traces import Trace, request_id_of, trace_of
 from invoker.wording import cannot_wait
 
 __all__ = [
@@ -328,8 +328,11 @@ class Context:
 
     @property
     def request_id(self) -> str:
-        """What the caller calls this request, by the header ``X-Request-Id``; empty if it says nothing."""
-        return self.metadata.get("x-request-id", "")
+        """What the caller calls this request, by the header ``X-Request-Id``; empty unless it is visible ASCII.
+
+        It has at most 128 characters. Over HTTP it is answered as it came.
+        """
+        return request_id_of(self.metadata)
 
     @property
     def outputs(self) -> Outputs:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from invoker.message import Headers
 
-__all__ = ["SPAN", "Trace", "begun", "new_span", "trace_id_of", "trace_of"]
+__all__ = ["SPAN", "Trace", "begun", "new_span", "request_id_of", "trace_id_of", "trace_of"]
 
 SPAN: Final = "x-http-span"
 
@@ -29,6 +30,7 @@ _PARENT: Final = re.compile(
     r"(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
 )
 _SPAN: Final = re.compile(r"[0-9a-f]{16}")
+_REQUEST: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _KNOWN_FLAGS: Final = 0x03
 """Sampled, and that the trace's id is random."""
 _MOST_STATE: Final = 8192
@@ -95,6 +97,12 @@ def trace_id_of(metadata: Headers) -> str:
     """The id of the trace of which the headers tell; empty if they tell of none."""
     found = _parsed(metadata)
     return found["trace"] if found is not None else ""
+
+
+def request_id_of(metadata: Mapping[str, str]) -> str:
+    """What the caller calls its request, at most 128 visible ASCII characters; empty if that is no such text."""
+    sent = metadata.get("x-request-id", "")
+    return sent if _REQUEST.fullmatch(sent) else ""
 
 
 def begun(traceparent: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:

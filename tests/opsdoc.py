@@ -20,7 +20,7 @@ FIELDS = {
     "function": "Name of the function.",
     "parent": "Id of the invocation whose function called this one by its context; of nested calls only.",
     "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",
-    "request_id": "What the caller calls its request, by the header `X-Request-Id`; at most 128 characters.",
+    "request_id": "What the caller calls its request, by `X-Request-Id`: at most 128 visible ASCII characters.",
     "status": "How it ended: a status of gRPC by its name. In lines of HTTP requests: the number of the response.",
     "detail": "The text that the caller was told, of an ending or a refusal.",
     "seconds": "How long it took.",
@@ -48,6 +48,7 @@ FIELDS = {
     "serves": "Of the ready message: the protocols.",
     "page": "Of the ready message: where a browser can try the functions, where there is a page.",
     "try": "Of the ready message: a call to copy, where one is known.",
+    "stacks": "Of a process that hangs: where its async bodies and its threads stand. In text: indented lines below.",
     "traceback": "Of an exception that a function or the invoker raised. In text: on the lines that follow, indented.",
 }
 

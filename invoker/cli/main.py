@@ -58,12 +58,23 @@ def _main(args: list[str], *, is_process: bool) -> int:
         return run(options)
     except StartupError as error:
         meant = command_meant(args[0]) if isinstance(error, LoadError) and not command else ""
-        print(f"invoker: {error.detail}" + (f"; or did you mean '{meant}'?" if meant else ""), file=sys.stderr)
+        sentence = f"invoker: {error.detail}" + (f"; or did you mean '{meant}'?" if meant else "")
+        print(_as_logged(options.log_format, sentence) if run is _serve else sentence, file=sys.stderr)
         if getattr(options, "debug", False):
             raise
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+
+
+def _as_logged(style: str | None, sentence: str) -> str:
+    """Why the process does not serve, as an object where the lines of its log would be objects."""
+    from invoker.ops.logs import JsonFormatter
+
+    style = style or os.environ.get("INVOKER_LOG_FORMAT", "").lower()
+    if style == "text" or (style != "json" and sys.stderr.isatty()):
+        return sentence
+    return JsonFormatter().format(log.makeRecord(log.name, logging.ERROR, __file__, 0, "%s", (sentence,), None))
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -120,6 +120,23 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def levels_of(*choices: str) -> Callable[[str], str]:
+    """One of a few words for all, then ``NAME=WORD`` for parts: ``info,myapp.db=debug``."""
+
+    def parse(text: str) -> str:
+        first, *others = (one.strip() for one in text.split(","))
+        made = [first.lower()]
+        for name, _, level in (one.rpartition("=") for one in others):
+            made.append(f"{name.strip()}={level.strip().lower()}")
+            if not name.strip() or made[-1].rpartition("=")[2] not in choices:
+                made[0] = ""
+        if made[0] not in choices:
+            raise ValueError(f"{' or '.join(choices)}, and behind commas NAME=LEVEL, as in {choices[0]},myapp.db=debug")
+        return ",".join(made)
+
+    return parse
+
+
 def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
     """At least one of a few words; they are given in the order of ``choices``."""
 

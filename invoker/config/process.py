@@ -257,8 +257,9 @@ class Config:
         heading="event loop and log",
     )  # fmt: skip
     log_level: str = knob(
-        "info", "INVOKER_LOG_LEVEL", parse.one_of(*_LOG_LEVELS), "The lowest level that is logged.",
-        choices=_LOG_LEVELS,
+        "info", "INVOKER_LOG_LEVEL", parse.levels_of(*_LOG_LEVELS),
+        "The lowest level that is logged: debug, info, warning or error. Behind commas stand levels of loggers, which "
+        "hold for those below them, too: info,myapp.db=debug,invoker.doors=warning.",
     )  # fmt: skip
     log_format: str = knob(
         "auto", "INVOKER_LOG_FORMAT", parse.one_of(*_LOG_FORMATS),

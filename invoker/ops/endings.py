@@ -55,7 +55,8 @@ class Endings:
     def __init__(self) -> None:
         self._waiting: deque[_Line | _Ending] = deque()
         self._came = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the thread that writes meets `flush` again where logging is set up by others
+        logs.AHEAD.append(self.flush)
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
@@ -101,13 +102,15 @@ class Endings:
     def close(self) -> None:
         """Write what waits, and let the thread end."""
         self._is_closed = True
+        if self.flush in logs.AHEAD:
+            logs.AHEAD.remove(self.flush)
         self._came.set()
         if self._thread is not None:
             self._thread.join(1.0)
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what waits, before any line that is made later."""
         with self._lock:  # lines must not be mixed up
             made = []
             while self._waiting:

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from invoker.author.signature import layers
@@ -18,9 +18,10 @@ from invoker.core.invocation import Invocation
 from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status, UnacceptedType
 from invoker.message import Headers
 from invoker.ops.logwriter import LogWriter
-from invoker.traces import trace_id_of
+from invoker.traces import request_id_of, trace_id_of
 
 __all__ = [
+    "AHEAD",
     "BELOW",
     "ENDED",
     "LABELS",
@@ -49,8 +50,8 @@ BELOW = "invoker_below"
 LABELS: dict[str, Any] = {}
 """What stands in every line of this process."""
 
-_MOST_ID = 128
-"""Of what a caller calls its request, so many characters are logged."""
+AHEAD: list[Callable[[], None]] = []
+"""Called before any line is written; each writes what is to stand before it."""
 
 _LOUD = ("asyncio", "hypercorn", "watchfiles")
 """Libraries of ours that tell at INFO and DEBUG what they do."""
@@ -66,7 +67,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
     """Send log lines to a stream; whether they are text.
 
     Args:
-        level: debug, info, warning or error.
+        level: debug, info, warning or error; then levels of loggers, as in ``info,myapp=debug``.
         style: text, json, or auto: text when the stream is a terminal.
         stream: Default: standard error.
     """
@@ -81,10 +82,13 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
             old.end()
     root.addHandler(handler)
     _own[0] = handler
-    root.setLevel(level.upper())  # the level holds for what the author's code logs, too
-    log.setLevel(level.upper())
+    first, *others = level.split(",")
+    root.setLevel(first.upper())  # the level holds for what the author's code logs, too
+    log.setLevel(first.upper())
     for name in _LOUD:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    for name, _, one in (other.rpartition("=") for other in others):
+        logging.getLogger(name).setLevel(one.upper())
     return is_text
 
 
@@ -100,7 +104,8 @@ def borrowed(level: str, style: str) -> Iterator[None]:
     if root.handlers:
         yield
         return
-    loggers = [root, log, *(logging.getLogger(name) for name in _LOUD)]
+    names = (*_LOUD, *(one.rpartition("=")[0] for one in level.split(",")[1:]))
+    loggers = [root, log, *map(logging.getLogger, names)]
     levels, handler = [one.level for one in loggers], _own[0]
     set_up(level, style)
     ours = _own[0]
@@ -122,6 +127,12 @@ class OwnHandler(logging.StreamHandler[Any]):
         super().__init__(stream)
         if isinstance(stream, LogWriter):
             stream.lost = self._dropped
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Write a line, behind those that were made before it."""
+        for write in tuple(AHEAD):
+            write()
+        return super().handle(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
         """Tell where the record was made, and what is wrong with it."""
@@ -185,8 +196,8 @@ def traced(metadata: Headers) -> dict[str, str]:
     fields = {}
     if found := trace_id_of(metadata):
         fields["trace"] = found
-    if sent := metadata.get("x-request-id"):
-        fields["request_id"] = sent[:_MOST_ID]
+    if sent := request_id_of(metadata):
+        fields["request_id"] = sent
     return fields
 
 
@@ -212,6 +223,8 @@ class TextFormatter(logging.Formatter):
         )
         for name, value in below.items():
             line += f"\n    {name}: {self._coloured(printable(value), _CYAN if name in ('try', 'page') else None)}"
+        if record.stack_info:
+            line += "".join(f"\n  {printable(one)}" for one in record.stack_info.splitlines())
         if not record.exc_info:
             return line
         # Lines of a traceback are indented, so a caller who chooses the text of an exception cannot forge a log line.
@@ -235,6 +248,8 @@ class JsonFormatter(logging.Formatter):
             **extra.pop(BELOW, {}),
             **extra,
         }
+        if record.stack_info:
+            made["stacks"] = record.stack_info
         if record.exc_info:
             made["traceback"] = self.formatException(record.exc_info)
         return one_line(json.dumps(made, default=str, ensure_ascii=False))

@@ -30,7 +30,6 @@ from types import FrameType
 from typing import IO, Any
 
 from invoker.errors import StartupError
-from invoker.ops.logs import own_handler
 from invoker.ops.prints import finish
 from invoker.ops.ready import announce
 
@@ -59,6 +58,8 @@ LEAST_S = 1.0
 
 _COUNT = 4
 _FLUSH_S = 1.0
+STACKS = "where the process hangs"
+
 _MOST_NAMES = 20
 
 
@@ -233,10 +234,7 @@ def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)
         told.write(file.read())
-    handler = own_handler()
-    stream = handler.stream if handler is not None else sys.stderr
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # standard error is closed
-        stream.write(told.getvalue())
+    log.handle(log.makeRecord(log.name, logging.ERROR, __file__, 0, STACKS, (), None, sinfo=told.getvalue().rstrip()))
 
 
 def _memory() -> IO[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,33 @@ import pytest
 import invoker
 from invoker.cli import main as cli
 from invoker.process import life
+
+
+@pytest.fixture(autouse=True)
+def _as_text(monkeypatch):
+    """As on a terminal."""
+    monkeypatch.setenv("INVOKER_LOG_FORMAT", "text")
+
+
+@pytest.mark.parametrize("style", ["json", "auto", None, "nonsense"])
+@pytest.mark.parametrize(
+    ("env", "text", "code"),
+    [
+        ({}, "invoker: 'functions.square' has no 'squar'", 1),
+        ({"GRPC_PORT": "abc"}, "invoker: GRPC_PORT is 'abc'", 2),
+    ],
+)
+def test_R004_R008_why_it_does_not_start_is_an_object_where_the_log_is(capsys, monkeypatch, style, env, text, code):
+    """Whether the log was set up or not: a collector of logs reads one kind of lines."""
+    monkeypatch.delenv("INVOKER_LOG_FORMAT")
+    for name, value in (env | ({} if style is None else {"INVOKER_LOG_FORMAT": style})).items():
+        monkeypatch.setenv(name, value)
+    code = 2 if style == "nonsense" else code
+    text = "invoker: " if style == "nonsense" else text
+    assert cli.main(["functions.square:squar"]) == code
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert line["message"].startswith(text)
+    assert (line["level"], line["logger"]) == ("error", "invoker.cli.main")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.config.parsers import directories, endpoint, hosts, is_loopback, mode, names, pairs, some_of, store
+from invoker.config.parsers import (
+    directories,
+    endpoint,
+    hosts,
+    is_loopback,
+    levels_of,
+    mode,
+    names,
+    pairs,
+    some_of,
+    store,
+)
 from invoker.errors import ConfigError
 from invoker.services.table import TABLE
 
@@ -106,3 +117,21 @@ def test_an_endpoint_has_a_host_and_a_port():
     for text in ("localhost", ":1", "localhost:", "localhost:65536", "::1:80", "a b:1", "localhost:x"):
         with pytest.raises(ValueError, match="HOST:PORT"):
             endpoint(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("Info", "info"), ("info, a.b = DEBUG", "info,a.b=debug"), ("info,a=debug,b=info", "info,a=debug,b=info")],
+)
+def test_levels_are_one_for_all_and_then_some_of_loggers(text, value):
+    """As they are written, or with blanks and capitals."""
+    assert levels_of("debug", "info")(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "loud", "a=info", "info,debug", "info,=debug", "info,a=loud", "info,,", "info,a="]
+)
+def test_levels_are_of_those_that_there_are(text):
+    """The first one has no name, and all others have."""
+    with pytest.raises(ValueError, match=r"debug or info, and behind commas NAME=LEVEL, as in debug,myapp\.db=debug"):
+        levels_of("debug", "info")(text)

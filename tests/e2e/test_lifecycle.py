@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 from collections.abc import Iterator
@@ -106,7 +107,7 @@ def test_R004_a_bad_GRPC_PORT_stops_the_process_at_once(text: str) -> None:
     with started(SQUARE, env={"GRPC_PORT": text}) as process:
         assert process.exit_code() == 2
         assert len(process.lines) == 1
-        assert process.log.startswith(f"invoker: GRPC_PORT is '{text}'")
+        assert json.loads(process.log)["message"].startswith(f"invoker: GRPC_PORT is '{text}'")
 
 
 def test_R005_port_0_takes_a_free_one_and_names_it() -> None:

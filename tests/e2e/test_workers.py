@@ -269,7 +269,8 @@ def test_a_crash_loop_gives_up(tmp_path: Path) -> None:
     (tmp_path / "working.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     with started("working", "--workers", "2", cwd=tmp_path) as process:
         assert process.exit_code() == 1
-        assert process.lines[-1] == ("invoker: no worker became ready; 5 have ended, the last one with: SIGKILL\n")
+        said = "invoker: no worker became ready; 5 have ended, the last one with: SIGKILL"
+        assert json.loads(process.lines[-1])["message"] == said
 
 
 def test_R008_what_cannot_be_loaded_is_told_once(module: Path) -> None:
@@ -277,7 +278,7 @@ def test_R008_what_cannot_be_loaded_is_told_once(module: Path) -> None:
     with started("working:copi", "--workers", "2", cwd=module) as process:
         assert process.exit_code() == 1
         assert [line for line in process.lines if "did you mean 'copy'" in line] == process.lines[-1:]
-        assert process.lines[-1].startswith("invoker: ")
+        assert json.loads(process.lines[-1])["message"].startswith("invoker: ")
 
 
 def keep_calling(address: str, stopped: threading.Event) -> int:

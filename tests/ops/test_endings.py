@@ -99,6 +99,37 @@ def test_faults_are_written_at_once(endings):
     assert "ValueError" in json.loads(stream.getvalue())["traceback"]
 
 
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_lines_stand_in_the_order_of_what_they_tell(endings, style):
+    """Whatever is logged, faults among it, stands behind the endings before it; also in a program's own log."""
+    stream = Told()
+    logs.set_up("info", style, stream=stream)
+    error = FunctionError("boom")
+    error.__cause__ = ValueError("boom")
+    expected = []
+    for number in range(5):
+        good, bad = ended(), ended(error)
+        endings(good)
+        logging.getLogger("anybody").info("line %s", number)
+        endings(bad)
+        endings(good)
+        expected += ["invocation ended", f"line {number}", "the function raised", "invocation ended"]
+    endings.flush()
+    lines = [one for one in stream.getvalue().splitlines() if not one.startswith("  ")]
+    assert len(lines) == len(expected)
+    assert all(text in line for text, line in zip(expected, lines, strict=True))
+
+
+def test_who_is_closed_writes_nothing_more_ahead(endings):
+    """Its place is free, and the log does not keep it."""
+    before = list(logs.AHEAD)
+    other = Endings()
+    assert [*before, other.flush] == logs.AHEAD
+    other.close()
+    other.close()
+    assert before == logs.AHEAD
+
+
 def test_what_waits_is_written_when_the_process_stops():
     """Close does not lose a line, and ends the thread."""
     stream = Told()

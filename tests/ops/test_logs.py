@@ -178,7 +178,7 @@ MAKERS = ("ending", "log_ending", "invoked", "traced", "_logged", "tell")
 
 def logged_fields() -> set[str]:
     """The names of all fields that the code gives to its log lines."""
-    found = {"worker", "traceback"}
+    found = {"worker", "traceback", "stacks"}
     for path in (ROOT / "invoker").rglob("*.py"):
         tree = ast.parse(path.read_text())
         dicts = [one.value for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "extra"]
@@ -256,3 +256,39 @@ def test_a_line_of_json_is_one_line_for_every_reader(write):
         assert "\u00e4" in write("\u00e4"), "what is harmless is readable"
     finally:
         logging.getLogger().handlers[:] = before
+
+
+def test_stacks_are_one_record():
+    """In text they are indented, as a traceback is, and escaped; in JSON they are a field."""
+    made = record(stack_info="Thread 1:\n  File x\x1b[2J")
+    assert TextFormatter().format(made).split("\n")[1:] == ["  Thread 1:", r"    File x\x1b[2J"]
+    assert json.loads(JsonFormatter().format(made))["stacks"] == "Thread 1:\n  File x\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [
+        ("info", ["a INFO", "a.b INFO"]),
+        ("warning,a.b=debug", ["a.b DEBUG", "a.b INFO"]),
+        ("debug,a=error,a.b=info", ["a.b INFO"]),
+        ("info,a=error", []),
+    ],
+)
+def test_loggers_may_have_levels_of_their_own(level, told):
+    """They hold for those below, too, until a nearer one is said; what was before comes back behind a borrowed log."""
+    stream, names = io.StringIO(), ("a", "a.b")
+    root, ours = logging.getLogger(), logging.getLogger("invoker")
+    handlers, before = list(root.handlers), (root.level, ours.level)
+    try:
+        set_up(level, "json", stream=stream)
+        for name in names:
+            logging.getLogger(name).debug("x")
+            logging.getLogger(name).info("x")
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(before[0])
+        ours.setLevel(before[1])
+        for name in names:
+            logging.getLogger(name).setLevel(logging.NOTSET)
+    lines = map(json.loads, stream.getvalue().splitlines())
+    assert [f"{one['logger']} {one['level'].upper()}" for one in lines] == told

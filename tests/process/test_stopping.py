@@ -133,3 +133,15 @@ def test_of_many_names_the_first_are_listed():
     assert listed(names[:2]) == "0, 1"
     assert listed(names[:20]).endswith("18, 19")
     assert listed(names).endswith("18, 19, and 2 more")
+
+
+async def test_where_a_process_hangs_is_one_record(caplog):
+    """The stacks of async bodies and of all threads, in one line of the log."""
+    task = asyncio.create_task(asyncio.Event().wait(), name="body i1")
+    await asyncio.sleep(0)
+    stopping.dump(asyncio.all_tasks())
+    (told,) = caplog.records
+    assert (told.levelname, told.getMessage()) == ("ERROR", stopping.STACKS)
+    assert told.stack_info.startswith("Stack for <Task pending name='body i1'")
+    assert "test_where_a_process_hangs_is_one_record" in told.stack_info
+    task.cancel()

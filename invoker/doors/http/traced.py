@@ -1,29 +1,36 @@
 """`traced`: a request that belongs to a trace gets a span of its own, which its function sees and its client is told.
 
 See `invoker.traces`. The same head means another span each time, so whoever keeps what heads mean keeps none of these.
+What a client calls its request is told, too, as it came; no two are alike, so none of these heads is kept either.
 """
 
 from __future__ import annotations
 
 from invoker.core.http import RequestHead
-from invoker.traces import SPAN, begun
+from invoker.traces import SPAN, begun, request_id_of
 
 __all__ = ["traced"]
 
+_TRACE, _REQUEST = "traceparent", "x-request-id"
+
 
 def traced(head: RequestHead) -> tuple[RequestHead, tuple[tuple[str, str], ...]]:
-    """The head as the front sees it, and the headers of the response; the same head and none without a valid trace.
+    """The head as the front sees it, and the headers of the response; the same head and none if there is none to tell.
 
     Args:
         head: Of the request, with names in lower case.
     """
-    sent = [value for name, value in head.headers if name == "traceparent"]
+    sent = [one for one in head.headers if one[0] in (_TRACE, _REQUEST)]
     if not sent:
         return head, ()
-    met = begun(", ".join(sent))
+    ids = [value for name, value in sent if name == _REQUEST]
+    request = request_id_of({_REQUEST: ids[0]}) if len(ids) == 1 else ""
+    told: tuple[tuple[str, str], ...] = (("X-Request-Id", request),) if request else ()
+    traces = [value for name, value in sent if name == _TRACE]
+    met = begun(", ".join(traces)) if traces else None
     if met is None:
-        return head, ()
-    span, told = met
+        return head, told
+    span, spans = met
     headers = [one for one in head.headers if one[0] != SPAN]
     headers.append((SPAN, span))
-    return RequestHead(head.method, head.path, head.query, head.http_version, headers), told
+    return RequestHead(head.method, head.path, head.query, head.http_version, headers), (*spans, *told)

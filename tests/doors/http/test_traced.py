@@ -93,3 +93,26 @@ async def test_H152_streams_errors_and_other_fronts_say_it_too(http2: bool) -> N
             assert TRACE in (await client.get(path, headers={"traceparent": SENT})).headers["traceparent"]
         got = await client.get("/", headers={"traceparent": SENT, "Origin": "https://example.org"})
         assert (got.status_code, TRACE in got.headers["traceparent"]) == (403, True)
+
+
+IDS = [("r-1", True), ("!~" * 64, True), ("!~" * 64 + "x", False), ("a b", False), ("", False), ("\xe4", False)]
+
+
+@pytest.mark.parametrize(("sent", "is_taken"), IDS)
+@pytest.mark.parametrize("way", ["thread", "loop", "http2"])
+async def test_H153_a_request_keeps_its_name(way: str, sent: str, is_taken: bool) -> None:
+    """At most 128 visible ASCII characters are answered as they came, and known to the function; others to nobody."""
+    function: Any = span if way == "thread" else span_later
+    async with Served.at(function, front=front) as served, served.client(http2=way == "http2") as client:
+        ids = {"X-Request-Id": sent.encode("latin-1")}
+        for path, accept in (("/", "text/plain"), ("/", "application/x-ndjson"), ("/told", "*/*"), ("/no", "*/*")):
+            got = await client.post(path, headers={**ids, "Accept": accept})
+            assert got.headers.get("x-request-id") == (sent if is_taken else None)
+            if path == "/":
+                assert got.text.strip(' "\n').endswith(f" {sent}" if is_taken else "-02")
+
+
+def test_H153_two_names_are_none() -> None:
+    """Nobody could tell which one is meant."""
+    head = RequestHead("GET", "/", headers=[("x-request-id", "a"), ("x-request-id", "b")])
+    assert traced(head) == (head, ())
