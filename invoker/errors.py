@@ -40,7 +40,7 @@ from __future__ import annotations
 import enum
 from typing import ClassVar, Self
 
-from invoker.wording import Place, Why, describe
+from invoker.wording import Place, Why, clipped, describe
 
 __all__ = [
     "CallError",
@@ -143,7 +143,7 @@ class InvocationError(InvokerError):
         self.place = place
         self.met = met
         self.why = why
-        self._sentence = detail
+        self._sentence = detail = clipped(detail)
         self._hint = hint
         super().__init__(self._text(self._start))
 

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import traceback
 import unicodedata
 from collections.abc import Awaitable, Container
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["Place", "Why", "cannot_wait", "describe", "known_as", "normalised", "quoted", "spelt"]
+__all__ = [
+    "LONGEST",
+    "Place",
+    "Why",
+    "cannot_wait",
+    "clipped",
+    "describe",
+    "known_as",
+    "normalised",
+    "quoted",
+    "spelt",
+    "traceback_of",
+]
+
+LONGEST = 4096
+"""Characters of a text that others have chosen, in an error or in one piece of a traceback."""
 
 _SHOWN = 64
+
+_LONGEST_TRACEBACK = 16 * LONGEST
+_SHOWN_OF_GROUP = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +89,31 @@ def spelt(name: str, known: Container[str]) -> str:
     return known_as(unquote(name) if "%" in name and name not in known else name, known)
 
 
+def clipped(text: str, longest: int = LONGEST) -> str:
+    """A text, or its beginning and how much is left out: callers may choose what an exception says."""
+    return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} more characters)"
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback of an exception as Python formats it, without what is too long in it, which takes no time then.
+
+    Those of a group stand below it.
+    """
+    pieces, size = list[str](), 0
+    told = traceback.TracebackException.from_exception(error, compact=True, max_group_width=0)
+    for piece in told.format():
+        pieces.append(piece if len(piece) <= LONGEST else clipped(piece) + "\n")
+        size += len(pieces[-1])
+        if size > _LONGEST_TRACEBACK:
+            pieces.append("... (the rest is left out)\n")
+            return "".join(pieces)
+    if isinstance(error, BaseExceptionGroup):
+        pieces += [
+            f"---- {number}:\n{traceback_of(one)}" for number, one in enumerate(error.exceptions[:_SHOWN_OF_GROUP], 1)
+        ]
+    return "".join(pieces)
+
+
 def describe(error: BaseException) -> str:
     """Describe an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
     try:
@@ -77,7 +121,7 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - a user's __str__ may raise anything
         text = "(its __str__ raised)"
     name = type(error).__name__
-    return f"{name}: {text}" if text else name
+    return f"{name}: {clipped(text)}" if text else name
 
 
 def cannot_wait(awaitable: Awaitable[Any], *, is_over: bool = True) -> TypeError:

@@ -19,6 +19,7 @@ from invoker.errors import CallError, EncodeError, FunctionError, InternalError,
 from invoker.message import Headers
 from invoker.ops.logwriter import LogWriter
 from invoker.traces import request_id_of, trace_id_of
+from invoker.wording import traceback_of
 
 __all__ = [
     "AHEAD",
@@ -228,7 +229,7 @@ class TextFormatter(logging.Formatter):
         if not record.exc_info:
             return line
         # Lines of a traceback are indented, so a caller who chooses the text of an exception cannot forge a log line.
-        return "\n".join([line, *("  " + printable(one) for one in self.formatException(record.exc_info).split("\n"))])
+        return "\n".join([line, *("  " + printable(one) for one in _traceback(record.exc_info).split("\n"))])
 
     def _coloured(self, text: str, colour: str | None) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._has_colour and colour else text
@@ -251,8 +252,13 @@ class JsonFormatter(logging.Formatter):
         if record.stack_info:
             made["stacks"] = record.stack_info
         if record.exc_info:
-            made["traceback"] = self.formatException(record.exc_info)
+            made["traceback"] = _traceback(record.exc_info)
         return one_line(json.dumps(made, default=str, ensure_ascii=False))
+
+
+def _traceback(exc_info: Any) -> str:
+    error = exc_info[1] if isinstance(exc_info, tuple) else exc_info
+    return traceback_of(error).rstrip("\n") if isinstance(error, BaseException) else "NoneType: None"
 
 
 def one_line(text: str) -> str:

@@ -79,3 +79,21 @@ def ids(xs: set[UUID]) -> int:
 def named(xs: dict[UUID, int]) -> int:
     """How many different names there are."""
     return len(xs)
+
+
+@function
+def boom(text: str) -> str:
+    """Raises what the caller says."""
+    raise ValueError(text)
+
+
+@function
+async def aboom(text: str) -> str:
+    """The same on the event loop."""
+    raise ValueError(text)
+
+
+@function(isolation="process")
+def isolated_boom(text: str) -> str:
+    """The same in a child."""
+    raise ValueError(text)

@@ -35,3 +35,16 @@ def test_livez_answers_while_dear_values_are_read(name: str) -> None:
     refused = name in ("connect-many", "connect-deep")
     assert set(account.figures) <= ({"status 400"} if refused else {"status 0", "status 200"}), account
     assert "Traceback" not in log, log
+
+
+@pytest.mark.parametrize("name", [one for one in ATTACKS if one.startswith("texts")])
+def test_texts_of_exceptions_that_callers_choose_are_cut(name: str) -> None:
+    """In the answer, in the log, and on the way from an isolated child."""
+    with victim(FUNCTIONS) as target:
+        account = probed(ATTACKS[name], target, 0.2)
+        log = target.process.log
+    assert account.livez_s < 0.25 * SLOW
+    (count,) = account.figures.values()
+    assert "status 200" not in account.figures
+    assert len(log) < 20_000 * (int(count) + 1)
+    assert log.count("more characters)") == count

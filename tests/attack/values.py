@@ -6,6 +6,7 @@ python -m tests.attack.values [NAME ...] [--seconds 5] [--tree DIR]
 from __future__ import annotations
 
 import http.client
+import json
 import threading
 import time
 from collections import Counter
@@ -39,7 +40,7 @@ def post(path: str, body: bytes, media_type: str = JSON, **headers: str) -> Send
         try:
             connection.request("POST", path, body, {"Content-Type": media_type, **headers})
             response = connection.getresponse()
-            response.read()
+            assert len(response.read()) < 16_000
             return response.status
         finally:
             connection.close()
@@ -78,6 +79,7 @@ _PART = b'--x\r\nContent-Disposition: form-data; name="value"\r\nContent-Type: a
 _FORM = _PART + _LARGE + b"\r\n--x--\r\n"
 _HOLLOW = b",".join([b"[]"] * 1_300_000)
 _DEEP = b"[" * 100_000 + b"]" * 100_000
+_TEXT = json.dumps("a line\n" * 500_000).encode()
 _CONNECT = "/tests.attack.dear.DearService/"
 
 
@@ -106,6 +108,11 @@ ATTACKS: dict[str, Callable[[Victim, float], Figures]] = {
     "lines": attack(post("/kinds", _LINES, "application/x-ndjson", Accept="application/x-ndjson")),
     "event": attack(post("/kind", _EVENT, "application/cloudevents+json")),
     "form": attack(post("/kind", _FORM, "multipart/form-data; boundary=x")),
+    "texts": attack(post("/boom", _TEXT)),
+    "texts-loop": attack(post("/aboom", _TEXT)),
+    "texts-isolated": attack(post("/isolated_boom", _TEXT)),
+    "texts-riff": attack(riff(_TEXT, "boom")),
+    "texts-connect": attack(post(_CONNECT + "Boom", b'{"text":%b}' % _TEXT)),
     "connect": attack(post(_CONNECT + "Floats", b'{"xs":%b}' % _LARGE)),
     "connect-any": attack(post(_CONNECT + "Kind", b'{"value":%b}' % _LARGE)),
     "connect-loop": attack(post(_CONNECT + "Afloats", b'{"xs":%b}' % numbers(b"1"))),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
@@ -28,6 +27,7 @@ from invoker.errors import (
     reason_of,
 )
 from invoker.message import Message, as_headers
+from invoker.wording import traceback_of
 
 __all__ = [
     "Body",
@@ -182,7 +182,7 @@ def _translated(error: BaseException, kind: type[InvocationError], *, debug: boo
     if type(told) is str and told in _TWO_READERS:  # the author's own exceptions may raise when they are printed
         hint = "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
     if debug:
-        hint += "\n" + "".join(traceback.format_exception(error))
+        hint += "\n" + traceback_of(error)
     made = kind(why=reason_of(error), hint=hint)
     made.__cause__ = error
     return made

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
-
 from invoker import errors
 from invoker.drive.isolated.frames import Fault
 from invoker.errors import FunctionError, InvocationError, LimitExceeded, NestedError, Status, StatusError
+from invoker.wording import traceback_of
 
 __all__ = ["ChildDied", "MemoryExceeded", "RemoteTraceback", "fault_of", "raised_by"]
 
@@ -42,7 +41,7 @@ def fault_of(error: InvocationError | None) -> Fault | None:
         fault.kind, fault.details = error.kind, error.details
     cause = error.__cause__ or error.__context__
     if cause is not None:
-        fault.trace = str(cause) if isinstance(cause, RemoteTraceback) else "".join(traceback.format_exception(cause))
+        fault.trace = str(cause) if isinstance(cause, RemoteTraceback) else traceback_of(cause)
         fault.raised = (type(cause).__module__, type(cause).__qualname__)
     return fault
 

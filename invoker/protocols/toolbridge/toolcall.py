@@ -15,7 +15,6 @@ call stands in `Open.configs`, so the end of its invocation finishes it also whe
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -32,6 +31,7 @@ from invoker.protocols.toolbridge.arguments import Binding
 from invoker.protocols.toolbridge.desk import LARGE, Desk, HostSession, NoPlace, Operation
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.tools import Tool
+from invoker.wording import traceback_of
 
 __all__ = ["CORRELATION", "MOST_ITEMS", "Asked", "ToolCall", "correlation_of"]
 
@@ -342,7 +342,7 @@ class ToolCall(Operation):
     def _told(self, error: InvocationError) -> BridgeError:
         told = translated(error)
         if self.desk.settings.debug and error.__cause__ is not None:
-            told.stacktrace = "".join(traceback.format_exception(error.__cause__))
+            told.stacktrace = traceback_of(error.__cause__)
         return told
 
     def result(self) -> bytes:
