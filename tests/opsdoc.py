@@ -46,6 +46,7 @@ FIELDS = {
     "worker": "The number of the worker that writes the line, with several.",
     "pid": "The process of a worker that is ready.",
     "serves": "Of the ready message: the protocols.",
+    "note": "Of the ready message: that a parameter has no type, so that text arrives as a str.",
     "page": "Of the ready message: where a browser can try the functions, where there is a page.",
     "try": "Of the ready message: a call to copy, where one is known.",
     "stacks": "Of a process that hangs: where its async bodies and its threads stand. In text: indented lines below.",

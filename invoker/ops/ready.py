@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from invoker.author.spec import FunctionSpec, Take
+from invoker.codecs.typed import is_any
 from invoker.ops.logs import BELOW
 
-__all__ = ["announce", "ready_block"]
+__all__ = ["announce", "ready_block", "untyped"]
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +27,19 @@ def announce(block: str) -> None:
     log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, "%s", (line,), None, extra={BELOW: fields}))
 
 
-def ready_block(names: Sequence[str], addresses: str, serves: str, command: str, page: str = "") -> str:
+def untyped(specs: Iterable[FunctionSpec]) -> str:
+    """What authors are told of parameters that have no type; empty: all have one."""
+    for spec in specs:
+        for one in (*spec.inputs, *spec.options):
+            if is_any(one.type) and one.take is Take.PAYLOAD:
+                return (
+                    f"'{one.name}' of {spec.name} has no type, so text arrives as a str; annotate it "
+                    f"({one.name}: float), or send JSON (call --json, Content-Type: application/json)"
+                )
+    return ""
+
+
+def ready_block(names: Sequence[str], addresses: str, serves: str, command: str, page: str = "", note: str = "") -> str:
     """The message of a process that is ready, and what stands below it (R-005).
 
     Args:
@@ -34,6 +48,7 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str,
         serves: Protocols.
         command: Of a call to copy; may be empty.
         page: Where a browser can try the functions; may be empty.
+        note: For the author; may be empty.
     """
     shown = ", ".join(names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
@@ -42,4 +57,6 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str,
         lines.append(f"try: python -m invoker {command}")
     if page:
         lines.append(f"page: {page}")
+    if note:
+        lines.append(f"note: {note}")
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from invoker.author.spec import IGNORED, FunctionSpec, Take
+from invoker.author.spec import IGNORED, FunctionSpec, StreamSpec, Take
 from invoker.author.spelling import is_array
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, fields, holds_pydantic, is_any, leaves, members
 
@@ -59,7 +59,7 @@ def sample_arguments(spec: FunctionSpec) -> str | None:
         values = [_sample(one.type) for one in streams]
     except LookupError:
         return None
-    is_json = not all(_is_plain(one.type, value) for one, value in zip(streams, values, strict=True))
+    is_json = not all(_is_plain(one, value) for one, value in zip(streams, values, strict=True))
     words = ["--json"] if is_json else [] if spec.inputs or values else ["--no-input"]  # `call` adds a trigger itself
     for index, value in enumerate(values):
         text = json.dumps(value) if is_json or not isinstance(value, str) else value
@@ -77,9 +77,14 @@ def _is_chat(spec: FunctionSpec) -> bool:
     return said.take is Take.MESSAGE and not said.single and spec.outputs[0].type is str
 
 
-def _is_plain(type_: Any, value: Any) -> bool:
-    """Whether the value can be typed as plain text: numbers, booleans, text and bytes can."""
-    kinds = [one for one in members(type_) if isinstance(one, type)]
+def _is_plain(stream: StreamSpec, value: Any) -> bool:
+    """Whether the value can be typed as plain text: numbers, booleans, text and bytes can.
+
+    Without an annotation text is a str, and 7 would be "7"; whoever reads messages sees their media types.
+    """
+    if is_any(stream.type) and stream.take is Take.PAYLOAD:
+        return False
+    kinds = [one for one in members(stream.type) if isinstance(one, type)]
     return isinstance(value, (int, float)) or any(one in (str, *BYTES_LIKE) for one in kinds)
 
 

@@ -35,7 +35,7 @@ from invoker.ops.endings import Endings
 from invoker.ops.memory import Trimmer
 from invoker.ops.metrics import numbers_of
 from invoker.ops.pressure import Pressure
-from invoker.ops.ready import ready_block
+from invoker.ops.ready import ready_block, untyped
 from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
 from invoker.process.doors import Doors, MountedDoors
@@ -324,7 +324,8 @@ class Server:
             next(filter(None, (one.page for one in self._services)), ""),
         )
         page = f"http{'s' if config.tls_cert else ''}://{near(host, self.http_address)}{path}" if path else ""
-        return ready_block(names, f"{self._served()} ({why})", spoken, command, page)
+        note = untyped(function.spec for function in self._functions)
+        return ready_block(names, f"{self._served()} ({why})", spoken, command, page, note)
 
     def _served(self) -> str:
         """The addresses of the open doors."""

@@ -189,7 +189,7 @@ def logged_fields() -> set[str]:
         for one in dicts:
             keys = one.keys if isinstance(one, ast.Dict) else [one.slice] if isinstance(one, ast.Subscript) else []
             found |= {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
-    return found | {line.partition(": ")[0] for line in ready_block(["f"], "a", "b", "c", "d").split("\n")[1:]}
+    return found | {line.partition(": ")[0] for line in ready_block(["f"], "a", "b", "c", "d", "e").split("\n")[1:]}
 
 
 def test_the_reference_has_every_field():

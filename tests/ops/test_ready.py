@@ -9,11 +9,16 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from invoker import Message
+from invoker.author.reader import read
 from invoker.ops.logs import set_up
-from invoker.ops.ready import announce, ready_block
+from invoker.ops.ready import announce, ready_block, untyped
+from invoker.ops.samples import call_command
 from invoker.testing import TestServer
 
 BLOCK = "ready: 100% of it on grpc=127.0.0.1:1\nserves: riff\ntry: python -m invoker call localhost:1"
@@ -171,3 +176,31 @@ def test_H070_the_ready_message_says_where_the_page_is() -> None:
         "page: http://localhost:1/",
     ]
     assert "page" not in ready_block(["f"], "here", "http", "")
+
+
+def test_a_parameter_without_a_type_is_told_to_its_author() -> None:
+    """By its name, with what to write; nothing is said where all have types, or of messages, which tell theirs."""
+
+    def bare(a: int, x, k=1): ...  # type: ignore[no-untyped-def]
+    def typed(a: int, k: str = "") -> None: ...
+    def told(a: Message[Any]) -> None: ...
+
+    assert untyped([read(typed), read(told)]) == ""
+    note = untyped([read(typed), read(bare)])
+    assert note.startswith("'x' of bare has no type, so text arrives as a str; annotate it (x: float), or send JSON")
+    assert ready_block(["f"], "here", "http", "", note="n").endswith("\nnote: n")
+
+
+def test_the_call_to_copy_of_a_bare_function_gives_it_a_number(tmp_path: Path) -> None:
+    """`x * 2` of 7 is 14, not 77."""
+    scope: dict[str, Any] = {}
+    source = "def double(x):\n    return x * 2\n"
+    exec(source, scope)
+    (tmp_path / "bare.py").write_text(source)
+    server = TestServer(f"{tmp_path}/bare.py:double")
+    try:
+        command = shlex.split(call_command(read(scope["double"]), server.grpc, is_one=True))
+        asked = subprocess.run([sys.executable, "-m", "invoker", *command], capture_output=True, text=True, check=True)
+        assert asked.stdout.strip() == "14"
+    finally:
+        assert server.close() == 0

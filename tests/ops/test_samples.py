@@ -134,7 +134,8 @@ def test_R005_the_address_is_one_that_leads_there() -> None:
 @pytest.mark.parametrize(
     ("type_", "arguments"),
     [
-        (int, "--data 7"), (float, "--data 7"), (int | None, "--data 7"), (Any, "--data 7"), (object, "--data 7"),
+        (int, "--data 7"), (float, "--data 7"), (int | None, "--data 7"),
+        (Any, "--json --data 7"), (object, "--json --data 7"), (Iterator[Any], "--json --data 7"),
         (str, "--data hello"), (bytes, "--data hello"), (str | int, "--data hello"), (bool, "--data true"),
         (dict[str, int], """--json --data '{"key": 7}'"""),
         (Person, """--json --data '{"name": "hello"}'"""),

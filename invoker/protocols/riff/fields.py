@@ -55,6 +55,7 @@ class Field(msgspec.Struct, frozen=True):
         is_bytes: Those values are bytes.
         is_json: One text is JSON; else it is the value, or an item of the list.
         is_scalar: It is a text, a number or a truth value, which no object can become.
+        is_bare: It has no type: an object or a form of parameters' names is meant for them (H-245).
         takes_object: A whole JSON object may be its value.
         takes_form: So may a whole form.
         takes_parts: So may all parts of a multipart body.
@@ -73,6 +74,7 @@ class Field(msgspec.Struct, frozen=True):
     is_bytes: bool = False
     is_json: bool = False
     is_scalar: bool = False
+    is_bare: bool = False
     takes_object: bool = True
     takes_form: bool = True
     takes_parts: bool = True
@@ -248,6 +250,7 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         is_bytes=is_list and any(bytes_like(item) is not None for item in items),
         is_json=is_dict or wants_arrays([one.type]) or (is_list and not is_text_list),
         is_scalar=all(kind in _SCALARS or kind is type(None) for kind in kinds),
+        is_bare=is_any(one.type),
         takes_object=is_object(one.type) or bytes_like(one.type) is not None,
         takes_form=is_object(one.type),
         takes_parts=is_object(one.type) or has_parts,

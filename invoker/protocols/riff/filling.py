@@ -57,6 +57,8 @@ _TEXT = "text/plain"
 _JSON = "application/json"
 _NO_OBJECT = frozenset({bytes([one]) for one in b'-0123456789"[tfn'})
 """How JSON begins that is no object."""
+_AS_JSON = (b"{", b"[")
+_BLANKS = 64
 _FORM = "application/x-www-form-urlencoded"
 _PARTS = "multipart/form-data"
 
@@ -271,6 +273,12 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
         given = [(name, Message(bytes(value), headers, _JSON)) for name, value in members.items()]
         return _known(signature, given) if signature.drops else given
     if essence == _FORM:
+        begins = body[:_BLANKS].lstrip()[:1]
+        if begins in _AS_JSON and b"=" in body and first.known is None:
+            raise DecodeError(
+                f"the body begins with {begins.decode()!r}, as no form does; for JSON, send "
+                "Content-Type: application/json, and for other text text/plain"
+            )
         if b"=" not in body:  # what `curl -d Bob` means
             charset = content_type.partition(";")
             return [(first.name, Message(body, headers, _TEXT + charset[1] + charset[2]))]
@@ -303,7 +311,7 @@ def _is_file(signature: Signature, body: bytes) -> bool:
 def _is_whole(signature: Signature, *, takes: bool) -> bool:
     """Whether a body is the value of the first parameter, which takes all of it, whatever its keys are."""
     has_names = len(signature.fields) > 1 and signature.fields[0].keys is not None
-    return takes and len(signature.inputs) < 2 and not has_names
+    return takes and len(signature.inputs) < 2 and not (has_names or signature.fields[0].is_bare)
 
 
 def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool) -> bool:
@@ -314,7 +322,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     """
     first, known = signature.fields[0], [one.name for one in signature.fields]
     own = first.keys or frozenset()
-    if signature.drops:  # H-231
+    if signature.drops and not (takes and first.keys is None):  # H-231
         _check_spelling([*known, *own], keys, what)
         keys = [key for key in keys if key in known or key in own]
     stranger = next((key for key in keys if key not in known), None)
