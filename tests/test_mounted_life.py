@@ -44,7 +44,8 @@ async def test_H097_a_start_that_fails_fails_the_startup():
     caller.say(type="lifespan.startup")
     message = await caller.sent.get()
     assert message["type"] == "lifespan.startup.failed"
-    assert message["message"] == "invoker: the init hook of 'fn' raised ValueError: no model"
+    place = f"tests/test_mounted_life.py:{broken.__code__.co_firstlineno + 1}"
+    assert message["message"] == f"invoker: the init hook of 'fn' raised ValueError: no model at {place}"
     await caller.task
 
 
