@@ -44,7 +44,7 @@ class Names:
 
     def get(self, name: str) -> FunctionSpec | None:
         """The function that a name means; None if it means none."""
-        return self._known.get(known_as(name, self._known))
+        return self._known.get(name if name.isascii() else known_as(name, self._known))
 
     def hint(self, name: str) -> str:
         """What the peer may have meant instead, for the end of the text of an error; empty if it may not learn that."""

@@ -153,7 +153,7 @@ class Model:
 
     def input_index(self, name: str) -> int | None:
         """Which input has a name, or an alias."""
-        return self._inputs.get(known_as(name, self._inputs))
+        return self._inputs.get(name if name.isascii() else known_as(name, self._inputs))
 
     def output_index(self, name: str) -> int | None:
         """Which output has a name, or an alias."""

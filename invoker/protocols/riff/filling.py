@@ -331,7 +331,8 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
         return True
     is_lost = first.is_scalar or (first.keys is not None and is_named)
     if stranger is not None and (is_lost or (what != "member" and not takes)):  # the whole cannot be its value either
-        hint = " (text that is no form is sent with Content-Type: text/plain)" if what == "field" else ""
+        hint = " (--http-ignore-unknown ignores such names" if what != "member" else ""
+        hint += "; text that is no form is sent as text/plain)" if what == "field" else ")" if hint else ""
         raise DecodeError(f"the {what} {stranger!a} is no parameter; {meant(stranger, known, _there(known))}{hint}")
     lost = next((key for key in keys if key in known and key not in own), None)
     if first.keys is not None and lost is not None:

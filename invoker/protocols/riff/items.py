@@ -34,6 +34,7 @@ Items: TypeAlias = Sequence[tuple[str, Message[bytes]]]
 
 _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 _PLAIN = frozenset({"", "text/plain", "application/octet-stream"})
+_MEMBERS = dict[str, msgspec.Raw]
 _JSON = "application/json"
 _OCTETS = "application/octet-stream"
 
@@ -217,13 +218,16 @@ class _Lines:
 
     def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
         try:
-            return named_members(msgspec.json.decode(charsets.strip_mark(line) or line, type=dict[str, msgspec.Raw]))
+            members = msgspec.json.decode(
+                line if line[:1] != b"\xef" else charsets.strip_mark(line) or line, type=_MEMBERS
+            )
         except (ValueError, RecursionError):
             assert self._names is not None
             raise DecodeError(
                 f"line {self._count} is no JSON object; the function has several inputs, so each line says for which "
                 f"one it is, as in {{{msgspec.json.encode(self._names[0]).decode()}: ...}}"
             ) from None
+        return members if all(map(str.isascii, members)) else named_members(members)
 
 
 class _Nothing:
@@ -266,7 +270,9 @@ class _Parts:
         return self._reader.held + sum(len(part.payload) for part in self._list)
 
     def feed(self, payload: bytes) -> Items:
-        parts = named_parts(self._reader.feed(payload))
+        parts = self._reader.feed(payload)
+        if parts:
+            parts = named_parts(parts)
         if self._drops:
             parts = [part for part in parts if part.name in self._fields]
         stranger = next((part.name for part in parts if part.name not in self._fields), None)

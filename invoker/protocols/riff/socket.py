@@ -277,8 +277,8 @@ class SocketSession:
             if not self._indexes:
                 raise ProtocolViolation("the function takes no input")
             return 0
-        index = self._indexes.get(known_as(name, self._indexes))
-        if index is None:
+        index = self._indexes.get(name)
+        if index is None and (index := self._indexes.get(known_as(name, self._indexes))) is None:
             options = {one.name for one in (*self._signature.fields, *self._signature.options) if one.is_option}
             hint = f"; give options in the query: ?{name}=..." if name in options else ""
             there = ", ".join(self._indexes) or "none"

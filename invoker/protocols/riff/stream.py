@@ -343,10 +343,11 @@ class StreamSession:
                 item = BodyChunk(self._format.item(index, message))
             else:
                 item = BodyParts(self._format.parts(index, message))
-            first = () if self._is_begun else self._head(message)
+            if self._is_begun:
+                return (Send(item),)
+            return (*self._head(message), Send(item))
         except EncodeError as error:
             return (Cancel(ID, error),)
-        return (*first, Send(item))
 
     def _elapsed(self) -> Sequence[CallStep]:
         if self._format is None or (self._waits and not self._is_begun):
