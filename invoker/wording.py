@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 import unicodedata
 from collections.abc import Awaitable, Container
@@ -18,7 +19,9 @@ __all__ = [
     "describe",
     "known_as",
     "normalised",
+    "printable",
     "quoted",
+    "shown",
     "spelt",
     "traceback_of",
 ]
@@ -30,6 +33,8 @@ _SHOWN = 64
 
 _LONGEST_TRACEBACK = 16 * LONGEST
 _SHOWN_OF_GROUP = 4
+
+_STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,18 @@ class Why:
 
     text: str
     raised: str = ""
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped, so that it stays one line and does not steer a terminal."""
+    if text.isprintable():
+        return text
+    return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
+
+
+def shown(text: str) -> str:
+    """Text of several lines for a terminal: what would steer it is escaped, but for the ends of lines and tabs."""
+    return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def quoted(text: str) -> str:

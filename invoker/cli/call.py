@@ -18,6 +18,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from invoker.wording import printable
+
 if TYPE_CHECKING:
     from invoker.client.failure import CallFailed
     from invoker.client.riff.client import RiffClient
@@ -154,7 +156,7 @@ async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) ->
             printer.write(out)
     for index in sorted(silent):  # the call still ends with OK
         name = f" '{names[index]}'" if index < len(names) else ""
-        print(f"note: input {index}{name} got nothing", file=sys.stderr)
+        print(f"note: input {index}{printable(name)} got nothing", file=sys.stderr)
 
 
 async def _heard(index: int, values: AsyncGenerator[bytes, None], silent: set[int]) -> AsyncGenerator[bytes, None]:
@@ -225,9 +227,9 @@ def _count(text: str) -> int:
 
 
 def _complain(text: str, code: int, hint: str = "") -> int:
-    print(f"error: {text}", file=sys.stderr)
+    print(f"error: {printable(text)}", file=sys.stderr)
     if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"hint: {printable(hint)}", file=sys.stderr)
     return code
 
 

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from invoker.wording import printable
+
 if TYPE_CHECKING:
     from invoker.client.evergreen import EvergreenSession
     from invoker.client.tls import Tls
@@ -205,5 +207,5 @@ def _on_interrupt(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]
 
 
 def _complain(text: str, code: int) -> int:
-    print(f"error: {text}", file=sys.stderr)
+    print(f"error: {printable(text)}", file=sys.stderr)
     return code

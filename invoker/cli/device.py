@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from invoker.wording import printable
+
 if TYPE_CHECKING:
     from invoker.cli.plans import Plans
     from invoker.client.federated import Attempt, DeviceOptions
@@ -103,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         examples = _examples(args.examples)
         metadata_pairs({"x-goog-population": args.population, "x-goog-api-key": args.api_key})
     except (UsageError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
     plans = Plans(args.functions)  # its errors are the command line's
     for hint in plans.hints:
@@ -195,7 +197,7 @@ class _Fleet:
 
     def _print(self, name: str, text: str) -> None:
         try:
-            print(f"{name}: {text}", flush=True)
+            print(f"{name}: {printable(text)}", flush=True)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop what is still buffered
             self.is_unheard = self.is_stopping = True

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from invoker.cli.flags import COMMANDS, command_meant, parser
-from invoker.cli.streams import with_streams
+from invoker.cli.streams import arguments, with_streams
 from invoker.errors import ConfigError, LoadError, StartupError
 from invoker.process.building import ROUNDS, build, loop_factory
 from invoker.services.table import TABLE
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our own sentences replace grpc's log lines
     if argv is None:
-        return with_streams(functools.partial(_main, sys.argv[1:], is_process=True))
+        return with_streams(functools.partial(_main, arguments(), is_process=True))
     return _main(list(argv), is_process=False)
 
 

@@ -7,6 +7,7 @@ terminal would be written there. And what cannot be written at the end makes Pyt
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["with_streams"]
+__all__ = ["arguments", "with_streams"]
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -22,6 +23,9 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def with_streams(run: Callable[[], int]) -> int:
     """Run a command; its exit code, which is not 0 if its output could not be written."""
     _stand_in()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the locale has no sign for is escaped
     why: str | None = ""
     try:
         code = run()
@@ -38,6 +42,13 @@ def with_streams(run: Callable[[], int]) -> int:
             print(f"error: the output cannot be written: {why}", file=sys.stderr)
     _lost(sys.stderr)
     return code
+
+
+def arguments() -> list[str]:
+    """Those of the command line, which are UTF-8 even where the locale knows ASCII only."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return sys.argv[1:]
+    return [os.fsencode(one).decode(errors="surrogateescape") for one in sys.argv[1:]]
 
 
 def _stand_in() -> None:

@@ -24,6 +24,7 @@ from invoker.core.invocation import Invocation
 from invoker.errors import CallError, FunctionError, InternalError
 from invoker.message import Headers
 from invoker.ops import logs
+from invoker.wording import printable
 
 __all__ = ["Endings"]
 
@@ -217,4 +218,4 @@ def _second(seconds: int) -> str:
 
 def _text_line(line: _Line) -> str:
     pairs = " ".join([f"{name}={value}" for name, value in (line.extra | logs.LABELS).items()])
-    return logs.printable(f"{logs.local(line.created)} {'INFO':<7} {line.message}  {pairs}") + "\n"
+    return printable(f"{logs.local(line.created)} {'INFO':<7} {line.message}  {pairs}") + "\n"

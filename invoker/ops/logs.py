@@ -19,7 +19,7 @@ from invoker.errors import CallError, EncodeError, FunctionError, InternalError,
 from invoker.message import Headers
 from invoker.ops.logwriter import LogWriter
 from invoker.traces import request_id_of, trace_id_of
-from invoker.wording import traceback_of
+from invoker.wording import printable, traceback_of
 
 __all__ = [
     "AHEAD",
@@ -31,11 +31,11 @@ __all__ = [
     "borrowed",
     "ending",
     "invoked",
+    "keep",
     "local",
     "log_ending",
     "one_line",
     "own_handler",
-    "printable",
     "set_up",
     "traced",
     "utc",
@@ -81,6 +81,9 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
         root.removeHandler(old)
         if isinstance(old, OwnHandler):
             old.end()
+    if _own[0] in log.handlers:
+        log.removeHandler(_own[0])
+        log.propagate = True
     root.addHandler(handler)
     _own[0] = handler
     first, *others = level.split(",")
@@ -268,13 +271,6 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def printable(text: str) -> str:
-    """The text with control characters escaped, so that it stays one line and does not steer a terminal."""
-    if text.isprintable():
-        return text
-    return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
-
-
 def local(seconds: float) -> str:
     """The local time of day, with milliseconds."""
     return time.strftime("%H:%M:%S", time.localtime(seconds)) + f".{int(seconds % 1 * 1000):03d}"
@@ -287,10 +283,24 @@ def utc(seconds: float) -> str:
 
 def own_handler() -> OwnHandler | None:
     """The handler that `set_up` made, if every line of ours goes to it alone."""
-    handlers = logging.getLogger().handlers
-    if len(handlers) == 1 and handlers[0] is _own[0] and not log.handlers and log.propagate:
-        return _own[0]
-    return None
+    handlers = [*log.handlers, *(logging.getLogger().handlers if log.propagate else ())]
+    return _own[0] if handlers == [_own[0]] else None
+
+
+def keep() -> None:
+    """Let our lines be written as before, though the author's code has set up logging meanwhile.
+
+    `logging.config` disables every logger that it is not told of, and takes the handlers of the root away. What the
+    author's own code logs goes where it says.
+    """
+    if _own[0] is None:
+        return
+    for name, one in list(logging.root.manager.loggerDict.items()):
+        if isinstance(one, logging.Logger) and name.partition(".")[0] in (log.name, *_LOUD):
+            one.disabled = False
+    if _own[0] not in logging.getLogger().handlers and not log.handlers:
+        log.addHandler(_own[0])
+        log.propagate = False
 
 
 _own: list[OwnHandler | None] = [None]

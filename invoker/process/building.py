@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from invoker.config import Config
 from invoker.errors import ConfigError
+from invoker.ops import logs
 from invoker.services.actions import ActionKnobs
 from invoker.services.federated.service import FederatedKnobs, FederatedService
 from invoker.services.table import TABLE
@@ -57,6 +58,7 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
     found, actions = with_actions(
         found, config.of(ActionKnobs).actions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s
     )
+    logs.keep()
     for prepared in found:
         for warning in prepared.warnings:
             log.warning("%s", warning)

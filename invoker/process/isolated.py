@@ -236,6 +236,7 @@ class _Host:
         """Run the start hooks."""
         for one in self.functions:
             await one.start()
+        logs.keep()
         self._base_bytes = _address_space()
         self._surroundings = Surroundings()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ from invoker.drive.driver import Driver, DriverSettings
 from invoker.drive.isolated.pool import ChildrenSettings
 from invoker.drive.nested.scope import CatalogScope
 from invoker.errors import StartupError, Status
-from invoker.ops import prints
+from invoker.ops import logs, prints
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
 from invoker.ops.memory import Trimmer
@@ -193,8 +194,11 @@ class Server:
             await self._open_others(tls)
             if served := self._served():
                 log.info("loading: calls on %s are refused until the functions are ready", served)
+        _keep_policy()
         for function in self._functions:
             await function.start()
+        _keep_policy()
+        logs.keep()  # a hook may have set up logging, too
         await self.driver.children.start()
         self.engine.is_loading = False
         if self._doors.has_grpc:
@@ -344,3 +348,14 @@ class Server:
         await self._doors.close(_STOP_GRACE_S)
         for one in self._services:
             await one.stop(_STOP_GRACE_S)
+
+
+def _keep_policy() -> None:
+    """Let functions start programs, though an author has called ``uvloop.install()`` and this loop is another.
+
+    What watches such programs is asked of asyncio's policy before Python 3.14, and that of uvloop has none.
+    """
+    is_uvloop = type(asyncio.get_running_loop()).__module__.startswith("uvloop")
+    if sys.version_info < (3, 14) and not is_uvloop:
+        if type(asyncio.get_event_loop_policy()).__module__.startswith("uvloop"):
+            asyncio.set_event_loop_policy(None)

@@ -157,3 +157,68 @@ def test_what_is_printed_without_an_end_is_told_when_it_is_flushed_or_the_invoca
         call(process.ready()[0], "half")
         told = [json.loads(printed.readline())["message"] for _ in range(2)]
     assert told == ["begun", "left"]
+
+
+SETS_UP = {
+    "dictConfig": "import logging.config; logging.config.dictConfig({'version': 1, 'root': {'handlers': []}})",
+    "fileConfig": "import configparser, logging.config; parser = configparser.ConfigParser(); "
+    "parser.read_string('[loggers]\\nkeys=root\\n[handlers]\\nkeys=\\n[formatters]\\nkeys=\\n"
+    "[logger_root]\\nhandlers=\\n'); logging.config.fileConfig(parser)",
+    "basicConfig": "import logging, sys; logging.basicConfig(force=True, stream=sys.stdout)",
+}
+FAILS = """
+from invoker import function
+
+def set_up():
+    {set_up}
+
+{at_import}
+
+@function({hook})
+def fails(x: int) -> int:
+    print("printed")
+    raise ValueError(f"no {{x}}")
+"""
+
+
+@pytest.mark.parametrize("how", SETS_UP)
+@pytest.mark.parametrize("when", ["import", "hook"])
+@pytest.mark.parametrize("more", [(), ("--workers", "2")])
+def test_an_author_who_sets_up_logging_does_not_silence_the_server(tmp_path: Path, how: str, when: str, more) -> None:
+    """The line that it is ready, each ending, tracebacks and the end are told, in our format."""
+    at_import, hook = ("set_up()", "") if when == "import" else ("", "init=set_up")
+    text = FAILS.format(set_up=SETS_UP[how], at_import=at_import, hook=hook)
+    (tmp_path / "author.py").write_text(text)
+    env = {"INVOKER_LAME_DUCK_S": "0"}
+    with started("author:fails", *more, "--log-format", "json", cwd=tmp_path, env=env) as process:
+        with SyncRiffClient(process.ready()[0]) as client, pytest.raises(CallFailed):
+            list(client.invoke([[7]], accept=JSON, content_type=JSON))
+        line = json.loads(process.wait_for("the function raised"))
+        assert "ValueError: no 7" in line["traceback"]
+        process.send(signal.SIGTERM)
+        assert process.exit_code() == 0
+        assert '"stopped"' in process.log
+        assert all(json.loads(one)["message"] for one in process.lines)
+
+
+def test_what_an_isolated_function_prints_is_a_line_of_its_invocation(tmp_path: Path) -> None:
+    """On standard output, as with a function that is not isolated; also without an end of the line."""
+    (tmp_path / "author.py").write_text(
+        "from invoker import function\n@function(isolation='process')\n"
+        "def prints(x: int) -> int:\n    print('printed', x)\n    print('begun', end='')\n    return x\n"
+    )
+    with (
+        (tmp_path / "out").open("w+") as out,
+        started(
+            "author:prints", "--log-format", "json", cwd=tmp_path, stdout=out, env={"INVOKER_LAME_DUCK_S": "0"}
+        ) as process,
+        SyncRiffClient(process.ready()[0]) as client,
+    ):
+        assert [one.value for one in client.invoke([[7]], accept=JSON, content_type=JSON)] == [7]
+        ending = json.loads(process.wait_for("invocation ended"))
+        process.send(signal.SIGTERM)
+        assert process.exit_code() == 0
+        lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+        assert [(one["message"], one["invocation"], one["function"]) for one in lines] == [
+            (text, ending["invocation"], "prints") for text in ("printed 7", "begun")
+        ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import resource
@@ -16,6 +17,7 @@ from invoker.body.prepare import prepare_function
 from invoker.client import CallFailed, RiffClient
 from invoker.config import Config
 from invoker.errors import HookError, StartupError, Status
+from invoker.process import server as module
 from invoker.process.building import build
 from invoker.process.server import Server
 from invoker.services.table import TABLE
@@ -228,3 +230,16 @@ async def test_E071_E074_E075_names_are_what_the_operator_says(action, parameter
         assert (await call.code()).value[0] == status
     assert got == (b"49" if status is Status.OK else b"")
     assert await server.stop(drain_s=1)
+
+
+async def test_functions_start_programs_though_an_author_has_installed_uvloop():
+    """The policy that uvloop leaves has nothing that watches them; this loop is another."""
+    uvloop = pytest.importorskip("uvloop")
+    before = asyncio.get_event_loop_policy()
+    try:
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+        module._keep_policy()
+        process = await asyncio.create_subprocess_exec("true")
+        assert await process.wait() == 0
+    finally:
+        asyncio.set_event_loop_policy(before)

@@ -14,6 +14,7 @@ from invoker.client.evergreen.session import EvergreenSession
 from invoker.client.evergreen.talk import Talk
 from invoker.client.failure import CallFailed
 from invoker.client.sources import STDIN, Framing, Part, frames
+from invoker.wording import printable, shown
 
 __all__ = ["Terminal", "lines"]
 
@@ -82,7 +83,7 @@ class Terminal:
             if not self._session.is_open:
                 raise
             self.has_failed = True
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {printable(str(error))}", file=sys.stderr)
         finally:
             self._answer = None
 
@@ -126,5 +127,5 @@ def _show(piece: object) -> None:
         print(f"({len(piece)} bytes that are no text)", file=sys.stderr, flush=True)
         return
     text = piece if isinstance(piece, str) else f"{json.dumps(piece, ensure_ascii=False, default=str)}\n"
-    sys.stdout.write(text)
+    sys.stdout.write(shown(text) if sys.stdout.isatty() else text)
     sys.stdout.flush()

@@ -122,9 +122,9 @@ def _inputs(args: argparse.Namespace, filled: Filled) -> tuple[tuple[Part, ...],
 
 def _part(option: str, text: str) -> Part:
     if not text.startswith("@"):
-        return Part(os.fsencode(text))
+        return Part(text.encode(errors="surrogateescape"))
     if text.startswith("@@"):
-        return Part(os.fsencode(text[1:]))
+        return Part(text[1:].encode(errors="surrogateescape"))
     path = text[1:]
     if path != STDIN:
         if not path:

@@ -13,6 +13,7 @@ from invoker.client.failure import UsageError
 from invoker.client.riff.frames import Received
 from invoker.client.sources import is_text
 from invoker.mediatypes import parse
+from invoker.wording import printable, shown
 
 __all__ = ["Printer"]
 
@@ -81,7 +82,10 @@ class Printer:
                 f"output {name or out.index} is {out.media_type or 'of no media type'}, which may upset the terminal; "
                 "give --output FILE, or --output - to print it all the same"
             )
-        self._write_to(sys.stdout.buffer, self._shown(out, name))
+        payload = self._shown(out, name)
+        if not path and sys.stdout.isatty():
+            payload = shown(payload.decode(errors="replace")).encode()
+        self._write_to(sys.stdout.buffer, payload)
 
     def _shown(self, out: Received, name: str) -> bytes:
         if self._is_raw or not is_text(out.media_type):
@@ -97,9 +101,9 @@ class Printer:
 
     def _write_headers(self, out: Received, name: str) -> None:
         prefix = f"< {name}: " if name else "< "
-        print(f"{prefix}content-type: {out.media_type}", file=sys.stderr)
+        print(printable(f"{prefix}content-type: {out.media_type}"), file=sys.stderr)
         for key, value in out.headers.items():
-            print(f"{prefix}{key}: {value}", file=sys.stderr, flush=True)
+            print(printable(f"{prefix}{key}: {value}"), file=sys.stderr, flush=True)
 
     def _file(self, path: str) -> BinaryIO:
         if path not in self._opened:
