@@ -7,7 +7,7 @@ import types
 import typing
 from typing import Any
 
-__all__ = ["substituted", "unaliased"]
+__all__ = ["hints_of", "substituted", "unaliased"]
 
 
 def unaliased(type_: Any) -> Any:
@@ -42,3 +42,15 @@ def substituted(annotation: Any, known: dict[Any, Any]) -> Any:
     if not own or isinstance(annotation, type):
         return annotation
     return annotation[tuple(known.get(one, one) for one in own)]
+
+
+def hints_of(cls: Any) -> dict[str, Any]:
+    """Names and annotations of the fields of a class, with marks.
+
+    Raises:
+        Exception: An annotation cannot be resolved.
+    """
+    several = [one for base in cls.__mro__ for one in getattr(base, "__type_params__", ())]
+    # Where annotations are texts, the parameters of `class Box[T]` are names that nobody else resolves.
+    local = {one.__name__: one for one in several} or None
+    return typing.get_type_hints(cls, localns=local, include_extras=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import inspect
 import typing
 from collections import abc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from invoker.aliases import unaliased
+from invoker.aliases import hints_of, substituted, unaliased
 from invoker.author.spec import CONTEXT, IGNORED, WANTED, ResultShape, Slot, StreamSpec, Take
 from invoker.author.spelling import UNIONS, is_array, render
 from invoker.constraints import UNBOUND, Constraints, constraints_of
@@ -21,7 +21,7 @@ from invoker.errors import SpecError
 from invoker.marks import unread
 from invoker.message import Headers, Message, Output
 
-__all__ = ["Reading", "Returned", "read_annotation", "read_parameter", "read_return"]
+__all__ = ["Reading", "Returned", "keys_of", "read_annotation", "read_parameter", "read_return"]
 
 _SYNC_STREAMS = (abc.Iterator, abc.Iterable, abc.Generator)
 _ASYNC_STREAMS = (abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator)
@@ -284,7 +284,7 @@ def _mentions_output(annotation: Any) -> bool:
 def _several(annotation: Any) -> tuple[list[tuple[str, Any]], bool] | None:
     """Give names and annotations of the iterators in a tuple, and whether their number is open; None for a value."""
     if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
-        hints = typing.get_type_hints(annotation, include_extras=True)
+        hints = hints_of(annotation)
         fields = [(name, _bare(hints.get(name, Any))) for name in annotation._fields]
         return (fields, False) if any(_stream(field) for _, field in fields) else None
     if typing.get_origin(annotation) is not tuple:
@@ -328,9 +328,20 @@ def _fields(value: Any) -> list[tuple[str, Any]] | None:
     is_named = isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
     if not is_named and not typing.is_typeddict(value):
         return None
-    hints = typing.get_type_hints(value, include_extras=True)
+    hints = hints_of(value)
     names = value._fields if is_named else tuple(value.__annotations__)
     return [(name, _required(hints.get(name, Any))) for name in names]
+
+
+def keys_of(typed_dict: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Names and annotations of the keys of a TypedDict, and whether they are always there."""
+    cls = typing.get_origin(typed_dict) or typed_dict
+    known = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(typed_dict), strict=False))
+    said = {typing.Required: True, typing.NotRequired: False}
+    for name, one in hints_of(cls).items():
+        # Its own list is wrong where annotations are strings, since NotRequired is not seen in them (CPython 97727).
+        is_required = said.get(typing.get_origin(one), name in cls.__required_keys__)
+        yield name, substituted(_required(one), known), is_required
 
 
 def _required(annotation: Any) -> Any:

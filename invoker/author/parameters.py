@@ -41,7 +41,8 @@ def read_arguments(facts: Facts) -> list[Argument]:
             if not skipped:
                 found.append(Argument(one.name, reading, "", variadic=True))
             continue
-        optional = one.default is not one.empty or one.kind is one.KEYWORD_ONLY
+        is_key = one.name in facts.keys and not any(each.variadic for each in found)
+        optional = one.default is not one.empty or (one.kind is one.KEYWORD_ONLY and not is_key)
         if optional and reading.slot is None and one.name not in wanted:
             if one.default is one.empty:
                 raise SpecError(

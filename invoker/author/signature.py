@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from invoker import context, message
-from invoker.author.annotations import Returned, read_return
+from invoker.author.annotations import Returned, keys_of, read_return
 from invoker.author.decorator import Options, options_of
 from invoker.author.spec import ResultShape
 from invoker.author.spelling import render
@@ -28,6 +28,16 @@ __all__ = ["Facts", "called", "examine", "layers", "name_of"]
 
 _EMPTY: Final = inspect.Parameter.empty
 _MOST_LAYERS: Final = 50
+
+
+class _LeftOut:
+    """The default of a key that a TypedDict need not have: what is not given is not passed."""
+
+    def __repr__(self) -> str:
+        return "left out"
+
+
+_LEFT_OUT: Final = _LeftOut()
 _TYPES_FOR: Final = {
     any: "write Any, from typing",
     iter: "write Iterator[...], from collections.abc",
@@ -50,6 +60,7 @@ class Facts:
         globals: Of the module of the innermost layer.
         names: That its code mentions.
         options: Of the decorator.
+        keys: Parameters that every caller has to give by name: of a TypedDict that ``**options`` unpacks.
     """
 
     name: str
@@ -63,6 +74,7 @@ class Facts:
     globals: Mapping[str, Any]
     names: frozenset[str]
     options: Options
+    keys: frozenset[str]
 
 
 def examine(function: Any, name: str = "") -> Facts:
@@ -82,7 +94,8 @@ def examine(function: Any, name: str = "") -> Facts:
         _check_makeable(function, name)
     resolve = _Resolver(name, inner)
     taken, returned = _taken_apart(function, name)
-    parameters = tuple(one.replace(annotation=resolve(one.annotation, f"parameter '{one.name}'")) for one in taken)
+    resolved = (one.replace(annotation=resolve(one.annotation, f"parameter '{one.name}'")) for one in taken)
+    parameters = tuple(each for one in resolved for each in _unpacked(one, name))
     code = getattr(inner, "__code__", None)
     return Facts(
         name=name,
@@ -96,6 +109,7 @@ def examine(function: Any, name: str = "") -> Facts:
         globals=getattr(inner, "__globals__", {}),
         names=frozenset(code.co_names) if code is not None else frozenset(),
         options=options,
+        keys=frozenset(one.name for one in parameters) - {one.name for one in taken},
     )
 
 
@@ -232,6 +246,27 @@ def _partial(function: functools.partial[Any], name: str) -> tuple[list[inspect.
     return [one.replace(default=known[one.name]) if one.name in known else one for one in left], returned
 
 
+def _unpacked(one: inspect.Parameter, name: str) -> Iterator[inspect.Parameter]:
+    """The parameters that ``**options: Unpack[...]`` of a TypedDict stands for; any other one as it is."""
+    if typing.get_origin(one.annotation) is not typing.Unpack:
+        yield one
+        return
+    (unpacked,) = typing.get_args(one.annotation)
+    cls = typing.get_origin(unpacked) or unpacked
+    if one.kind is not one.VAR_KEYWORD or not typing.is_typeddict(cls):
+        text = (
+            f"parameter '{one.name}' of '{name}' unpacks {render(unpacked)}; only **{one.name} can unpack a TypedDict"
+        )
+        raise SpecError(text)
+    for key, field, is_required in keys_of(unpacked):
+        if not key.isidentifier():
+            raise SpecError(
+                f"parameter '{one.name}' of '{name}' unpacks the key {key!a}, which is no name of a parameter"
+            )
+        default = _EMPTY if is_required else _LEFT_OUT
+        yield inspect.Parameter(key, one.KEYWORD_ONLY, default=default, annotation=field)
+
+
 def _returned(annotation: Any, name: str) -> Returned:
     try:
         return read_return(annotation)
@@ -255,7 +290,8 @@ class _Resolver:
     def __init__(self, name: str, inner: Callable[..., Any]) -> None:
         self._name = name
         self._globals: dict[str, Any] = getattr(inner, "__globals__", {})
-        self._locals = _closure(inner)
+        parameters = getattr(inner, "__type_params__", ())  # of `def f[T](...)`, from Python 3.12 on
+        self._locals = _closure(inner) | {one.__name__: one for one in parameters}
 
     def __call__(self, annotation: Any, where: str) -> Any:
         if annotation is _EMPTY or annotation is inspect.Signature.empty:

@@ -27,14 +27,15 @@ from invoker.codecs.exponents import SMALL_BYTES, bounded, capped, json_value
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.leftout import completed
 from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.standins import understood
 from invoker.codecs.typed import (
     BYTES_LIKE,
     adapter,
     bytes_like,
-    dec_hook,
     enc_hook,
     holds_pydantic,
     is_any,
+    json_hook,
     narrowed,
     per_member,
     plain,
@@ -147,15 +148,16 @@ def _make_parser(type_: Any) -> Callable[[Any], Any]:
             return validate(payload)
 
         return parse
-    return per_member(type_, _make_one)
+    has_decimals = Decimal in within(type_)
+    return per_member(understood(type_), lambda one: _make_one(one, has_decimals=has_decimals))
 
 
-def _make_one(type_: Any) -> Callable[[Any], Any]:
+def _make_one(type_: Any, *, has_decimals: bool) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
-        return msgspec.convert(value, type_, str_keys=True, dec_hook=dec_hook)
+        return msgspec.convert(value, type_, str_keys=True, dec_hook=json_hook)
 
-    parse = msgspec.json.Decoder(type_, dec_hook=dec_hook).decode
-    return completed(capped(parse) if Decimal in within(type_) else bounded(parse, convert), type_)
+    parse = msgspec.json.Decoder(type_, dec_hook=json_hook).decode
+    return completed(capped(parse) if has_decimals else bounded(parse, convert), type_)
 
 
 _cached_parser = lru_cache(maxsize=512)(_make_parser)

@@ -10,6 +10,7 @@ from invoker.codecs import custom
 from invoker.codecs.checkpoint import checkpoint_wanted
 from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
+from invoker.codecs.standins import StandIn, understood
 from invoker.codecs.typed import (
     BYTES_LIKE,
     adapter,
@@ -78,8 +79,9 @@ def _msgspec(type_: Any) -> str | None:
     import msgspec.inspect  # 5 ms, at start-up only
 
     try:
-        msgspec.json.Decoder(type_, dec_hook=dec_hook)
-        strange = _strange(msgspec.inspect.type_info(type_), set())
+        made = understood(type_)
+        msgspec.json.Decoder(made, dec_hook=dec_hook)
+        strange = _strange(msgspec.inspect.type_info(made), set())
     except Exception as error:  # noqa: BLE001 - msgspec passes on what a class with odd annotations raises
         return f"{spell(type_)} is not understood ({str(error).partition(' - ')[0].rstrip('.')})"
     if strange is None:
@@ -98,6 +100,11 @@ def _strange(node: Any, seen: set[int]) -> Any:
     if id(node) in seen:
         return None
     seen.add(id(node))
+    if isinstance(node, info.CustomType) and issubclass(node.cls, StandIn):
+        if id(node.cls) in seen:
+            return None
+        seen.add(id(node.cls))
+        return next((found for one in node.cls.inner() if (found := _strange(info.type_info(one), seen))), None)
     if isinstance(node, info.CustomType):
         return None if node.cls is Part or node.cls is object or holds_pydantic(node.cls) else node.cls
     found = None

@@ -18,9 +18,10 @@ from typing import Any
 
 import msgspec
 
-from invoker.aliases import unaliased
+from invoker.aliases import hints_of, unaliased
 from invoker.codecs.containers import MOST_CONTAINERS
-from invoker.codecs.leftout import completed
+from invoker.codecs.leftout import complete, completed, is_incomplete
+from invoker.codecs.standins import StandIn, understood
 
 __all__ = [
     "BYTES_LIKE",
@@ -35,6 +36,8 @@ __all__ = [
     "is_frame",
     "is_mark",
     "is_structured",
+    "json_hook",
+    "lax_hook",
     "leaves",
     "members",
     "narrowed",
@@ -134,7 +137,7 @@ def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
         cls = typing.get_origin(one) or one
         if fields and isinstance(cls, type) and _has_fields(cls) and not _is_pydantic(cls):
             try:
-                left += typing.get_type_hints(cls, include_extras=True).values()
+                left += hints_of(cls).values()
             except Exception:  # noqa: BLE001, S112 - an annotation is any expression; who makes the class refuses it
                 continue
 
@@ -188,18 +191,20 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
     if holds_pydantic(type_):
         return adapter(type_).validate_python  # type: ignore[no-any-return]  # pydantic is optional
 
+    hook = lax_hook if is_lax else dec_hook
+
     def make(one: Any) -> Callable[[Any], Any]:
         if one in BYTES_LIKE:
             return lambda value: _as_bytes(value, one)
-        msgspec.json.Decoder(one, dec_hook=dec_hook)  # refuses the annotation now, not at the first value
+        msgspec.json.Decoder(one, dec_hook=hook)  # refuses the annotation now, not at the first value
 
         def convert(value: Any) -> Any:
             # without `builtin_types` msgspec would decode text as base64 where bytes are wanted
-            return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=dec_hook)
+            return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=hook)
 
         return completed(convert, one)
 
-    return per_member(type_, make)
+    return per_member(understood(type_), make)
 
 
 def adapter(type_: Any) -> Any:
@@ -226,7 +231,7 @@ def fields(type_: Any) -> Mapping[str, Any] | None:
     for one in members(type_):
         if isinstance(one, type) and is_structured(one):
             try:
-                return typing.get_type_hints(one, include_extras=True)
+                return hints_of(one)
             except (NameError, TypeError):
                 return {}
     return None
@@ -253,8 +258,29 @@ _ATOMS = frozenset({
 })  # fmt: skip
 
 
-def dec_hook(type_: Any, value: Any) -> Any:
-    """Make a value of a class that msgspec does not know."""
+def _hook(kinds: tuple[type, ...], *, strict: bool) -> Callable[[Any, Any], Any]:
+    """What makes values of classes that msgspec does not know, among values that came by one way.
+
+    Args:
+        kinds: Classes that come as they are, besides those of JSON.
+        strict: Whether text stays text.
+    """
+
+    def hook(type_: Any, value: Any) -> Any:
+        if isinstance(type_, type) and issubclass(type_, StandIn):
+            return type_.make(value, convert)
+        return _made(type_, value)
+
+    def convert(value: Any, type_: Any) -> Any:
+        made = msgspec.convert(value, type_, strict=strict, builtin_types=kinds, str_keys=not kinds, dec_hook=hook)
+        if is_incomplete(type_):
+            complete(made)
+        return made
+
+    return hook
+
+
+def _made(type_: Any, value: Any) -> Any:
     if _is_pydantic(type_):
         return adapter(type_).validate_python(value)
     if isinstance(type_, type) and isinstance(value, type_):
@@ -262,6 +288,11 @@ def dec_hook(type_: Any, value: Any) -> Any:
     if "numpy" in sys.modules and getattr(type_, "__origin__", type_) is sys.modules["numpy"].ndarray:
         return _array(type_, value)
     raise TypeError(f"nothing makes {getattr(type_, '__name__', type_)} of {type(value).__name__}")
+
+
+dec_hook = _hook(BYTES_LIKE, strict=True)
+json_hook = _hook((), strict=True)
+lax_hook = _hook(BYTES_LIKE, strict=False)
 
 
 def enc_hook(value: Any) -> Any:

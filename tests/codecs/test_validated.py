@@ -98,6 +98,7 @@ CASES: list[tuple[Any, Any, Any]] = [
 
 STRUCTURED: list[tuple[Any, Any, Any]] = [
     (list[Small], [3], [4]),
+    (list[Bounded], [3], [4]),
     (list[Annotated[int, at.Le(3)]], [3], [4]),
     (dict[str, Small], {"k": 3}, {"k": 4}),
     (Annotated[list[int], After], [1, 2, 3], [1, 2, 3, 4]),

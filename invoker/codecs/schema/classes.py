@@ -1,141 +1,29 @@
-"""The members of classes with fields: dataclasses, TypedDicts, NamedTuples, attrs and msgspec's Structs."""
+"""The members of classes with fields, with defaults as JSON has them."""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import typing
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any
 
-import msgspec
-
-from invoker.aliases import substituted
+from invoker.codecs import members
+from invoker.codecs.members import Members, Property
 from invoker.codecs.schema.plain import NOTHING, plain_value
 
 __all__ = ["Members", "Property", "members_of"]
 
-_GENERATED: Final = ("dict() -> new empty dictionary",)
-
-
-class Property(NamedTuple):
-    """One member.
-
-    Attributes:
-        name: As JSON has it.
-        annotation: Of its values.
-        is_required: It is always there.
-        default: As JSON has it; `NOTHING` if there is none.
-    """
-
-    name: str
-    annotation: Any
-    is_required: bool = True
-    default: Any = NOTHING
-
-
-class Members(NamedTuple):
-    """What the values of a class consist of.
-
-    Attributes:
-        properties: In order.
-        is_array: A value is an array of them; else an object.
-        is_closed: There can be no others.
-        tag: Name and value of a member that tells the class; None if there is none.
-        doc: Words for readers; may be empty.
-    """
-
-    properties: Sequence[Property]
-    is_array: bool = False
-    is_closed: bool = False
-    tag: tuple[str, Any] | None = None
-    doc: str = ""
-
 
 def members_of(cls: Any, arguments: Sequence[Any] = ()) -> Members | None:
-    """Read a class; None if its values have no fields.
-
-    Args:
-        cls: It.
-        arguments: For its type parameters.
+    """Read a class; None if its values have no fields. Defaults that JSON does not have are left out.
 
     Raises:
         NameError: An annotation cannot be resolved.
     """
-    read = next((read for mark, read in _READERS if hasattr(cls, mark)), None)
-    if read is None and not typing.is_typeddict(cls):
+    found = members.members_of(cls, arguments)
+    if found is None:
         return None
-    hints = typing.get_type_hints(cls, include_extras=True)
-    known = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
-    hints = {name: substituted(one, known) for name, one in hints.items()}
-    made = _typed_dict(cls, hints) if read is None else read(cls, hints)
-    return made._replace(doc=_doc(cls))
-
-
-def _struct(cls: Any, hints: dict[str, Any]) -> Members:
-    config = cls.__struct_config__
-    found = []
-    for one in msgspec.structs.fields(cls):
-        default = plain_value(one.default) if one.default is not msgspec.NODEFAULT else _made(one.default_factory)
-        found.append(Property(one.encode_name, hints.get(one.name, Any), one.required, default))
-    tag = (config.tag_field, config.tag) if config.tag_field is not None else None
-    return Members(found, is_array=config.array_like, is_closed=config.forbid_unknown_fields, tag=tag)
-
-
-def _dataclass(cls: Any, hints: dict[str, Any]) -> Members:
-    found = []
-    for one in dataclasses.fields(cls):
-        if one.init:
-            has_none = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
-            default = _made(one.default_factory) if one.default is dataclasses.MISSING else plain_value(one.default)
-            found.append(Property(one.name, hints.get(one.name, Any), has_none, default))
-    return Members(found)
-
-
-def _attrs(cls: Any, hints: dict[str, Any]) -> Members:
-    found = []
-    for one in cls.__attrs_attrs__:
-        if one.init:
-            factory = getattr(one.default, "factory", None)
-            has_none = factory is None and type(one.default).__name__ == "_Nothing"
-            default = NOTHING if has_none else plain_value(one.default) if factory is None else _made(factory)
-            found.append(Property(one.name, hints.get(one.name, Any), has_none, default))
-    return Members(found)
-
-
-def _typed_dict(cls: Any, hints: dict[str, Any]) -> Members:
-    # `__required_keys__` is wrong where annotations are strings, since NotRequired is not seen in them (CPython 97727).
-    said = {typing.Required: True, typing.NotRequired: False}
-    required = cls.__required_keys__
-    return Members(
-        [Property(name, one, said.get(typing.get_origin(one), name in required)) for name, one in hints.items()]
+    return found._replace(
+        properties=[
+            one if one.default is NOTHING else one._replace(default=plain_value(one.default))
+            for one in found.properties
+        ]
     )
-
-
-def _named_tuple(cls: Any, hints: dict[str, Any]) -> Members:
-    defaults = cls._field_defaults
-    found = [
-        Property(name, hints.get(name, Any), name not in defaults, plain_value(defaults.get(name, NOTHING)))
-        for name in cls._fields
-    ]
-    return Members(found, is_array=True)
-
-
-_READERS: Final = (
-    ("__struct_fields__", _struct),
-    ("__dataclass_fields__", _dataclass),
-    ("__attrs_attrs__", _attrs),
-    ("_field_defaults", _named_tuple),
-)
-
-
-def _made(factory: Any) -> Any:
-    """An empty list or the like; what other factories make may be different each time."""
-    return plain_value(factory()) if factory in (list, dict, set, tuple, frozenset, str) else NOTHING
-
-
-def _doc(cls: Any) -> str:
-    """The docstring of a class, if its author wrote one."""
-    doc = inspect.cleandoc(vars(cls).get("__doc__") or "")
-    is_made = doc.startswith(f"{cls.__name__}(") or doc in _GENERATED
-    return "" if is_made else doc.partition("\n\n")[0]

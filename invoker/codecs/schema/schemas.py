@@ -34,6 +34,7 @@ from invoker.codecs.schema.fitting import fits
 from invoker.codecs.schema.foreign import REF, pydantic_schema, reached
 from invoker.codecs.schema.marks import bounded, marked
 from invoker.codecs.schema.plain import NOTHING, plain_value
+from invoker.codecs.standins import is_odd
 from invoker.codecs.typed import BYTES_LIKE, leaves
 from invoker.constraints import UNBOUND, Constraints
 
@@ -201,6 +202,9 @@ class Schemas:
         if issubclass(cls, enum.Flag):
             return {"type": "integer"}
         values = [plain_value(one.value) for one in cls]
+        if is_odd(cls):  # callers name a member, or give its value where that has a form
+            names = list(cls.__members__)
+            values = [*names, *(one for one in values if one is not NOTHING and one not in names)]
         if not values or NOTHING in values:
             return _unknown(cls)
         doc = inspect.cleandoc(vars(cls).get("__doc__") or "").partition("\n\n")[0]

@@ -17,6 +17,8 @@ from invoker.author.spec import IGNORED, FunctionSpec, Parameter, StreamSpec, St
 from invoker.codecs.anyvalue import ANY, BadAny, known, pack, unpack
 from invoker.codecs.anyvalue.codec import converting
 from invoker.codecs.refusal import reason
+from invoker.codecs.standins import is_odd
+from invoker.codecs.typed import members
 from invoker.message import EMPTY, Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, python_type, spelled
@@ -122,7 +124,7 @@ class Argument:
         self._check = self.constraints.checker()
         is_free = not self.allowed and self._check is None and stream.type in _SCALARS
         self._exact = stream.type if is_free else None  # values of this very class are right as they are
-        self._convert: Callable[[Any], Any] | None = None if stream.type is IGNORED else converting(stream.type)
+        self._convert: Callable[[Any], Any] | None = None if stream.type is IGNORED else _converting(stream.type)
 
     def take(self, data: bytes, name: str, index: int, feeds: list[Feed], wrong: list[Violation]) -> None:
         """Take one argument.
@@ -157,7 +159,7 @@ class Argument:
 
     def _made(self, value: Any, name: str, wrong: list[Violation]) -> Any:
         """The value as the function gets it."""
-        if self.allowed and value is not None and spelled(value) not in self.allowed:
+        if self.allowed and value is not None and spelled(value) not in self.allowed and not self._is_named(value):
             known = ", ".join(self.allowed)
             text = f"argument '{name}' must be one of {known}, and is {_shown(value)}"
             wrong.append(
@@ -174,6 +176,10 @@ class Argument:
             found = self._check(made)
             wrong += [Violation(one.code, name, f"argument '{name}' {one.text}", one.details) for one in found]
         return made
+
+    def _is_named(self, value: Any) -> bool:
+        """Whether an Enum that is taken by the names of its members, too, takes it; what makes it decides."""
+        return any(is_odd(one) and (isinstance(value, list) or value in one.__members__) for one in members(self.type))
 
     def _mistyped(self, value: Any, name: str, error: Exception) -> Violation:
         expected, actual = python_type(self.type), _kind(value)
@@ -315,6 +321,19 @@ class Arguments:
         hint = f"did you mean '{near[0]}'?" if near else there
         text = f"'{self._function}' has no argument {_shown(keyword)}; {hint}"
         return Violation("unknown_arg", keyword[:_NAME], text)
+
+
+def _converting(type_: Any) -> Callable[[Any], Any]:
+    """What makes the type. An option that nothing can make starts as any other, and keeps its default."""
+    try:
+        return converting(type_)
+    except (TypeError, RuntimeError) as error:
+        problem = ValueError(f"nothing makes it of what callers send ({error})")
+
+        def refuse(_: Any) -> Any:
+            raise problem
+
+        return refuse
 
 
 def _kind(value: Any) -> str:

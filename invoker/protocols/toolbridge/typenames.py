@@ -15,6 +15,7 @@ from invoker.codecs.typed import is_structured
 __all__ = ["allowed_values", "elixir_type", "python_type", "spelled"]
 
 _EMPTY: Final = inspect.Parameter.empty
+_SCALARS: Final = (str, int, float, bool, type(None))
 _UNIONS: Final = (typing.Union, types.UnionType)
 _CAPITALS: Final = {list: "List", dict: "Dict", tuple: "Tuple", set: "Set", frozenset: "FrozenSet", type: "Type"} | {
     collections.deque: "Deque",
@@ -86,7 +87,7 @@ def allowed_values(annotation: Any) -> tuple[str, ...]:
     if origin is typing.Literal:
         return tuple(dict.fromkeys(spelled(one) for one in args if one is not None))
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return tuple(spelled(one.value) for one in annotation)
+        return tuple(spelled(one.value) if isinstance(one.value, _SCALARS) else one.name for one in annotation)
     return ()
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from invoker.codecs.leftout import completed
+from invoker.codecs.standins import understood
 from invoker.codecs.typed import dec_hook, is_any, per_member
 from invoker.protocols.typed.kinds import (
     AnyKind,
@@ -228,7 +229,7 @@ def _anything(kind: AnyKind) -> Read:
         msgspec.json.Decoder(type_, dec_hook=dec_hook)  # refuses an annotation that nothing can make
         return completed(lambda given: msgspec.convert(given, type_, str_keys=True, dec_hook=dec_hook), type_)
 
-    convert = per_member(kind.type, make)
+    convert = per_member(understood(kind.type), make)
     return lambda held: convert(see(held))
 
 

@@ -13,6 +13,7 @@ from collections import abc, deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from invoker.aliases import hints_of
 from invoker.author.spec import IGNORED
 from invoker.author.spelling import is_array, render
 from invoker.codecs.typed import adapter, is_any, leaves, members
@@ -349,7 +350,7 @@ def _parts(bare: Any, cls: type) -> Iterator[_Part]:
 def _hints(bare: Any, cls: type) -> list[tuple[str, Any]]:
     """Names and annotations of the fields; those of a generic class with its arguments put in."""
     try:
-        hints = typing.get_type_hints(cls, include_extras=True)
+        hints = hints_of(cls)
     except (NameError, TypeError):
         return [(name, Any) for name in getattr(cls, "__annotations__", {})]
     variables = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(bare), strict=False))
