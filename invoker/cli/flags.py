@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         knob, flag = knob_of(one), flag_of(one)
         if knob.heading:
             group = made.add_argument_group(knob.heading)
-        unit, many = " " + knob.unit if knob.unit else "", "; repeatable" if knob.many else ""
+        unit, many = f" {knob.unit}" if knob.unit and one.default != "auto" else "", "; repeatable" if knob.many else ""
         note = f" [{knob.env}; default {_shown(one.default)}{unit}{many}]"
         text = (knob.help + note).replace("%", "%%")
         if isinstance(one.default, bool):

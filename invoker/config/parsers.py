@@ -109,6 +109,14 @@ def switch(text: str) -> bool:
     raise ValueError("1, true, yes, on, 0, false, no or off")
 
 
+def seconds_or_auto(text: str) -> float | str:
+    """A number of seconds, or the word."""
+    try:
+        return "auto" if text.lower() == "auto" else seconds(text)
+    except ValueError as error:
+        raise ValueError(f"auto, or {error}") from None
+
+
 def one_of(*choices: str) -> Callable[[str], str]:
     """One of a few words."""
 

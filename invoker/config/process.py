@@ -23,9 +23,10 @@ __all__ = ["Config"]
 T = TypeVar("T")
 
 _BAD_INPUT = ("unknown", "invalid-argument")
-_DETAILS = ("message", "type", "none")
+_DETAILS = ("auto", "message", "type", "none")
 _LOG_FORMATS = ("auto", "text", "json")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
+_AGE_S = 30.0
 _LOOPS = ("auto", "asyncio", "uvloop")
 _GRPC_DRIVERS = ("auto", "fast", "aio")
 
@@ -201,9 +202,10 @@ class Config:
         choices=_BAD_INPUT,
     )  # fmt: skip
     error_detail: str = knob(
-        "message", "INVOKER_ERROR_DETAIL", parse.one_of(*_DETAILS),
+        "auto", "INVOKER_ERROR_DETAIL", parse.one_of(*_DETAILS),
         "What callers see of an exception that a function raises: its type and message, its type, or nothing; the text "
-        "of a StatusError always passes.", choices=_DETAILS,
+        "of a StatusError always passes. 'auto' is message where INVOKER_HOST is loopback, and type elsewhere.",
+        choices=_DETAILS,
     )  # fmt: skip
     full_s: float = knob(
         30.0, "INVOKER_FULL_S", parse.seconds,
@@ -242,9 +244,10 @@ class Config:
         "With several workers, a worker is killed and replaced if its event loop is silent for this long; 0 turns "
         "this off.", unit="seconds",
     )  # fmt: skip
-    connection_age_s: float = knob(
-        30.0, "INVOKER_CONNECTION_AGE_S", parse.seconds,
-        "With several workers, gRPC clients are told to connect anew after this long; 0 means never.", unit="seconds",
+    connection_age_s: float | str = knob(
+        "auto", "INVOKER_CONNECTION_AGE_S", parse.seconds_or_auto,
+        "gRPC clients are told to connect anew after this long, and their calls go on; 0 means never. 'auto' is 30 "
+        "with several workers, and never with one process.", unit="seconds",
     )  # fmt: skip
     store: str = knob(
         "auto", "INVOKER_STORE", parse.store,
@@ -258,8 +261,8 @@ class Config:
     )  # fmt: skip
     log_level: str = knob(
         "info", "INVOKER_LOG_LEVEL", parse.levels_of(*_LOG_LEVELS),
-        "The lowest level that is logged: debug, info, warning or error. Behind commas stand levels of loggers, which "
-        "hold for those below them, too: info,myapp.db=debug,invoker.doors=warning.",
+        "The lowest level that is logged. Behind commas stand levels of loggers, which hold for those below them, too: "
+        "info,myapp.db=debug,invoker.doors=warning.", choices=_LOG_LEVELS,
     )  # fmt: skip
     log_format: str = knob(
         "auto", "INVOKER_LOG_FORMAT", parse.one_of(*_LOG_FORMATS),
@@ -324,6 +327,23 @@ class Config:
             *("grace_s", "debug", "hook_timeout_s"),
         )
         return tuple((name, getattr(self, name)) for name in names)
+
+    def grpc_age_s(self, *, has_others: bool) -> float:
+        """How long a gRPC client may keep its connection; 0: for ever.
+
+        Args:
+            has_others: Whether other processes share the port, over which connections are to spread.
+        """
+        if isinstance(self.connection_age_s, str):
+            return _AGE_S if has_others else 0.0
+        return self.connection_age_s
+
+    @property
+    def shown_detail(self) -> str:
+        """What callers see of an exception that a function raises, as `invoker.core.policy.ErrorPolicy` has it."""
+        if self.error_detail != "auto":
+            return self.error_detail
+        return "message" if parse.is_loopback(self.bind_host()[0]) else "type"
 
     def bind_host(self) -> tuple[str, str]:
         """The address to bind, and why it is that one."""

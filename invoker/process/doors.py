@@ -184,7 +184,7 @@ class Doors:
             max_streams=config.max_streams,
             settle_s=config.settle_s,
             share_port=self._share_ports,
-            connection_age_s=config.connection_age_s if self._share_ports else 0.0,
+            connection_age_s=config.grpc_age_s(has_others=self._share_ports),
         )
         if self._is_fast():
             from invoker.doors.grpc.fast import FastDoor

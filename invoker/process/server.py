@@ -106,7 +106,7 @@ class Server:
             max_invocations=config.max_invocations,
             check_outputs=config.check_outputs,
             memory_bytes=config.memory_bytes,
-            policy=ErrorPolicy(config.error_detail, _BAD_INPUT[config.bad_input]),
+            policy=ErrorPolicy(config.shown_detail, _BAD_INPUT[config.bad_input]),
             new_lock=threading.Lock,  # direct conversations open and close invocations in their own threads
         )
         self.engine.limit_calls(config.calls_per_minute)

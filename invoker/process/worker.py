@@ -189,7 +189,7 @@ class Worker:
 
     async def _leave(self) -> None:
         """Serve the connected clients until they have moved to other processes."""
-        server, age_s = self._server, self._server.config.connection_age_s
+        server, age_s = self._server, self._server.config.grpc_age_s(has_others=True)
         log.info("retiring: another worker takes the new connections")
         # gRPC varies the age of connections by a tenth, and a connection may have come just now.
         limit_s = age_s * 1.1 + 1 if age_s else server.config.drain_s

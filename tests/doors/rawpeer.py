@@ -14,6 +14,7 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import (
+    ConnectionTerminated,
     DataReceived,
     Event,
     RemoteSettingsChanged,
@@ -22,6 +23,7 @@ from h2.events import (
     StreamReset,
     TrailersReceived,
 )
+from h2.exceptions import ProtocolError
 
 __all__ = ["RawPeer"]
 
@@ -195,6 +197,19 @@ class RawPeer:
             if select([self._socket], [], [], left)[0] and any(
                 isinstance(one, heard) and one.stream_id == stream for one in self.receive()
             ):
+                return True
+        return False
+
+    def is_sent_away(self, within_s: float) -> bool:
+        """Whether the server says within a time that it takes no more calls on this connection."""
+        until = time.monotonic() + within_s
+        while (left := until - time.monotonic()) > 0:
+            if not select([self._socket], [], [], left)[0]:
+                continue
+            try:
+                if any(isinstance(one, ConnectionTerminated) for one in self.receive()):
+                    return True
+            except ProtocolError:  # h2 takes no frame behind the GOAWAY, and gRPC sends a PING at once
                 return True
         return False
 

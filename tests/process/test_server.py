@@ -7,6 +7,8 @@ import contextlib
 import gc
 import resource
 import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import grpc
 import grpc.aio
@@ -21,6 +23,8 @@ from invoker.process import server as module
 from invoker.process.building import build
 from invoker.process.server import Server
 from invoker.services.table import TABLE
+from tests.conftest import SLOW
+from tests.doors.rawpeer import RawPeer
 
 
 def config(**more):
@@ -181,6 +185,39 @@ async def test_R117_the_policy_of_a_server_is_its_own():
     """What its knob says of exceptions goes to its engine."""
     server = build(config(http=False, error_detail="type"), "functions.square:square")
     assert server.engine.policy.shows == "type"
+
+
+@pytest.mark.parametrize("said", ["auto", "message", "type", "none"])
+@pytest.mark.parametrize(
+    ("host", "is_public"),
+    [("127.0.0.1", False), ("::1", False), ("localhost", False), ("0.0.0.0", True), ("::", True), ("192.0.2.1", True)],
+)
+async def test_R117_strangers_see_the_type_of_an_exception(host, is_public, said):
+    """Its text may quote what is no business of theirs; unless the operator says what they see."""
+    server = build(replace(config(http=False), host=host, error_detail=said), "functions.square:square")
+    assert server.engine.policy.shows == ({True: "type", False: "message"}[is_public] if said == "auto" else said)
+
+
+@pytest.mark.parametrize(("age_s", "is_told"), [("auto", False), (0.0, False), (0.2, True)])
+async def test_a_connection_has_an_age_with_one_process_too(monkeypatch, age_s, is_told):
+    """The client is told to connect anew, and the call that runs goes on; by default nobody is."""
+    monkeypatch.setattr("invoker.drive.bodies.pool._IDLE_S", 0.05)
+    server = build(config(http=False, connection_age_s=age_s), "functions.running_mean:running_mean")
+    await server.start()
+
+    def is_sent_away() -> bool:
+        """Whether a connection is, within a time in which it surely would be."""
+        with RawPeer(int(server.grpc_address.rpartition(":")[2])) as peer:
+            return peer.is_sent_away(5 * SLOW if is_told else 0.5)
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+        assert await asyncio.to_thread(is_sent_away) is is_told
+        yield 3
+
+    async with RiffClient(server.grpc_address) as client:
+        assert [one.value async for one in client.invoke([numbers()])] == [1.0, 2.0]
+    await server.stop(drain_s=0)
 
 
 @pytest.mark.parametrize(("full_s", "is_ready"), [(0.001, False), (0.0, True), (3600.0, True)])
