@@ -21,7 +21,7 @@ COMPLETED = [
     (["call", ":8081", "--js"], ["--json"]),
     (["mymod:fn", "--worke"], ["--workers"]),
     (["serve", "mymod:fn", "--worke"], ["--workers"]),
-    (["mymod:fn", "--log-level", "d"], ["debug"]),
+    (["mymod:fn", "--log-format", "t"], ["text"]),
     (["call", ":8081", "--worke"], []),
     (["mymod:fn", "x"], []),
 ]
