@@ -24,6 +24,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.budget import ProcessBudget
 from invoker.core.store import Reason, Space
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.settings import BridgeSettings
@@ -199,6 +200,7 @@ class Desk:
         lock: Held while sessions and what runs in them change.
         settings: Limits and defaults.
         clock: Nanoseconds of the epoch.
+        memory: What the process may hold; None: as much as is usual.
 
     Attributes:
         aside: Reads the arguments of large requests; None: whoever has the request does it.
@@ -211,6 +213,7 @@ class Desk:
         hits: Calls that were answered from an earlier result since it started.
         keeper: Set before the first session is known.
         lock: As given; ``threading.Lock`` where several threads serve calls.
+        memory: As given.
         new_scope: Makes the scope of a session.
         now_ns: The clock.
         observers: Told of each tool call when it has ended.
@@ -228,7 +231,9 @@ class Desk:
         lock: AbstractContextManager[Any],
         settings: BridgeSettings | None = None,
         clock: Callable[[], int] = time.time_ns,
+        memory: ProcessBudget | None = None,
     ) -> None:
+        self.memory = memory or ProcessBudget()
         self.lock = lock
         self.settings = settings or BridgeSettings()
         self.now_ns = clock
@@ -358,4 +363,6 @@ class Desk:
         session.agents.clear()
         if session.callback is not None:
             session.callback.close()
-        session.results = None
+        results, session.results = session.results, None
+        if results is not None:
+            results.close()

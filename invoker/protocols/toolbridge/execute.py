@@ -82,7 +82,7 @@ class ExecuteTool:
                 return (Ask("session", question_about(desk, asked.session_id)),)
             if asked.request_id and session.caches:
                 with desk.lock:
-                    entry = results_of(session).find(asked, desk.now_ns())
+                    entry = results_of(desk, session).find(asked, desk.now_ns())
                 if entry is None or entry.response is None:
                     return (Ask("session", Look(space_of(session.id))),)
                 return self._stored(entry.response)
@@ -177,12 +177,12 @@ class ExecuteTool:
         """Run the call for all who send its request id, or wait for the one that runs already; on the loop."""
         desk = self._desk
         with desk.lock:
-            entry = results_of(session).find(asked, desk.now_ns())
+            entry = results_of(desk, session).find(asked, desk.now_ns())
         if entry is None:
             # The invocation of an earlier call of this id may still be ending, in this session or in one before it.
             call.key = f"{space_of(session.id)}#{next(_NUMBERS)}"
             with desk.lock:
-                results_of(session).begin(asked, call)
+                results_of(desk, session).begin(asked, call)
             return call.begin(session, is_shared=True) or self._answer(call)
         if entry.response is not None:
             return self._stored(entry.response)

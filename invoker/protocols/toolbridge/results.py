@@ -2,7 +2,10 @@
 
 An entry is there from when its call begins. Whoever sends the same id meanwhile waits for that call; whoever sends it
 later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs again. The
-lock of the desk is held around each method here.
+lock of the desk is held around each method here but `weigh` and `drop`.
+
+What is kept counts as held memory of the process (ADR 14). If there is too little of it, the session that keeps most
+loses what it keeps, so a request id that comes again runs again.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import hashlib
 from collections import OrderedDict
 from typing import Final
 
-from invoker.protocols.toolbridge.desk import HostSession
+from invoker.core.budget import Share
+from invoker.errors import InvocationError, Overloaded
+from invoker.protocols.toolbridge.desk import Desk, HostSession
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.reply import call_response
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
@@ -47,17 +52,25 @@ class Entry:
         response = call_response(call) if call.error is None else None
         with call.desk.lock:
             self._results.keep(self, call.asked.request_id, response, call.desk.now_ns())
+        self._results.weigh()
         if response is not None:
             call.release()
             self.call = None
 
 
 class Results:
-    """The entries of one session, the least recently used first."""
+    """The entries of one session, the least recently used first.
 
-    def __init__(self) -> None:
+    Args:
+        desk: Has the lock, and knows what the process may hold.
+    """
+
+    def __init__(self, desk: Desk) -> None:
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._size = 0
+        self._desk = desk
+        self._share: Share | None = desk.memory.share()
+        self._share.end = self.drop
 
     def find(self, asked: Asked, now_ns: int) -> Entry | None:
         """The entry of a request id; one that is too old is forgotten.
@@ -88,13 +101,42 @@ class Results:
         """Keep the response of a call; None: it has failed."""
         if self._entries.get(request_id) is not entry:
             return
-        if response is None:
+        if response is None or self._share is None:
             del self._entries[request_id]
             return
         entry.response, entry.stored_ns = response, now_ns
         self._size += len(response)
         if len(self._entries) > _MOST or self._size > _MOST_BYTES:
             self._shrink(entry)
+
+    def weigh(self) -> None:
+        """Count what is kept."""
+        share, held = self._share, self._size
+        if share is None:
+            return
+        try:
+            if held > share.mark:
+                share.grow(held)
+            else:
+                share.shrink(held)
+        except Overloaded as error:
+            self.drop(error)
+
+    def drop(self, _: InvocationError) -> None:
+        """Forget what is kept, because the process holds too much and this session most of it."""
+        with self._desk.lock:
+            for name in [name for name, one in self._entries.items() if one.response is not None]:
+                self._forget(name)
+            share = self._share
+        if share is not None:
+            share.shrink(0)
+            share.end = self.drop
+
+    def close(self) -> None:
+        """The session is gone."""
+        share, self._share = self._share, None
+        if share is not None:
+            share.close()
 
     def _shrink(self, newest: Entry) -> None:
         oldest = [name for name, one in self._entries.items() if one.response is not None and one is not newest]
@@ -108,10 +150,10 @@ class Results:
         self._size -= len(entry.response or b"")
 
 
-def results_of(session: HostSession) -> Results:
+def results_of(desk: Desk, session: HostSession) -> Results:
     """Those of a session; made with its first request id."""
     if session.results is None:
-        session.results = Results()
+        session.results = Results(desk)
     found: Results = session.results
     return found
 

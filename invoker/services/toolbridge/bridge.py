@@ -46,13 +46,15 @@ class Bridge:
         self.around = around
         self.settings = settings
         self.driver = around.driver
-        self.desk = Desk(threading.Lock(), settings)
+        self.desk = Desk(threading.Lock(), settings, memory=self.driver.engine.memory)
         self.desk.drains = lambda: self.driver.engine.is_draining
         self.aside = self.desk.aside = AsideThreads()
         catalog = self.driver.engine.catalog
         self.desk.tools = Tools((one.spec for one in catalog), is_strict=around.is_asked, tells=bool(catalog.told))
         self.driver.engine.on_close.append(_finish)
-        self.callbacks = self.desk.callbacks = Callbacks(Addresses(settings.callback_hosts), settings.message_bytes)
+        self.callbacks = self.desk.callbacks = Callbacks(
+            Addresses(settings.callback_hosts), settings.message_bytes, self.driver.engine.memory
+        )
         self.desk.new_scope = partial(HostScope, self.desk, self.driver)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
         self.agents = AgentHouse(self.desk, settings, os.environ)

@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import ANY
+from invoker.core.budget import ProcessBudget, Share
 from invoker.drive.bodies.runner import later
 from invoker.message import EMPTY, METADATA, Headers, Message
 from invoker.services.toolbridge.addresses import Addresses
@@ -33,6 +34,8 @@ _PATH: Final = f"/{pb.DESCRIPTOR.services_by_name['SnakepitBridge'].full_name}/"
 _LIST_S: Final = 5.0
 _MOST_TOOLS: Final = 1000
 """Of a host; they are kept as long as its session."""
+_COPIES: Final = 3
+"""What a list of tools takes, in its bytes: as it was read, with the prefixes, and what messages take besides."""
 
 _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),  # the address was checked, a proxy would connect to another one
@@ -54,9 +57,11 @@ class Callbacks:
     Args:
         addresses: That may be called.
         message_bytes: Largest request and response.
+        memory: What the process may hold; None: as much as is usual.
     """
 
-    def __init__(self, addresses: Addresses, message_bytes: int) -> None:
+    def __init__(self, addresses: Addresses, message_bytes: int, memory: ProcessBudget | None = None) -> None:
+        self._memory = memory or ProcessBudget()
         self._addresses = addresses
         sizes = [(f"grpc.max_{way}_message_length", message_bytes) for way in ("send", "receive")]
         self._options = (*_OPTIONS, *sizes)
@@ -68,13 +73,15 @@ class Callbacks:
 
         Raises:
             BridgeError: The address is forbidden (T-170), or nobody there lists tools within 5 s (T-169).
+            Overloaded: The process holds too much already for the list of tools.
         """
         target = await self._addresses.target(address)
         link = self._links.get(target)
         if link is None:
             link = self._links[target] = _Link(grpc.aio.insecure_channel(target, self._options))
         link.users += 1
-        tools = HostTools(session_id, link, lambda: self._release(target, link), self._most_bytes)
+        share = self._memory.share()
+        tools = HostTools(session_id, link, lambda: self._release(target, link), self._most_bytes, share)
         try:
             await tools.list()
         except BaseException:
@@ -116,7 +123,10 @@ class HostTools:
         specs: What the host has listed, with names that begin with `PREFIX`.
     """
 
-    def __init__(self, session_id: str, link: _Link, release: Callable[[], None], most_bytes: int) -> None:
+    def __init__(
+        self, session_id: str, link: _Link, release: Callable[[], None], most_bytes: int, share: Share
+    ) -> None:
+        self._share = share
         self._most_bytes = most_bytes
         self.specs: tuple[pb.ToolSpec, ...] = ()
         self._session_id = session_id
@@ -143,6 +153,7 @@ class HostTools:
             response = pb.GetSessionToolsResponse.FromString(data)
         except WireError:
             raise unlisted("with what is no GetSessionToolsResponse") from None
+        self._share.grow(_COPIES * len(data))
         if len(response.tools) > _MOST_TOOLS:
             raise unlisted(f"with {len(response.tools)} tools, and {_MOST_TOOLS} are the most")
         self._tools = by_name(response.tools)
@@ -248,6 +259,7 @@ class HostTools:
     def close(self) -> None:
         """The session is gone; from any thread."""
         release, self._release = self._release, None
+        self._share.close()
         if release is not None:
             later(self._loop, release)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from invoker.codecs.anyvalue import pack
+from invoker.core.budget import ProcessBudget
+from invoker.core.store import Reason
 from invoker.errors import Overloaded
 from invoker.protocols.toolbridge import results as module
 from invoker.protocols.toolbridge.errors import BridgeError
@@ -31,10 +33,11 @@ def test_T070_responses_of_64_mib_are_kept_and_the_oldest_go_first(monkeypatch: 
 class Kept:
     """The results of one session."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: ProcessBudget | None = None) -> None:
         self.desk: TestDesk = desk_with(square, same)
+        self.desk.memory = memory or self.desk.memory
         self.session = known(self.desk, enable_caching=1)
-        self.results: Results = results_of(self.session)
+        self.results: Results = results_of(self.desk, self.session)
 
     def run(self, request_id: str, value: object = 1) -> ToolCall:
         asked = Asked("s1", "square" if value == 1 else "same", [pack(value)], request_id=request_id)
@@ -125,4 +128,42 @@ def test_T017_the_ids_of_two_sessions_are_unrelated():
     kept = Kept()
     kept.done("r")
     other = known(kept.desk, "s2", enable_caching=1)
-    assert results_of(other).find(Asked("s2", "square", [pack(1)], request_id="r"), kept.desk.now) is None
+    assert results_of(kept.desk, other).find(Asked("s2", "square", [pack(1)], request_id="r"), kept.desk.now) is None
+
+
+MIB = 1 << 20
+
+
+def test_T070_what_sessions_keep_counts_as_memory_and_the_one_that_keeps_most_loses_it() -> None:
+    """Sixty-four MiB of each of forty sessions are 2.5 GiB; the others keep theirs."""
+    memory = ProcessBudget(10 * MIB)
+    large, small = Kept(memory), Kept(memory)
+    large.done("a", "x" * (3 * MIB))
+    large.done("b", "x" * (3 * MIB))
+    small.done("c", "x" * (3 * MIB))
+    assert 9 * MIB <= memory.held <= 10 * MIB
+    running = large.run("d")
+    small.done("e", "x" * (2 * MIB))
+    assert large.find("a", "x" * (3 * MIB), "same") is None
+    assert large.find("d") is not None, "a call that runs is still known"
+    assert small.find("c", "x" * (3 * MIB), "same") is not None
+    assert small.find("e", "x" * (2 * MIB), "same") is not None
+    assert memory.held <= 7 * MIB
+    running.emitted(emitted(1))
+    running.finish(None)
+    large.done("f", "x" * MIB)
+    assert large.find("f", "x" * MIB, "same") is not None
+
+
+def test_T070_a_session_that_is_gone_gives_back_what_it_kept() -> None:
+    """Also what a call brings that ends behind it."""
+    memory = ProcessBudget(10 * MIB)
+    kept = Kept(memory)
+    kept.done("a", "x" * MIB)
+    late = kept.run("b", "x" * MIB)
+    assert memory.held > MIB
+    kept.desk.remove(kept.session, Reason.DROPPED)
+    assert memory.held == 0
+    late.emitted(emitted("x" * MIB))
+    late.finish(None)
+    assert memory.held == 0

@@ -13,8 +13,9 @@ from urllib.parse import quote
 import pytest
 
 from invoker.codecs.anyvalue import pack
+from invoker.core.budget import ProcessBudget
 from invoker.drive.bodies.values import decode_value
-from invoker.errors import NestedError, Status
+from invoker.errors import NestedError, Overloaded, Status
 from invoker.message import Metadata
 from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.services.toolbridge import callback
@@ -222,3 +223,19 @@ async def test_T170_a_host_on_a_unix_socket_is_called_where_it_was_judged(tmp_pa
         assert await called(tools, "add", 3, b=4) == [7]
         tools.close()
     await made.close()
+
+
+async def test_T169_a_list_of_tools_counts_as_memory_of_the_process(host: Host) -> None:
+    """A hundred lists of ten MiB are some GiB: what does not fit is refused, and what goes is given back."""
+    memory = ProcessBudget(4 * 1024 * 1024)
+    made = Callbacks(Addresses("loopback"), 10 * 1024 * 1024, memory)
+    host.tools = {f"tool_{number}_{'x' * 900}": add for number in range(900)}
+    tools = await made.connect("a", host.address)
+    assert memory.held > 900 * 900
+    with pytest.raises(Overloaded):
+        await made.connect("b", host.address)
+    tools.close()
+    assert memory.held == 0
+    (await made.connect("c", host.address)).close()
+    await made.close()
+    assert memory.held == 0
