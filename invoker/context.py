@@ -256,6 +256,7 @@ class Context:
     def release(self) -> None:
         """For drivers: the function's code has been left, and the context may outlive what it was bound to."""
         self.run = None
+        self.inputs = _NO_INPUTS
         self._is_released = True
         for callee in tuple(self.callees or ()):
             callee.abandon()

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 from invoker.errors import InvocationError, LimitExceeded, Overloaded
 
-__all__ = ["STEP_BYTES", "Budget", "Limits", "ProcessBudget", "Share"]
+__all__ = ["STEP_BYTES", "Budget", "Limits", "ProcessBudget", "Share", "Unread"]
 
 End: TypeAlias = Callable[[InvocationError], None]
 
@@ -43,6 +43,7 @@ class ProcessBudget:
     Attributes:
         held: Bytes that are charged right now.
         ended: Shares that were ended because they held most.
+        unread: Calls that are over and whose large responses are still on their way.
     """
 
     def __init__(self, most_bytes: int = 512 * 1024 * 1024, lock: AbstractContextManager[Any] | None = None) -> None:
@@ -50,7 +51,8 @@ class ProcessBudget:
         self._lock = lock or nullcontext()
         self.held = 0
         self._peak = 0
-        self.ended = 0
+        self.ended = self.unread = 0
+        self._is_short = False  # somebody had to go since the last look
         self._shares: set[Share] = set()
         self._ending: set[Share] = set()
 
@@ -69,6 +71,7 @@ class ProcessBudget:
                 self._put(share, size)
                 return
             end, is_refused = self._make_room(share, size)
+            self._is_short = True
             error = self._error()
             if not is_refused:
                 self._put(share, size)
@@ -90,11 +93,20 @@ class ProcessBudget:
                 self._ending.discard(share)
 
     def has_fallen(self, much_bytes: int) -> bool:
-        """Whether the bytes that are held have fallen by so much from their peak; True begins a new peak."""
-        if self._peak - self.held < much_bytes:
+        """Whether the bytes that are held have fallen by so much from their peak; True begins a new peak.
+
+        Also whether there was no room meanwhile: as much comes then as goes, and what goes may leave much behind.
+        """
+        is_short, self._is_short = self._is_short, False
+        if self._peak - self.held < much_bytes and not is_short:
             return False
         self._peak = self.held
         return True
+
+    def leave_unread(self, change: int) -> None:
+        """So many calls more, or less, have ended before their responses were taken."""
+        with self._lock:
+            self.unread += change
 
     def _make_room(self, share: Share, size: int) -> tuple[End | None, bool]:
         """Decide which share is ended to make room, if any, and whether this share is refused."""
@@ -154,8 +166,8 @@ class Share:
         self.mark = self.charged
 
     def shrink(self, held: int) -> None:
-        """The holder holds less; given back once it is less than half of what is charged."""
-        if self.charged and held * 2 < self.charged:
+        """The holder holds less; given back once it is at most half of what is charged."""
+        if self.charged and held * 2 <= self.charged:
             kept = held if held > STEP_BYTES else 0
             self._budget.give_back(self, self.charged - kept)
             self.mark = max(STEP_BYTES, kept)
@@ -166,6 +178,61 @@ class Share:
         if self.charged:
             self._budget.give_back(self, self.charged)
         self.mark = STEP_BYTES
+
+
+class Unread:
+    """What has been sent to one peer that did not take it yet; for large messages only.
+
+    A call that is over counts as one that runs until this is taken, so that `INVOKER_MAX_INVOCATIONS` bounds it.
+
+    Args:
+        memory: The process's budget.
+    """
+
+    __slots__ = ("_held", "_is_parted", "_last", "_memory", "_share")
+
+    def __init__(self, memory: ProcessBudget) -> None:
+        self._memory = memory
+        self._share = memory.share()
+        self._held = self._last = 0
+        self._is_parted = False
+
+    def add(self, size: int, end: End | None, *, copies: int = 1) -> None:
+        """A message is under way.
+
+        Args:
+            size: Of it.
+            end: Ends the call from any thread: its peer takes nothing, and it holds most when memory runs out. It is
+                forgotten when all is taken, since it knows the call, which knows this. None: nothing can end it.
+            copies: Of the message that there are until it is `sent`.
+        """
+        self._held, self._last = self._last + copies * size, size
+        self._share.end = end
+        try:
+            self._share.grow(self._held)
+        except Overloaded as error:
+            self._share.end = None
+            if end is not None:
+                end(error)
+
+    def sent(self) -> None:
+        """The transport has it, and keeps one copy until the peer has taken it, which nobody is told."""
+        self._held = self._last
+        self._share.shrink(self._held)
+
+    def part(self) -> None:
+        """The call is over."""
+        if not self._is_parted:
+            self._is_parted = True
+            self._memory.leave_unread(1)
+
+    def take(self) -> None:
+        """All is taken, or nobody is left to take it."""
+        self._held = self._last = 0
+        self._share.close()
+        if self._is_parted:
+            self._is_parted = False
+            self._memory.leave_unread(-1)
 
 
 @dataclass(frozen=True, slots=True)

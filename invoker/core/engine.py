@@ -200,9 +200,9 @@ class Engine:
             raise NotReady("the functions of this invoker are still loading; try again when it is ready")
         if self.is_draining and not is_early:
             raise ShuttingDown("this invoker is draining and takes no new invocations")
-        if self.max_invocations and len(self.running) >= self.max_invocations:
+        count = len(self.running) + self.memory.unread
+        if self.max_invocations and count >= self.max_invocations:
             self.full_since = self.full_since or time.monotonic()
-            count = len(self.running)
             many = "invocation is" if count == 1 else "invocations are"
             raise Overloaded(f"{count} {many} running, and no more are allowed at once")
 

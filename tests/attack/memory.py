@@ -23,7 +23,7 @@ from tests.conftest import SLOW
 from tests.doors.evergreen import PATH, leaf
 from tests.protocols.graphpipe.asking import ask
 
-__all__ = ["ATTACKS", "FUNCTIONS", "settled"]
+__all__ = ["ATTACKS", "FUNCTIONS", "Peak", "settled", "wait_until_still"]
 
 FUNCTIONS = "tests.attack.functions"
 
@@ -193,7 +193,7 @@ def _together(target: Victim, count: int, one: Callable[[threading.Event], str],
     with Peak(target) as peak:
         for thread in threads:
             thread.start()
-        _wait_until_still(target, threads, max(seconds, 1.0))
+        wait_until_still(target, threads, max(seconds, 1.0))
         hold.set()
         for thread in threads:
             thread.join()
@@ -202,13 +202,13 @@ def _together(target: Victim, count: int, one: Callable[[threading.Event], str],
     return {**figures, **dict(sorted(found.items()))}
 
 
-def _wait_until_still(target: Victim, threads: list[threading.Thread], seconds: float) -> None:
+def wait_until_still(target: Victim, threads: list[threading.Thread], seconds: float) -> None:
     """Until for so long no caller has ended and the victim's memory has stayed the same."""
     began = changed = time.monotonic()
     was = (0, 0)
     while (now := time.monotonic()) - changed < seconds and now - began < _PATIENCE_S / 2:
         alive = sum(thread.is_alive() for thread in threads)
-        if not alive:
+        if threads and not alive:
             return
         if (seen := (alive, target.rss_bytes // MIB)) != was:
             was, changed = seen, now

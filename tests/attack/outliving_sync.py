@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.attack.outliving import echo, echoes, held, tensor
+from tests.attack.outliving import echo, echoes, give, gives, held, tensor
 
-__all__ = ["echo", "echoes", "held", "tensor"]
+__all__ = ["echo", "echoes", "give", "gives", "held", "tensor"]

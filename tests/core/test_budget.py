@@ -12,7 +12,7 @@ import pytest
 
 from invoker.author.spec import StreamSpec
 from invoker.codecs import builtin
-from invoker.core.budget import STEP_BYTES, Budget, Limits, ProcessBudget, Share
+from invoker.core.budget import STEP_BYTES, Budget, Limits, ProcessBudget, Share, Unread
 from invoker.core.coding import Decoders
 from invoker.core.streams import InputStream
 from invoker.errors import InvocationError, LimitExceeded, Overloaded, Status
@@ -251,3 +251,48 @@ def test_of_two_that_hold_as_much_the_one_that_grows_is_refused() -> None:
     with pytest.raises(Overloaded):
         other.grow(6 * STEP)
     assert not ended
+
+
+def test_what_a_peer_has_not_taken_counts_until_it_has() -> None:
+    """Two copies while it is under way, one while only the transport has it."""
+    memory = ProcessBudget(100 * STEP_BYTES)
+    unread = Unread(memory)
+    unread.add(10 * STEP_BYTES, None, copies=2)
+    assert memory.held >= 20 * STEP_BYTES
+    unread.sent()
+    assert 10 * STEP_BYTES <= memory.held < 20 * STEP_BYTES + 1
+    unread.part()
+    unread.part()
+    assert memory.unread == 1
+    unread.take()
+    unread.take()
+    assert (memory.held, memory.unread) == (0, 0)
+
+
+def test_a_peer_that_takes_nothing_loses_its_call_when_memory_runs_out() -> None:
+    """The one for which most is under way; the call itself where it is that one, and what nobody can end stays."""
+    memory = ProcessBudget(100 * STEP_BYTES)
+    ended: list[str] = []
+    first, second, third = Unread(memory), Unread(memory), Unread(memory)
+    first.add(60 * STEP_BYTES, lambda _: ended.append("first"))
+    second.add(30 * STEP_BYTES, lambda _: ended.append("second"))
+    third.add(20 * STEP_BYTES, lambda _: ended.append("third"))
+    assert ended == ["first"]
+    first.take()
+    first.add(70 * STEP_BYTES, lambda _: ended.append("first again"))
+    assert ended == ["first", "first again"]
+    first.take()
+    for one in (second, third):
+        one.take()
+    assert memory.held == 0
+    first.add(200 * STEP_BYTES, None)
+    assert memory.held == 0
+
+
+def test_memory_that_was_short_is_asked_for_again() -> None:
+    """What comes takes the place of what goes, so the sum does not fall; yet the C library keeps what went."""
+    memory = ProcessBudget(10 * STEP_BYTES)
+    assert not memory.has_fallen(STEP_BYTES)
+    Unread(memory).add(20 * STEP_BYTES, None)
+    assert memory.has_fallen(STEP_BYTES)
+    assert not memory.has_fallen(STEP_BYTES)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from invoker import function
 from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
+from invoker.core.budget import Unread
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Feed, Open, Terms
@@ -314,3 +315,15 @@ def test_R052_another_number_than_that_of_the_parts_is_refused():
     """As ever."""
     with pytest.raises(ProtocolViolation, match="Invalid output count 3"):
         engine_of(pair).open(Open("a", accepts=("*/*",) * 3))
+
+
+def test_R132_a_call_whose_large_response_is_not_taken_counts_as_one_that_runs() -> None:
+    """Else a client that reads nothing begins as many as it likes, and each leaves its response in memory."""
+    engine = engine_of(square, max_invocations=1)
+    unread = Unread(engine.memory)
+    unread.add(1_000_000, None)
+    unread.part()
+    with pytest.raises(Overloaded, match="1 invocation is running"):
+        engine.open(Open("a"))
+    unread.take()
+    engine.close(engine.open(Open("a")))

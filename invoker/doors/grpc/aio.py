@@ -116,7 +116,9 @@ class AioDoor:
         self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
         most_bytes = checked_bytes(method, self.settings)
-        line = AioLine(context, self.settings.settle_s, joins=False, most_bytes=most_bytes)
+        line = AioLine(
+            context, self.settings.settle_s, joins=False, most_bytes=most_bytes, memory=self.driver.engine.memory
+        )
         metadata = metadata_of(context.invocation_metadata())
         if method.knows_peer:
             metadata = with_peer(metadata, context.peer(), context.peer_identities())
@@ -127,5 +129,7 @@ class AioDoor:
         self, method: SessionMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
         most_bytes = checked_bytes(method, self.settings)
-        line = AioLine(context, self.settings.settle_s, joins=True, most_bytes=most_bytes)
+        line = AioLine(
+            context, self.settings.settle_s, joins=True, most_bytes=most_bytes, memory=self.driver.engine.memory
+        )
         return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))

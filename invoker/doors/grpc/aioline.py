@@ -13,11 +13,12 @@ from typing import Any
 
 import grpc.aio
 
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.steps import Close
 from invoker.doors.grpc.details import oversize
 from invoker.doors.grpc.loopline import Listener, nothing
 from invoker.doors.grpc.outbox import Outbox, Singles
-from invoker.doors.grpc.settings import UNCHECKED
+from invoker.doors.grpc.settings import COPIES, UNCHECKED
 from invoker.doors.grpc.settling import settle
 from invoker.errors import InvocationError
 
@@ -33,6 +34,7 @@ class AioLine:
             lost connection, a passed deadline and an oversize frame look like an end at first (R-109, E-010).
         joins: Whether frames may be joined to one message.
         most_bytes: A message with more of them ends the call (R-121).
+        memory: Counts large frames that the peer has not taken.
 
     Attributes:
         headers: Of the response.
@@ -42,7 +44,17 @@ class AioLine:
 
     # A write runs by itself: each of its steps is a callback of the future for which the step before it waits.
 
-    def __init__(self, context: Any, settle_s: float, *, joins: bool, most_bytes: int = UNCHECKED) -> None:
+    def __init__(
+        self,
+        context: Any,
+        settle_s: float,
+        *,
+        joins: bool,
+        most_bytes: int = UNCHECKED,
+        memory: ProcessBudget | None = None,
+    ) -> None:
+        self._memory = memory or ProcessBudget()
+        self._unread: Unread | None = None
         self.headers: tuple[tuple[str, str], ...] = ()
         self.is_gone = False
         self.over: Callable[[], None] = nothing
@@ -96,6 +108,8 @@ class AioLine:
     def close(self, close: Close) -> None:
         """The conversation is over; what was written leaves first."""
         if not self._closed.done():
+            if self._unread is not None:
+                self._unread.part()
             if close.trailers:
                 self._context.set_trailing_metadata(close.trailers)
             self._closed.set_result(close.error)
@@ -174,7 +188,10 @@ class AioLine:
                 self._writing = self._context.send_initial_metadata(self.headers)
             else:
                 self._is_accepted, self._headers_due = True, False
-                self._writing = self._context.write(self._outbox.take())
+                frame = self._outbox.take()
+                self._writing = self._context.write(frame)
+                if len(frame) > STEP_BYTES:
+                    self._count(len(frame))
                 _resolve(self._room)
             self._step()
         if not self._is_busy():
@@ -187,6 +204,8 @@ class AioLine:
             future = self._writing.send(None)
         except StopIteration:
             self._writing = None
+            if self._unread is not None:
+                self._unread.sent()
         except (grpc.aio.InternalError, asyncio.CancelledError):
             self._writing = None
             self._leave()  # the call was cancelled meanwhile, which the handler hears of only later
@@ -203,6 +222,13 @@ class AioLine:
         if self._writing is not None:
             self._step()
             self._advance()
+
+    def _count(self, size: int) -> None:
+        """Count a large frame until the call is done, of which alone grpc.aio tells; nor can a call be ended before."""
+        if (unread := self._unread) is None:
+            unread = self._unread = Unread(self._memory)
+            self._context.add_done_callback(lambda _: unread.take())
+        unread.add(size, None, copies=COPIES)
 
     def _leave(self) -> None:
         self.is_gone = True

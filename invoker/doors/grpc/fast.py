@@ -307,7 +307,7 @@ class FastDoor:
         """What brings the events of calls to the loop; at the side of direct calls it begins with the first session."""
         if self._lender is None:
             assert self._loop is not None
-            self._lender = Lender(self._side, self._loop)
+            self._lender = Lender(self._side, self._loop, self.driver.engine.memory)
             self._lender.start()
         return self._lender
 

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from invoker.context import RUNNING
+from invoker.core.budget import ProcessBudget
 from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.drive.bodies.runner import Body
 from invoker.drive.loop.tasks import OwnTask, own_task
@@ -110,11 +111,13 @@ class Lender:
 
     Attributes:
         is_asleep: Whether the loop waits in its selector.
+        memory: Counts large frames that peers have not taken.
         ready: What the selector reports when there are events.
         is_shut_down: Whether the queue has said that no event will come any more.
     """
 
-    def __init__(self, queue: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, queue: Any, loop: asyncio.AbstractEventLoop, memory: ProcessBudget | None = None) -> None:
+        self.memory = memory or ProcessBudget()
         self.is_asleep = False
         self.is_shut_down = False
         self.ready: list[Any] = []

@@ -15,12 +15,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from invoker.core.budget import Unread
 from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.doors.grpc.details import clip, oversize, status_of
 from invoker.doors.grpc.lending import Lender
 from invoker.doors.grpc.outbox import Outbox
-from invoker.doors.grpc.settings import UNCHECKED
+from invoker.doors.grpc.settings import COPIES, UNCHECKED
+from invoker.errors import InvocationError
 
 __all__ = ["JoiningLine", "Listener", "LoopLine", "nothing"]
 
@@ -84,7 +86,7 @@ class LoopLine:
     __slots__ = (
         "_call", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed",
         "_lender", "_listener", "_most_bytes", "_out", "_post", "_reading", "_receive", "_room", "_sending",
-        "_settle_s", "_settling", "_status", "_takes_one",
+        "_settle_s", "_settling", "_status", "_takes_one", "_unread",
         "headers", "is_ended", "is_gone",
     )  # fmt: skip
 
@@ -106,6 +108,7 @@ class LoopLine:
         self._out: list[bytes] = []  # an empty deque takes 760 bytes of each call that waits
         self._room: asyncio.Future[None] | None = None
         self._status: tuple[int, str, Trailers] | None = None
+        self._unread: Unread | None = None
         self._reading = self._sending = self._headers_due = False
         self._is_due = self._is_empty = self._is_finished = self._is_headed = self._is_listed = False
 
@@ -219,10 +222,30 @@ class LoopLine:
             operations.append(cygrpc.SendMessageOperation(last, NO_FLAGS))
         detail_bytes = clip(detail) if detail else b""
         operations.append(cygrpc.SendStatusFromServerOperation(trailers, code, detail_bytes, NO_FLAGS))
-        self._post(operations, self._on_other)
+        if last is not None and len(last) > _LITTLE_BYTES:
+            self._count(len(last))
+        if self._unread is not None:
+            self._unread.part()
+            self._post(operations, self._on_taken)
+        else:
+            self._post(operations, self._on_other)
+
+    def _count(self, size: int) -> None:
+        if self._unread is None:
+            self._unread = Unread(self._lender.memory)
+        self._unread.add(size, self._cut, copies=COPIES)
+
+    def _cut(self, error: InvocationError) -> None:
+        self._call.cancel(*status_of(error))
+
+    def _on_taken(self, _: Any) -> None:
+        if self._unread is not None:
+            self._unread.take()
 
     def _send(self, frame: bytes, flags: int) -> None:
         self._sending = True
+        if len(frame) > _LITTLE_BYTES:
+            self._count(len(frame))
         if not self._is_headed:
             self._is_headed, self._headers_due = True, False
             # Headers must not go with a hint; see `Operations`.
@@ -233,6 +256,8 @@ class LoopLine:
 
     def _on_sent(self, event: Any) -> None:
         self._sending = False
+        if self._unread is not None:
+            self._unread.sent()
         if not event.success:
             self.is_gone = True
         if self._is_due or self.is_gone:

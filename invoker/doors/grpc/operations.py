@@ -13,10 +13,11 @@ import time
 from collections import deque
 from typing import Any
 
+from invoker.core.budget import ProcessBudget, Unread
 from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import NO_FLAGS, cygrpc
 from invoker.doors.grpc.details import clip, oversize, status_of
-from invoker.doors.grpc.settings import UNCHECKED
+from invoker.doors.grpc.settings import COPIES, UNCHECKED
 
 __all__ = ["CLOSE", "DONE", "READ", "SENT", "Operations"]
 
@@ -43,13 +44,17 @@ class Operations:
         most_bytes: A message with more of them ends the call (R-121).
         settles: Whether the function would see a difference between an end of its input and a cancel.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+        memory: Counts large frames that the peer has not taken; set before the first one.
+        unread: Large frames that are under way; None: there was none.
     """
 
     __slots__ = (
         "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_is_headed",
         "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone",
-        "lock", "most_bytes", "queue", "settle_s", "settles",
+        "lock", "memory", "most_bytes", "queue", "settle_s", "settles", "unread",
     )  # fmt: skip
+
+    memory: ProcessBudget
 
     def __init__(self, call: Any, queue: Any) -> None:
         self.queue = queue
@@ -59,6 +64,7 @@ class Operations:
         self.most_bytes = UNCHECKED
         self.settles = True
         self.settle_s = 0.0
+        self.unread: Unread | None = None
         self._until: float | None = None  # when the half-close will have settled, on the clock of time.monotonic
         self._call = call
         self._poll = queue.poll
@@ -155,6 +161,12 @@ class Operations:
 
     # Inside.
 
+    def _count(self, frame: bytes | None) -> None:
+        """Count a large frame; never with a lock held, since it may end another call."""
+        if self.unread is None:
+            self.unread = Unread(self.memory)
+        self.unread.add(len(frame or b""), lambda error: self.cut(int(error.status), str(error)), copies=COPIES)
+
     def _send(self, frame: bytes, flags: int) -> None:
         self._held = None
         self._sending = True
@@ -210,6 +222,8 @@ class Operations:
                     self._believe()
         elif tag is SENT:
             self._sending = False
+            if self.unread is not None:
+                self.unread.sent()
             if not event.success:
                 self.is_gone = True
         elif tag is CLOSE and event.batch_operations[0].cancelled():

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["UNCHECKED", "GrpcSettings"]
+__all__ = ["COPIES", "UNCHECKED", "GrpcSettings"]
 
 _MOST = 2**31 - 1
 
 UNCHECKED: Final = _MOST
 """A size that no message passes, for lines whose sessions look at sizes themselves."""
+
+COPIES: Final = 2
+"""Of a message that is under way: ours, and the one that grpcio makes of it."""
 
 
 @dataclass(frozen=True, slots=True)

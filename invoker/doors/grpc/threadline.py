@@ -30,6 +30,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from invoker.core.budget import STEP_BYTES
 from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.doors.grpc.operations import CLOSE, DONE, READ, Operations
@@ -200,6 +201,8 @@ class ThreadLine(Operations):
         if self._held is not None:
             if self._sending:
                 self._await_sent()
+            if len(self._held) > STEP_BYTES:
+                self._count(self._held)
             with self.lock:
                 held = self._held  # the sweeper may have sent it meanwhile
                 if held and not self.is_gone:
@@ -211,6 +214,8 @@ class ThreadLine(Operations):
         else:
             if self._sending:
                 self._await_sent()
+            if len(frame) > STEP_BYTES:
+                self._count(frame)
             with self.lock:
                 if not self.is_gone:
                     self._send(frame, NO_FLAGS)
@@ -266,6 +271,8 @@ class ThreadLine(Operations):
         """
         if self._held is not None and self._sending:
             self._await_sent()
+        if self._held is not None and len(self._held) > STEP_BYTES:
+            self._count(self._held)
         with self.lock:
             self.send_status(code, detail, trailers)
             self.glance()

@@ -19,11 +19,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from invoker.core.budget import STEP_BYTES, Unread
 from invoker.core.steps import Close
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.doors.grpc.details import clip, oversize, status_of
 from invoker.doors.grpc.operations import CLOSE, DONE, READ, SENT
-from invoker.doors.grpc.settings import UNCHECKED
+from invoker.doors.grpc.settings import COPIES, UNCHECKED
 from invoker.doors.grpc.threadline import AHEAD, ThreadLine
 from invoker.drive.driver import Driver
 from invoker.drive.thread.gate import UNGATED
@@ -85,7 +86,7 @@ class WholeLine:
 
     __slots__ = (
         *("_call", "_driver", "_is_finished", "_is_gone", "_is_headed", "_is_sending", "_is_watched", "_line", "_lock"),
-        *("_pending", "_receive", "_turn", "frames", "most_bytes", "queue", "settle_s"),
+        *("_pending", "_receive", "_turn", "_unread", "frames", "most_bytes", "queue", "settle_s"),
     )
 
     def __init__(self, call: Any, queue: Any, driver: Driver, turn: Turn) -> None:
@@ -98,6 +99,7 @@ class WholeLine:
         self._turn = turn
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
         self._line: ThreadLine | None = None
+        self._unread: Unread | None = None
         self._lock = threading.Lock()
         self._pending = 0
         self._is_finished = self._is_gone = self._is_headed = self._is_sending = self._is_watched = False
@@ -163,17 +165,32 @@ class WholeLine:
         Returns:
             Whether every operation is done, so that the queue can serve another call.
         """
+        if frames and len(frames[-1]) > STEP_BYTES:
+            self._unread = Unread(self._driver.engine.memory)
+            self._unread.add(sum(map(len, frames)), self.cut, copies=COPIES)
         with self._lock:
             self._is_finished = True
             if self._line is None and self._send_short(frames, close):
-                return self._pending == 0
+                is_done = self._pending == 0
+                if is_done and self._unread is not None:
+                    self._unread.take()
+                return is_done
             line = self._long()
         try:
             for frame in frames:
                 line.write(frame, hold=True)
         except Cancelled:  # the peer is gone, which needs no status; yet grpcio wants one
             pass
-        return line.finish(*status_of(close.error), close.trailers)
+        is_done = line.finish(*status_of(close.error), close.trailers)
+        if is_done:
+            self.over(is_taken=True)
+        return is_done
+
+    def over(self, *, is_taken: bool) -> None:
+        """The call is over; whether the peer has taken all of it."""
+        for one in (self._unread, self._line.unread if self._line is not None else None):
+            if one is not None:
+                one.take() if is_taken else one.part()
 
     @property
     def is_done(self) -> bool:
@@ -311,7 +328,7 @@ class WholeLine:
         limits, sweeper = self._driver.engine.limits, self._driver.sweeper
         line = ThreadLine(self._call, self.queue, sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes)
         line.most_bytes, line.settle_s = self.most_bytes, self.settle_s
-        line.before_wait = self._turn.pass_on
+        line.before_wait, line.memory = self._turn.pass_on, self._driver.engine.memory
         return line
 
 
@@ -331,6 +348,7 @@ class Rest:
 
     def add(self, line: WholeLine) -> None:
         """Wait for the end of one more line."""
+        line.over(is_taken=False)
         self._lines.append(line)
         if not self._is_swept:
             self._is_swept = True
@@ -353,6 +371,7 @@ class Rest:
 
     def _look(self, line: WholeLine) -> None:
         if line.is_done:
+            line.over(is_taken=True)
             self._free.append(line.queue)
         else:
             self._lines.append(line)

@@ -8,6 +8,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from invoker.core.budget import ProcessBudget
 from invoker.core.steps import Close
 from invoker.doors.grpc.aioline import AioLine
 from invoker.doors.grpc.outbox import ROOM_BYTES
@@ -37,6 +38,9 @@ class Call:
     async def send_initial_metadata(self, headers: Any) -> None:
         await self.takes.wait()
         self.got.append(headers)
+
+    def add_done_callback(self, done: Any) -> None:
+        self.done = done
 
     async def write(self, message: bytes) -> None:
         await self.takes.wait()
@@ -276,3 +280,19 @@ async def test_a_write_that_fails_for_a_reason_of_ours_fails_the_call(ends):
     with pytest.raises(ValueError, match="no bytes"):
         await run
     assert line.is_gone
+
+
+async def test_a_large_frame_counts_until_the_call_is_done():
+    """What grpc.aio has taken, it keeps until the peer takes it: only the end of the call tells."""
+    call, memory = Call(), ProcessBudget()
+    line = AioLine(call, 0.001, joins=False, memory=memory)
+    run = asyncio.ensure_future(line.run(Listener()))
+    await asyncio.sleep(0)
+    line.write(bytes(1_000_000))
+    await asyncio.sleep(0.01)
+    assert 1_000_000 <= memory.held < 1_200_000
+    line.close(Close())
+    assert await run is None
+    assert (memory.held >= 1_000_000, memory.unread) == (True, 1)
+    call.done(None)
+    assert (memory.held, memory.unread) == (0, 0)

@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.core.budget import ProcessBudget
 from invoker.doors.grpc.loopline import JoiningLine, LoopLine
 from tests.conftest import SLOW
 from tests.doors.riff import Riff, eventually
@@ -227,6 +228,7 @@ class _Turn(_Posted):
     def __init__(self) -> None:
         super().__init__()
         self.flushes: list[Callable[[], None]] = []
+        self.memory = ProcessBudget()
 
     def later(self, flush: Callable[[], None]) -> None:
         self.flushes.append(flush)

@@ -1,0 +1,24 @@
+"""`tests.attack.unread`: what clients do not read counts as memory that is held, and goes back when they leave."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attack.runner import MIB, chosen, probed, victim
+from tests.attack.unread import ATTACKS, FUNCTIONS
+from tests.conftest import SLOW
+
+pytestmark = pytest.mark.timeout(60 * SLOW)
+
+FEW = ("riff gives", "typed Agive", "watch")
+BUDGET = 128 * MIB
+
+
+@pytest.mark.parametrize("name", chosen(ATTACKS, FEW))
+def test_unread_responses_are_bounded_all_together(name: str) -> None:
+    """Of 900 MB, of which grpcio makes copies, 128 MiB are held; calls beyond that end."""
+    with victim(FUNCTIONS, env={"INVOKER_MEMORY_BYTES": str(BUDGET)}) as target:
+        account = probed(ATTACKS[name], target, 1)
+    assert account.failures == 0
+    assert int(account.figures["still MiB"]) < 400, account.figures
+    assert int(account.figures["after MiB"]) < 150, account.figures
