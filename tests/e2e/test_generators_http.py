@@ -280,3 +280,45 @@ def test_H240_the_description_promises_what_is_given(server):
         assert next(iter(content)) == media_type.partition(";")[0]
         for accept in content:
             assert curl(server, f"/{name}", "-d", "1", "-H", f"Accept: {accept}")[2].startswith(accept)
+
+
+SYNC = """
+import time
+from collections.abc import Iterator
+from invoker import Message, function
+
+def made(name, kind, values, pause_s):
+    def fn(n: int, breaks: bool = False):
+        for one in values[:n]:
+            yield one
+            time.sleep(pause_s)
+        if breaks:
+            raise ValueError("broken")
+    fn.__name__ = fn.__qualname__ = name
+    fn.__annotations__["return"] = Iterator[kind]
+    return function(fn)
+
+for pause, pause_s in (("", 0), ("slow", 0.1)):
+    for name, kind, values in (("text", str, "abc"), ("data", bytes, [b"a", b"b", b"c"]), ("number", int, [1, 2, 3])):
+        globals()[pause + name] = made(pause + name, kind, values, pause_s)
+
+@function
+def told(n: int) -> Iterator[Message[bytes]]:
+    time.sleep(0.8)
+    yield Message(b"a", media_type="image/png", headers={"X-Http-Status": "201"})
+"""
+
+
+def test_H240_the_thread_that_has_read_the_request_answers_the_same(tmp_path):
+    """Where every function is sync: at once, and when the response has gone on in a thread of its own."""
+    (tmp_path / "threads.py").write_text(SYNC)
+    with serving(f"{tmp_path}/threads.py") as served:
+        for name, media_type, body in (
+            ("text", TEXT, b"abc"), ("data", OCTETS, b"abc"), ("number", LINES, b"1\n2\n3\n"),
+        ):  # fmt: skip
+            for pause in ("", "slow"):
+                assert curl(served, f"/{pause}{name}", "-d", "3") == (0, 200, media_type, body)
+                exit_code, *told, got = curl(served, f"/{pause}{name}?breaks=true", "-d", "3")
+                assert (exit_code, told, got[: len(body)]) == (18, [200, media_type], body)
+                assert (media_type == LINES) == (b'{"error":' in got[len(body) :])
+        assert curl(served, "/told", "-d", "1") == (0, 201, "image/png", b"a")

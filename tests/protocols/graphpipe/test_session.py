@@ -57,7 +57,7 @@ def test_G078_GT02_one_tensor_in_one_out(name: str) -> None:
     """The bytes of the references and of the clients; no names are needed, and the answer is exactly the tensor."""
     asked = Asked(ECHO, fixture(name))
     opened, fed, ended = asked.steps
-    assert opened == Open("infer", "echo", ("application/vnd.graphpipe.tensor",), bound=("x",))
+    assert opened == Open("infer", "echo", ("application/vnd.graphpipe.tensor",), bound=("x",), protocol="graphpipe")
     assert isinstance(fed, Feed)
     assert fed.message.media_type == "application/vnd.graphpipe.tensor;type=float32;shape=1x2"
     assert bytes(fed.message.payload) == np.float32([[1, 2]]).tobytes()
