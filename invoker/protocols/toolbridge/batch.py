@@ -68,6 +68,7 @@ class BatchExecuteTools(UnarySession[Any]):
         self._bound: dict[int, ToolCall] = {}
         self._size = request.ByteSize()
         self._results: dict[int, bytes] = {}
+        self._unsent: dict[int, InvocationError] = {}
         self._given = 0
         self._is_waiting = self._is_stopped = False
         session = self.desk.find(request.session_id)
@@ -105,11 +106,6 @@ class BatchExecuteTools(UnarySession[Any]):
             self.desk.end(call)
             self._due = deque(sorted((*self._due, number)))  # until another item has ended
             return ()
-        if error is None:
-            try:
-                self._keep(number, call.result())
-            except InvocationError as unfit:
-                error = unfit
         call.finish(error)
         if isinstance(error, ENDS_RPC):
             return self.refuse(error)
@@ -170,9 +166,18 @@ class BatchExecuteTools(UnarySession[Any]):
         self._running.pop(number, None)
         self._bound.pop(number, None)
         self._ended[number] = call
+        if call.error is None:
+            try:
+                self._keep(number, call.result())
+            except InvocationError as error:
+                self._unsent[number] = translated(error).kept()
         call.release()
-        if call.error is not None and self._request.config.stop_on_error:
+        if self._error_of(number) is not None and self._request.config.stop_on_error:
             self._is_stopped = True
+
+    def _error_of(self, number: int) -> InvocationError | None:
+        """Why an item has no result: its call has failed, or what it gave cannot be sent, though the call was well."""
+        return self._ended[number].error or self._unsent.get(number)
 
     def _keep(self, number: int, result: bytes) -> None:
         """Keep a result until all are there.
@@ -214,14 +219,14 @@ class BatchExecuteTools(UnarySession[Any]):
         return self.reply(response)
 
     def _tell(self, result: Any, index: int, number: int) -> None:
-        call = self._ended[number]
+        error = self._error_of(number)
         result.index = index
-        result.metrics.CopyFrom(metrics_of(call))
-        result.success = call.error is None
-        if call.error is None:
+        result.metrics.CopyFrom(metrics_of(self._ended[number]))
+        result.success = error is None
+        if error is None:
             result.result.MergeFromString(self._results[number])
         else:
-            told = translated(call.error)
+            told = translated(error)
             info = told.info()
             if (size := info.ByteSize()) > self._left:
                 info, size = pb.ErrorInfo.FromString(told.trailer()), 0

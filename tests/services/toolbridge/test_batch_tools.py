@@ -13,6 +13,7 @@ import pytest
 
 from invoker import function
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.protocols.toolbridge.settings import BridgeSettings
 from tests.doors.bridge import DOORS, Bridged, packed, unpacked
 from tests.doors.riff import eventually, form
 
@@ -159,3 +160,28 @@ def test_a_batch_counts_against_the_memory_of_the_process(kind):
         assert [one.success for one in first.result(20).results] == [True] * 3
         assert eventually(lambda: memory.held == 0)
         assert len(served.rpc("BatchExecuteTools", session_id="s1", items=items).results) == 3
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_T062_T091_results_that_do_not_fit_are_errors_of_their_items(kind, parallel):
+    """At each door: what fits is there, and the response comes."""
+
+    def large(n: int) -> bytes:
+        return b"x" * n
+
+    async def alarge(n: int) -> bytes:
+        return b"x" * n
+
+    alarge.__name__ = "large"
+    with Bridged(kind, form(kind, large, alarge), settings=BridgeSettings(message_bytes=2_000_000)) as served:
+        served.session()
+        items = [pb.ToolCallItem(index=n, tool_id="large", args=[packed(500_000)]) for n in range(9)]
+        items.append(pb.ToolCallItem(index=9, tool_id="large", args=[packed(5)]))
+        response = served.rpc(
+            "BatchExecuteTools", session_id="s1", items=items, config=pb.BatchConfig(parallel=parallel)
+        )
+        sizes = [len(unpacked(one.result)) for one in response.results if one.success]
+        assert sorted(sizes) == [5, 500_000, 500_000, 500_000]
+        assert {one.error.details["code"] for one in response.results if not one.success} == {"result_too_large"}
+        assert (response.metrics.successful_items, response.metrics.failed_items) == (4, 6)
+        assert response.ByteSize() <= 2_000_000
