@@ -142,8 +142,9 @@ class Reactor:
     def gone(self) -> None:
         """End everything without an answer, because the peer is gone (R-115)."""
         late = self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S
-        error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
-        self._leave(error)
+        self._leave(
+            DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
+        )
 
     def _wants_input(self) -> bool:
         running = [runner.invocation for runner in self.runners.values()]
@@ -189,8 +190,7 @@ class Reactor:
         runner = self.runners.get(step.id)
         if runner is None:
             return
-        is_feeder = isinstance(runner.host, Shared) and self not in runner.host.owners
-        if is_feeder and not isinstance(step, Cancel):
+        if isinstance(runner.host, Shared) and self not in runner.host.owners and not isinstance(step, Cancel):
             return
         try:
             if isinstance(step, EndInput):
@@ -363,17 +363,22 @@ class Reactor:
                 self._start()
         except InvocationError as error:
             self.fail(error)
-        except Exception:
-            log.exception("a session failed")
-            self._leave(InternalError())
         return self._has_room
 
     def _deliver(self, event: Event) -> None:
-        for step in self.session.deliver(event):
-            if type(step) is Send:
-                self._has_room = self.wire.write(step.frame)
-            else:
-                self._perform(step)
+        try:
+            for step in self.session.deliver(event):
+                if type(step) is Send:
+                    self._has_room = self.wire.write(step.frame)
+                else:
+                    self._perform(step)
+        except (
+            Exception
+        ) as error:  # raised to who delivers, a body or a task, it would end nothing: the call would hang
+            if isinstance(error, InvocationError):
+                raise
+            log.exception("a session failed")
+            self._leave(InternalError())
 
     def _close(self, close: Close) -> None:
         if self._is_closed:

@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker import Context, InputCancelled, Status
-from invoker.errors import InternalError, LimitExceeded, ProtocolViolation, ShuttingDown
+from invoker.core.steps import Emitted, Finished
+from invoker.errors import InternalError, InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
 from invoker.protocols.riff.session import RiffSession
 from tests.drive.looplines import JSON, Line, agen, gen, until
 from tests.drive.memory import driver_of
@@ -60,6 +61,26 @@ async def test_a_session_that_fails_is_our_error(caplog):
     assert isinstance(error, InternalError)
     assert "secret" not in str(error)
     assert "secret" in caplog.text
+
+
+@pytest.mark.parametrize("event", [Emitted, Finished])
+@pytest.mark.parametrize("function", [agen, gen])
+async def test_a_session_that_fails_at_what_a_function_does_is_our_error(function, event, caplog):
+    """The call ends, whichever thread or task says so; nobody waits for its deadline, and the function leaves."""
+
+    class Broken(RiffSession):
+        def deliver(self, one):
+            if isinstance(one, event):
+                raise RuntimeError("secret")
+            return super().deliver(one)
+
+    driver = driver_of(function)
+    line = Line(driver, session=Broken()).start().data(b"1").half_close()
+    error = await line.end()
+    assert isinstance(error, InternalError | InvocationError)
+    assert "secret" not in str(error)
+    assert "secret" in caplog.text
+    assert await driver.left(5)
 
 
 @pytest.mark.parametrize(("left_s", "status"), [(None, "CANCELLED"), (60.0, "CANCELLED"), (-1.0, "DEADLINE_EXCEEDED")])
