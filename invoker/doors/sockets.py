@@ -16,7 +16,7 @@ import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from invoker.errors import StartupError
 
@@ -25,6 +25,7 @@ __all__ = [
     "UnixSocket",
     "address_of",
     "ask_whether_alive",
+    "bind_each",
     "bind_tcp",
     "check_address_space",
     "no_grpc",
@@ -130,14 +131,50 @@ def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False
     Raises:
         StartupError: It cannot be bound.
     """
-    place = f"{host}:{port}"
+    return _bound(_addresses(host, port, purpose)[0], f"{host}:{port}", purpose, share_port=share_port)
+
+
+def bind_each(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> list[socket.socket]:
+    """As `bind_tcp`, with a socket for each address of a name, as gRPC has them: localhost may have one of IPv6, too.
+
+    An address that this system does not have is left out, unless it is the first one.
+    """
+    first, *others = _addresses(host, port, purpose)
+    made = [_bound(first, f"{host}:{port}", purpose, share_port=share_port)]
+    taken = made[0].getsockname()[1]
+    for family, (address, _, *rest) in others:
+        try:
+            one = (family, (address, taken, *rest))
+            made.append(_bound(one, f"{address}:{taken}", purpose, share_port=share_port))
+        except _NoAddress:
+            continue
+        except BaseException:
+            for sock in made:
+                sock.close()
+            raise
+    return made
+
+
+class _NoAddress(StartupError):
+    """This system does not have the address."""
+
+
+def _addresses(host: str, port: int, purpose: Purpose) -> list[tuple[int, Any]]:
+    """Family and address of each, in their order."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    except OSError as error:
+        raise purpose.refusal(f"{host}:{port}", error, purpose.host_knob) from None
+    return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
+
+
+def _bound(found: tuple[int, Any], place: str, purpose: Purpose, *, share_port: bool) -> socket.socket:
+    family, address = found
     try:
         # Unless the protocol's number is there, asyncio leaves Nagle's algorithm on, and each response takes 40 ms.
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
-        sock = socket.socket(family, kind, protocol)
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
-        raise purpose.refusal(place, error, purpose.host_knob) from None
+        raise _NoAddress(purpose.refusal(place, error, purpose.host_knob).detail) from None
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port in TIME_WAIT is free, a taken one is not
@@ -147,7 +184,8 @@ def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
-        raise purpose.refusal(place, error) from None
+        refusal = purpose.refusal(place, error)
+        raise _NoAddress(refusal.detail) if error.errno == errno.EADDRNOTAVAIL else refusal from None
     return sock
 
 

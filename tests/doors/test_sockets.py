@@ -7,12 +7,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_tcp, no_grpc, reset
+from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_each, bind_tcp, no_grpc, reset
 from invoker.errors import StartupError
 
 TESTS = Purpose("tests", "--test", "INVOKER_HOST")
@@ -161,3 +161,42 @@ def test_a_reset_connection_does_not_look_ended() -> None:
         accepted.close()
         with pytest.raises(ConnectionResetError):
             peer.recv(1)
+
+
+def named(monkeypatch, *hosts):
+    """Let the name ``both`` have these addresses."""
+    real = socket.getaddrinfo
+
+    def found(host, *more, **given):
+        return [one for each in (hosts if host == "both" else (host,)) for one in real(each, *more, **given)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+@pytest.mark.parametrize("hosts", [("127.0.0.1", "::1"), ("::1", "127.0.0.1"), ("127.0.0.1", "127.0.0.2", "127.0.0.1")])
+def test_H248_each_address_of_a_name_has_a_socket(monkeypatch, hosts):
+    """At one port, and each address once."""
+    named(monkeypatch, *hosts)
+    with ExitStack() as stack:
+        socks = [stack.enter_context(closing(one)) for one in bind_each("both", 0, TESTS)]
+        found = [one.getsockname()[:2] for one in socks]
+        assert [host for host, _ in found] == list(dict.fromkeys(hosts))
+        assert len({port for _, port in found}) == 1
+        for address in found:
+            socket.create_connection(address, 5).close()
+
+
+def test_H248_an_address_that_the_system_lacks_is_left_out(monkeypatch):
+    """Unless it is the first one; one whose port is taken stops the start, and leaves no socket behind."""
+    named(monkeypatch, "127.0.0.1", "192.0.2.1")
+    with ExitStack() as stack:
+        assert len([stack.enter_context(closing(one)) for one in bind_each("both", 0, TESTS)]) == 1
+    named(monkeypatch, "192.0.2.1", "127.0.0.1")
+    with pytest.raises(StartupError, match="INVOKER_HOST"):
+        bind_each("both", 0, TESTS)
+    named(monkeypatch, "127.0.0.1", "127.0.0.2")
+    with closing(bind_tcp("127.0.0.2", 0, TESTS)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(StartupError, match=f"cannot listen on 127.0.0.2:{port}"):
+            bind_each("both", port, TESTS)
+        bind_tcp("127.0.0.1", port, TESTS).close()

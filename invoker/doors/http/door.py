@@ -25,7 +25,7 @@ from invoker.doors.http.exchange import HttpSettings
 from invoker.doors.http.h1 import Http1
 from invoker.doors.http.leader import HttpLeader, can_lead
 from invoker.doors.http.plain import PlainHeads
-from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_tcp, open_files
+from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_each, open_files
 from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver
 
@@ -101,23 +101,26 @@ class HttpDoor:
             ConfigError: A TLS file is not usable.
         """
         context = self._tls.server_context() if self._tls is not None else None
-        sock = bind_tcp(self._host, self._port, _TCP, share_port=self._share_port)
+        socks = bind_each(self._host, self._port, _TCP, share_port=self._share_port)
         path, mode = self._unix
         try:
             self._file = UnixSocket(path, _UNIX, mode=mode) if path else None
         except BaseException:
-            sock.close()
+            for sock in socks:
+                sock.close()
             raise
-        self.app.origins.bind(self._host, is_loopback=parse.is_loopback(sock.getsockname()[0]))
+        is_loopback = all(parse.is_loopback(sock.getsockname()[0]) for sock in socks)
+        self.app.origins.bind(self._host, is_loopback=is_loopback)
         self.connections.most = open_files() // _SHARE
         driver = self.app.driver
         driver.loop = asyncio.get_running_loop()
         if driver.is_direct and can_lead():
             self.leader = HttpLeader(driver, self.app.settings, self.adopt)
-        self._accept(sock, context)
+        for sock in socks:
+            self._accept(sock, context)
         if self._file is not None:
             self._accept(self._file.sock, None)
-        return address_of(sock)
+        return address_of(socks[0])
 
     def _accept(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
         take = None

@@ -199,6 +199,9 @@ class Http2(H2Protocol):
         self._inboxes.stream = request.stream_id
         await super()._create_stream(request)
         self.stream_buffers[request.stream_id] = Buffer(self.context.event_class)  # nobody has written yet
+        if request.stream_ended is None and (b"expect", b"100-continue") in (request.headers or ()):
+            with suppress(ProtocolError):  # the client has reset it
+                self.connection.send_headers(request.stream_id, [(":status", "100")])
 
     async def _received(self, event: DataReceived) -> None:
         size = event.flow_controlled_length or 0

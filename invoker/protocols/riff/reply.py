@@ -28,6 +28,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import ceil
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -119,6 +120,9 @@ _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (DeadlineExceeded, 504),
     (Cancelled, 499),
 )
+_URIS: Final = frozenset({"location", "content-location"})
+_ASCII: Final = "".join(map(chr, range(128)))
+
 _OURS = HOP_BY_HOP | {"content-length", "content-type", "date", "x-http-status"}
 _BODILESS = frozenset({204, 205, 304})
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -269,7 +273,12 @@ def fit(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in headers.items():
         _check(name, value)
         if name.lower() not in own:
-            yield name, value.strip(" \t")
+            yield name, _sent(name, value.strip(" \t"))
+
+
+def _sent(name: str, value: str) -> str:
+    """The value as it leaves: in a URI, what is not ASCII is percent-encoded; browsers take it for Latin-1 (H-247)."""
+    return value if value.isascii() or name.lower() not in _URIS else quote(value, safe=_ASCII)
 
 
 def _check(name: str, value: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from h2.connection import H2Connection
+from h2.events import InformationalResponseReceived, ResponseReceived, StreamEnded
 from hypercorn.asyncio.worker_context import EventWrapper
 from hypercorn.protocol.h2 import BufferCompleteError
 from hypothesis import given
@@ -200,3 +201,33 @@ async def test_a_buffer_lets_its_writer_go_on_when_little_is_left() -> None:
     await buffer.close()
     with pytest.raises(BufferCompleteError):
         await buffer.push(b"x")
+
+
+@pytest.mark.parametrize(("expects", "ends"), [(True, False), (True, True), (False, False)])
+async def test_H246_who_expects_to_be_told_to_go_on_is_told(expects: bool, ends: bool) -> None:
+    """Before the body comes; not who sends none, or does not ask."""
+
+    def size(x: bytes) -> int:
+        return len(x)
+
+    async with Served.at(size) as served, served.wire() as wire:
+        client, events = H2Connection(), []
+        client.initiate_connection()
+        fields = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
+        fields += [("content-type", "application/octet-stream"), *([("expect", "100-continue")] if expects else [])]
+        client.send_headers(1, fields, end_stream=ends)
+        await wire.send(client.data_to_send())
+
+        async def read(*kinds: type) -> None:
+            while not any(isinstance(one, kinds) for one in events):
+                events.extend(client.receive_data(await wire.reader.read(65_536)))
+
+        if expects and not ends:
+            await read(InformationalResponseReceived)
+        if not ends:
+            client.send_data(1, b"abc", end_stream=True)
+            await wire.send(client.data_to_send())
+        await read(StreamEnded)
+        told = [dict(one.headers)[b":status"] for one in events if isinstance(one, InformationalResponseReceived)]
+        assert told == ([b"100"] if expects and not ends else [])
+        assert [dict(one.headers)[b":status"] for one in events if isinstance(one, ResponseReceived)] == [b"200"]

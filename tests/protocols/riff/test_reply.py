@@ -12,7 +12,7 @@ from invoker.core.http import Response
 from invoker.core.limits import LimitReached
 from invoker.errors import Cancelled, EncodeError, FunctionError, Overloaded, ShuttingDown, Status, StatusError
 from invoker.message import Message
-from invoker.protocols.riff.reply import HOP_BY_HOP, STATUSES, answer, refusal, status_of
+from invoker.protocols.riff.reply import HOP_BY_HOP, STATUSES, answer, fit, refusal, status_of
 
 
 def test_every_status_that_a_function_may_choose_is_mapped() -> None:
@@ -101,3 +101,11 @@ def test_T059_a_limit_of_a_function_is_429_and_says_when_to_come_again() -> None
         response = refusal(error)
         assert response.status == 429
         assert ("Retry-After", after) in response.headers
+
+
+@pytest.mark.parametrize("name", ["Location", "location", "Content-Location"])
+def test_H247_what_is_not_ascii_in_a_uri_is_percent_encoded(name):
+    """What is ASCII stays as it is, also what is encoded already; other headers are the function's business."""
+    given = {name: "/grüße/Ω 1?a=b%20c&q=ü#x", "X-Name": "Jürgen"}
+    assert dict(fit(given)) == {name: "/gr%C3%BC%C3%9Fe/%CE%A9 1?a=b%20c&q=%C3%BC#x", "X-Name": "Jürgen"}
+    assert dict(fit({name: "/a b?x=[1]"})) == {name: "/a b?x=[1]"}
