@@ -142,9 +142,8 @@ class Reactor:
     def gone(self) -> None:
         """End everything without an answer, because the peer is gone (R-115)."""
         late = self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S
-        self._leave(
-            DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
-        )
+        error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
+        self._leave(error)
 
     def _wants_input(self) -> bool:
         running = [runner.invocation for runner in self.runners.values()]
@@ -187,8 +186,7 @@ class Reactor:
 
     def _command(self, step: Step) -> None:
         assert isinstance(step, (EndInput, Cancel, CloseOutput))
-        runner = self.runners.get(step.id)
-        if runner is None:
+        if (runner := self.runners.get(step.id)) is None:
             return
         if isinstance(runner.host, Shared) and self not in runner.host.owners and not isinstance(step, Cancel):
             return
@@ -372,9 +370,7 @@ class Reactor:
                     self._has_room = self.wire.write(step.frame)
                 else:
                     self._perform(step)
-        except (
-            Exception
-        ) as error:  # raised to who delivers, a body or a task, it would end nothing: the call would hang
+        except Exception as error:  # who delivers may be a task that nobody awaits, so the call would hang
             if isinstance(error, InvocationError):
                 raise
             log.exception("a session failed")
