@@ -176,8 +176,7 @@ class Reactor:
             self._command(step)
 
     def _feed(self, step: Feed) -> None:
-        runner = self.runners.get(step.id)
-        if runner is None:
+        if (runner := self.runners.get(step.id)) is None:
             return  # its function has returned
         try:
             runner.feed(step)
