@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
+from google.protobuf import any_pb2
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.conftest import SLOW
@@ -109,3 +110,22 @@ def test_a_drain_ends_watches_at_once(kind):
         with pytest.raises(grpc.RpcError) as caught:
             next(watch)
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("kind", DOORS)
+def test_T052_values_are_read_when_they_are_set(kind):
+    """Small and large ones, of which the latter are read elsewhere; what nobody can read changes nothing."""
+    with Bridged(kind, form(kind, square, asquare)) as served:
+        served.session()
+
+        for value in (["x" * 100] * 3000, b"y" * 3_000_000, 5):
+            assert put(served, "a", value).success
+            for size in (1, 300_000):
+                odd = any_pb2.Any(type_url="x/own.Type", value=b"z" * size)
+                error = served.rpc("SetSessionVariable", session_id="s1", variable_name="a", value=odd).error
+                assert (error.type, error.details["code"], error.details["field"]) == (
+                    "ValidationError",
+                    "decode",
+                    "value",
+                )
+            assert unpacked(served.rpc("GetSessionVariable", session_id="s1", variable_name="a").value) == value
