@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from invoker.codecs import charsets
+from invoker.codecs.collisions import checking
 from invoker.codecs.containers import careful, json_exceeds
 from invoker.codecs.exponents import SMALL_BYTES, bounded, capped, json_value
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
@@ -32,6 +33,7 @@ from invoker.codecs.typed import (
     BYTES_LIKE,
     adapter,
     bytes_like,
+    collisions_of,
     enc_hook,
     holds_pydantic,
     is_any,
@@ -140,16 +142,20 @@ def _make_parser(type_: Any) -> Callable[[Any], Any]:
     if is_any(type_):
         return json_value
     type_ = narrowed(type_, BYTES_LIKE)
+    check = collisions_of(type_)
     if holds_pydantic(type_):
         validate = adapter(type_).validate_json
 
         def parse(payload: Any) -> Any:
-            json_value(payload)  # pydantic takes NaN and Infinity, which are no JSON
+            value = json_value(payload)  # pydantic takes NaN and Infinity, which are no JSON
+            if check is not None:
+                check(value)
             return validate(payload)
 
         return parse
     has_decimals = Decimal in within(type_)
-    return per_member(understood(type_), lambda one: _make_one(one, has_decimals=has_decimals))
+    make = per_member(understood(type_), lambda one: _make_one(one, has_decimals=has_decimals))
+    return checking(make, json_value, check)
 
 
 def _make_one(type_: Any, *, has_decimals: bool) -> Callable[[Any], Any]:

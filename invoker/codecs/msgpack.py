@@ -6,12 +6,23 @@ from typing import Any
 
 import msgspec
 
+from invoker.codecs.collisions import checking
 from invoker.codecs.containers import SMALL_BYTES, careful, msgpack_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.leftout import completed
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.standins import understood
-from invoker.codecs.typed import BYTES_LIKE, converter, dec_hook, enc_hook, holds_pydantic, is_any, per_member, plain
+from invoker.codecs.typed import (
+    BYTES_LIKE,
+    collisions_of,
+    converter,
+    dec_hook,
+    enc_hook,
+    holds_pydantic,
+    is_any,
+    per_member,
+    plain,
+)
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 from invoker.wording import Place
@@ -67,6 +78,7 @@ def _unpacker(type_: Any) -> Any:
     if holds_pydantic(type_):
         convert = converter(type_)
         return lambda payload: convert(msgspec.msgpack.decode(payload))
-    return per_member(
+    parse = per_member(
         understood(type_), lambda one: completed(msgspec.msgpack.Decoder(one, dec_hook=dec_hook).decode, one)
     )
+    return checking(parse, msgspec.msgpack.decode, collisions_of(type_))

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from invoker.aliases import hints_of, unaliased
+from invoker.codecs.collisions import Check, checking, checks
 from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.leftout import complete, completed, is_incomplete
 from invoker.codecs.standins import StandIn, understood
@@ -26,6 +27,7 @@ from invoker.codecs.standins import StandIn, understood
 __all__ = [
     "BYTES_LIKE",
     "bytes_like",
+    "collisions_of",
     "converter",
     "dec_hook",
     "enc_hook",
@@ -142,6 +144,23 @@ def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
                 continue
 
 
+def collisions_of(type_: Any) -> Check | None:
+    """What refuses plain values whose hashes would make it take long to make this type of them."""
+    return checks(type_, _with_models)
+
+
+def _with_models(type_: Any) -> Iterator[Any]:
+    """As `within`, with the fields of pydantic's models."""
+    left, seen = [type_], set[int]()
+    while left:
+        for one in within(left.pop()):
+            yield one
+            fields_of = getattr(one, "model_fields", None) if isinstance(one, type) else None
+            if isinstance(fields_of, dict) and id(one) not in seen:
+                seen.add(id(one))
+                left += [field.annotation for field in fields_of.values()]
+
+
 def _is_imported() -> bool:
     """Whether there can be marks or classes of these libraries: who writes them has imported one."""
     return any(name in sys.modules for name in _LIBRARIES)
@@ -188,8 +207,9 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
     """
     if is_any(type_):
         return lambda value: value
+    check = collisions_of(type_)
     if holds_pydantic(type_):
-        return adapter(type_).validate_python  # type: ignore[no-any-return]  # pydantic is optional
+        return checking(adapter(type_).validate_python, _same, check)
 
     hook = lax_hook if is_lax else dec_hook
 
@@ -204,7 +224,11 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
 
         return completed(convert, one)
 
-    return per_member(understood(type_), make)
+    return checking(per_member(understood(type_), make), _same, check)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def adapter(type_: Any) -> Any:

@@ -21,6 +21,9 @@ FEW = (
     "form",
     "connect-many",
     "connect-deep",
+    "ids",
+    "ids-connect",
+    "named",
 )
 
 
@@ -32,8 +35,8 @@ def test_livez_answers_while_dear_values_are_read(name: str) -> None:
         log = target.process.log
     assert account.failures == 0
     assert account.livez_s < 0.25 * SLOW
-    refused = name in ("connect-many", "connect-deep")
-    assert set(account.figures) <= ({"status 400"} if refused else {"status 0", "status 200"}), account
+    refused = name in ("connect-many", "connect-deep", "decimals", "named") or name.startswith("ids")
+    assert set(account.figures) <= ({"status 2", "status 400"} if refused else {"status 0", "status 200"}), account
     assert "Traceback" not in log, log
 
 
@@ -42,7 +45,7 @@ def test_texts_of_exceptions_that_callers_choose_are_cut(name: str) -> None:
     """In the answer, in the log, and on the way from an isolated child."""
     with victim(FUNCTIONS) as target:
         account = probed(ATTACKS[name], target, 0.2)
-        log = target.process.log
+    log = target.process.log  # when it has ended, so all is written
     assert account.livez_s < 0.25 * SLOW
     (count,) = account.figures.values()
     assert "status 200" not in account.figures

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from uuid import UUID
 
 from tests.attack.decodes import over_grpc, over_http
 from tests.attack.runner import Figures, Victim, main
@@ -80,6 +82,8 @@ _FORM = _PART + _LARGE + b"\r\n--x--\r\n"
 _HOLLOW = b",".join([b"[]"] * 1_300_000)
 _DEEP = b"[" * 100_000 + b"]" * 100_000
 _TEXT = json.dumps("a line\n" * 500_000).encode()
+_PRIME = sys.hash_info.modulus
+_IDS = json.dumps([str(UUID(int=1 + one * _PRIME)) for one in range(20_000)]).encode()
 _CONNECT = "/tests.attack.dear.DearService/"
 
 
@@ -108,6 +112,11 @@ ATTACKS: dict[str, Callable[[Victim, float], Figures]] = {
     "lines": attack(post("/kinds", _LINES, "application/x-ndjson", Accept="application/x-ndjson")),
     "event": attack(post("/kind", _EVENT, "application/cloudevents+json")),
     "form": attack(post("/kind", _FORM, "multipart/form-data; boundary=x")),
+    "ids": attack(post("/ids", _IDS)),
+    "ids-riff": attack(riff(_IDS, "ids")),
+    "ids-connect": attack(post(_CONNECT + "Ids", b'{"xs":%b}' % _IDS)),
+    "decimals": attack(post("/decimals", json.dumps([1 + one * _PRIME for one in range(40_000)]).encode())),
+    "named": attack(post("/named", json.dumps(dict.fromkeys(json.loads(_IDS), 1)).encode())),
     "texts": attack(post("/boom", _TEXT)),
     "texts-loop": attack(post("/aboom", _TEXT)),
     "texts-isolated": attack(post("/isolated_boom", _TEXT)),

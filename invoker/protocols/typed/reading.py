@@ -11,9 +11,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from invoker.codecs.collisions import checking, refuse_alike
 from invoker.codecs.leftout import completed
 from invoker.codecs.standins import understood
-from invoker.codecs.typed import dec_hook, is_any, per_member
+from invoker.codecs.typed import collisions_of, dec_hook, is_any, per_member
 from invoker.protocols.typed.kinds import (
     AnyKind,
     ArrayKind,
@@ -120,6 +121,14 @@ class Readers:
 
     def _list(self, kind: ListKind) -> Read:
         make, item = kind.make, self.read(kind.item)
+        if make in (set, frozenset):
+
+            def read(held: Any) -> Any:
+                items = [item(one) for one in held]
+                refuse_alike(items)
+                return make(items)
+
+            return read
         if item is _as_it_is:
             return make
         return lambda held: make([item(one) for one in held])
@@ -229,7 +238,7 @@ def _anything(kind: AnyKind) -> Read:
         msgspec.json.Decoder(type_, dec_hook=dec_hook)  # refuses an annotation that nothing can make
         return completed(lambda given: msgspec.convert(given, type_, str_keys=True, dec_hook=dec_hook), type_)
 
-    convert = per_member(understood(kind.type), make)
+    convert = checking(per_member(understood(kind.type), make), _as_it_is, collisions_of(kind.type))
     return lambda held: convert(see(held))
 
 

@@ -1,0 +1,137 @@
+"""Tests of `invoker.codecs.collisions`: values with one hash are refused, in every type and whatever makes it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+import pydantic
+import pytest
+
+from invoker.codecs.collisions import refuse_alike
+from invoker.codecs.json import JsonCodec
+from invoker.codecs.msgpack import MsgpackCodec
+from invoker.codecs.typed import collisions_of, converter
+from invoker.errors import DecodeError
+from invoker.mediatypes import parse
+from invoker.message import EMPTY, Message
+from invoker.wording import Place
+from tests.conftest import SLOW, case_name
+
+PRIME = sys.hash_info.modulus
+MANY = 20_000
+
+
+@dataclass
+class Held:
+    ids: set[UUID]
+    name: str = ""
+
+
+class Row(msgspec.Struct):
+    prices: dict[Decimal, int]
+
+
+class Model(pydantic.BaseModel):
+    ids: set[UUID]
+
+
+def decimals(step: int) -> list[str]:
+    return [str(1 + number * step) for number in range(MANY)]
+
+
+def ids(step: int) -> list[str]:
+    return [str(UUID(int=1 + number * step)) for number in range(MANY)]
+
+
+def integers(step: int) -> list[int]:
+    return [2**64 + 1 + number * step for number in range(MANY)]
+
+
+def keyed(keys: list[Any]) -> dict[str, int]:
+    return {str(key): 1 for key in keys}
+
+
+TYPES: list[tuple[Any, Callable[[int], Any]]] = [
+    (set[Decimal], decimals),
+    (frozenset[Decimal], decimals),
+    (AbstractSet[UUID], ids),
+    (set[UUID], ids),
+    (set[UUID] | None, ids),
+    (Annotated[set[UUID], "some"], ids),
+    (set[int], integers),
+    (set[int | str], integers),
+    (list[set[UUID]], lambda step: [ids(step)]),
+    (set[tuple[UUID, int]], lambda step: [[one, 1] for one in ids(step)]),
+    (dict[UUID, int], lambda step: keyed(ids(step))),
+    (dict[Decimal, int], lambda step: keyed(decimals(step))),
+    (dict[int, int], lambda step: keyed(integers(step))),
+    (Held, lambda step: {"ids": ids(step)}),
+    (dict[str, Held], lambda step: {"a": {"ids": ids(step)}}),
+    (Row, lambda step: {"prices": keyed(decimals(step))}),
+    (Model, lambda step: {"ids": ids(step)}),
+]
+
+
+def by_json(type_: Any, value: Any) -> Any:
+    decode = JsonCodec().decoder(parse("application/json"), type_, Place("input"))
+    return decode(Message(json.dumps(value).encode(), EMPTY, "application/json"))
+
+
+def by_msgpack(type_: Any, value: Any) -> Any:
+    decode = MsgpackCodec().decoder(parse("application/msgpack"), type_, Place("input"))
+    return decode(Message(msgspec.msgpack.encode(value), EMPTY, "application/msgpack"))
+
+
+def by_converter(type_: Any, value: Any) -> Any:
+    return converter(type_)(value)
+
+
+def by_lax_converter(type_: Any, value: Any) -> Any:
+    return converter(type_, is_lax=True)(value)
+
+
+WAYS = (by_json, by_msgpack, by_converter, by_lax_converter)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=case_name)
+@pytest.mark.parametrize(("type_", "values"), TYPES, ids=case_name)
+def test_values_with_one_hash_are_refused_at_once(type_: Any, values: Callable[[int], Any], way: Any) -> None:
+    """Twenty thousand of them took seconds; as many with hashes of their own are taken, as far as the wire has them."""
+    bad = values(PRIME)
+    began = time.perf_counter()
+    try:
+        found = way(type_, bad)
+    except (ValueError, DecodeError, TypeError, OverflowError) as error:
+        found, said = None, str(error)
+    assert found is None, "it was taken"
+    assert time.perf_counter() - began < 0.7 * SLOW
+    if "20000 different values have one hash" not in said:
+        # MessagePack has no integers beyond 64 bits.
+        assert (type_, way) in {(set[int], by_msgpack), (set[int | str], by_msgpack)}, said
+        return
+    if type_ != dict[int, int] or way in (by_json, by_lax_converter):
+        assert way(type_, values(1))
+
+
+@pytest.mark.parametrize("type_", [list[Decimal], dict[str, UUID], set[str], dict, Any, dict[str, Any], set[float]])
+def test_other_types_are_not_looked_at(type_: Any) -> None:
+    """Nothing in them is told apart by a hash that a caller can choose; so they cost nothing."""
+    assert collisions_of(type_) is None
+
+
+def test_what_is_the_same_value_in_other_words_is_no_collision() -> None:
+    """Nor is a hundred of them, or the same value many times."""
+    assert len(by_json(set[Decimal], ["1.5"] * 5000)) == 1
+    assert len(by_json(set[UUID], ids(PRIME)[:500])) == 500
+    refuse_alike([1] * 5000 + ["text", 2.5])
+    with pytest.raises(ValueError, match="20000 different values"):
+        refuse_alike([UUID(one) for one in ids(PRIME)])
