@@ -104,8 +104,10 @@ def test_H009_a_form_fills_several_inputs(streamed: Streamed, protocol: str) -> 
 
 
 def test_a_second_value_names_the_way(streamed: Streamed, protocol: str) -> None:
-    """Who does not ask for a stream is told how."""
-    done = run("curl", "-sS", "-X", "POST", "-w", "\n%{http_code}", protocol, f"{streamed.url}/count?to=2")
+    """At / who asks for no stream is told the path at which there is one; there its values come as lines."""
+    ask = ("curl", "-sS", "-X", "POST", "-w", "\n%{http_code}", protocol)
+    done = run(*ask, "-H", "Invoker-Function: count", f"{streamed.url}/?to=2")
     text, _, status = done.stdout.rpartition("\n")
     assert status == "500"
-    assert "text/event-stream" in text or "application/x-ndjson" in text
+    assert "/count" in text
+    assert run(*ask, f"{streamed.url}/count?to=2").stdout == "1\n2\n\n200"
