@@ -3,7 +3,14 @@
 Function authors import from here; everything else is the house's own.
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.argv[:1] == ["-m"]:  # the current folder is in front of all packages
+    from invoker.author.shadows import FIRST, shadowed
+
+    if _why := shadowed(sys.path[0], FIRST):
+        sys.exit(f"invoker: {_why}")
 
 from invoker.author.decorator import function
 from invoker.body.tee import tee

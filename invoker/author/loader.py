@@ -32,6 +32,7 @@ from invoker.author.loadfail import (
     explain_slow,
     where_of,
 )
+from invoker.author.shadows import shadowed
 from invoker.errors import LoadError, StartupError
 from invoker.wording import describe, normalised
 
@@ -144,6 +145,8 @@ def _is_file(source: str) -> bool:
 
 
 def _put_on_path(folder: str) -> None:
+    if why := shadowed(folder):
+        raise LoadError(why)
     if folder not in sys.path and not (folder == str(Path.cwd()) and "" in sys.path):
         sys.path.insert(0, folder)
 

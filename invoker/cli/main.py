@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from invoker.author.shadows import shadowed
 from invoker.cli.flags import COMMANDS, command_meant, parser
 from invoker.cli.streams import arguments, with_streams
 from invoker.errors import ConfigError, LoadError, StartupError
@@ -77,18 +78,27 @@ def _as_logged(style: str | None, sentence: str) -> str:
     return JsonFormatter().format(log.makeRecord(log.name, logging.ERROR, __file__, 0, "%s", (sentence,), None))
 
 
+def _begin(*, is_process: bool) -> None:
+    """What a serving process does before anything else, since imports and threads come next."""
+    folder = os.getcwd()  # noqa: PTH109 - as sys.path has it
+    if sys.path[0] in ("", folder) and (why := shadowed(folder)):
+        raise LoadError(why)
+    if is_process:
+        from invoker.process.init import as_init
+
+        as_init()
+
+
 def _serve(options: argparse.Namespace) -> int:
+    _begin(is_process=options.is_process)
     given = {one.name: getattr(options, one.name) for one in TABLE.knobs}
     if options.entrypoint.endswith(ROUNDS):
         given["federated"] = options.entrypoint
     config = TABLE.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.cli.variables import strays
     from invoker.ops.logs import set_up
-    from invoker.process.init import as_init
     from invoker.process.stopping import limit_exit
 
-    if options.is_process:
-        as_init()
     is_text = set_up(config.log_level, config.log_format)
     if options.is_process:
         from invoker.ops.prints import print_lines

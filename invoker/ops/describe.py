@@ -13,7 +13,7 @@ from invoker._pb.invoker import describe_pb2 as pb
 from invoker.author.spec import FunctionSpec
 from invoker.body.described import described
 from invoker.core.catalog import Catalog
-from invoker.errors import ProtocolViolation
+from invoker.errors import FunctionError, ProtocolViolation
 
 __all__ = ["SERVICE", "add_describe", "describe"]
 
@@ -28,6 +28,9 @@ def add_describe(catalog: Catalog, server: Any) -> None:
             spec = catalog.find(request.function).spec
         except ProtocolViolation as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, error.detail)
+            raise AssertionError("abort() raises") from None
+        except FunctionError as error:  # its module cannot be loaded anew
+            await context.abort(grpc.StatusCode.UNKNOWN, str(error))
             raise AssertionError("abort() raises") from None
         return describe(spec)
 

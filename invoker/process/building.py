@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from invoker.config import Config
-from invoker.errors import ConfigError
+from invoker.errors import ConfigError, FunctionError, StartupError
 from invoker.ops import logs
 from invoker.services.actions import ActionKnobs
 from invoker.services.federated.service import FederatedKnobs, FederatedService
@@ -107,10 +107,15 @@ def _renewer(what: list[Any], config: Config) -> Callable[[Function], Function]:
         raise ConfigError("--reload-per-invocation loads a module anew; name the function, as 'module:function'")
 
     def renew(function: Function) -> Function:
-        for prepared in prepare_all(what, allow_pickle=config.allow_pickle, fresh=True):
-            if prepared.spec.name == function.spec.name:
+        name = function.spec.name
+        try:
+            found = prepare_all(what, allow_pickle=config.allow_pickle, fresh=True)
+        except StartupError as error:
+            raise FunctionError(f"'{name}' cannot be loaded anew: {error.detail}") from error
+        for prepared in found:
+            if prepared.spec.name == name:
                 return prepared.function
-        return function
+        raise FunctionError(f"'{name}' is not there any more, now that its module was loaded anew")
 
     for prepared in prepare_all(what, allow_pickle=config.allow_pickle):
         hooks = prepared.spec.hooks

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +17,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from invoker.client import SyncRiffClient
+from invoker.client import CallFailed, SyncRiffClient
 from invoker.services.table import TABLE
 from tests.e2e.process import started
 
@@ -202,3 +207,39 @@ def test_R016_the_process_stays_in_the_foreground() -> None:
         process.send(signal.SIGTERM)
         assert process.exit_code() == 0
         assert process.log.count("ready: ") == 1
+
+
+BROKEN = {
+    "def f(x: int) -> int:\n    return x +\n": "'author' has a syntax error at author.py:2",
+    "import nosuch\ndef f(x: int) -> int:\n    return x\n": "'author' needs 'nosuch', which is not installed",
+    "raise ValueError('no')\n": "'author' raised ValueError: no at author.py:1",
+    "def g(x: int) -> int:\n    return x\n": "'author' has no 'f'; its functions are g",
+    "def f(x: 'Nosuch') -> int:\n    return x\n": "the annotation 'Nosuch' of parameter 'x'",
+    "import sys\nsys.exit(3)\n": "'author' called sys.exit(3)",
+}
+
+
+def test_R010_whoever_calls_is_told_why_a_function_cannot_be_loaded_anew(tmp_path: Path) -> None:
+    """Over gRPC and HTTP, and by `call`; when it is mended, it is served again."""
+    source, good = tmp_path / "author.py", "def f(x: int) -> int:\n    return x\n"
+    source.write_text(good)
+    with started("author:f", "--reload-per-invocation", cwd=tmp_path) as process:
+        grpc_address, http_address = process.ready()
+        with SyncRiffClient(grpc_address) as client:
+            for text, why in BROKEN.items():
+                source.write_text(text)
+                with pytest.raises(CallFailed, match=re.escape(f"'f' cannot be loaded anew: {why}")):
+                    list(client.invoke([[5]], accept="application/json", content_type="application/json"))
+                request = urllib.request.Request(f"http://{http_address}/f", b"5")
+                with pytest.raises(urllib.error.HTTPError) as failed:
+                    urllib.request.urlopen(request)
+                assert why in failed.value.read().decode()
+                failed.value.close()
+            command = [sys.executable, "-m", "invoker", "call", grpc_address, "-d", "5"]
+            told = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert (told.returncode, "called sys.exit(3)" in told.stderr) == (1, True)
+            source.write_text(good)
+            found = list(client.invoke([[5]], accept="application/json", content_type="application/json"))
+            assert [one.value for one in found] == [5]
+        assert "a defect of the invoker" not in process.log
+        assert "Exception" not in process.log
