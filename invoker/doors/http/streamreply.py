@@ -100,8 +100,7 @@ class StreamReply:
         *("is_swept", "lock", "moves", "seen", "wrote_s"),
     )
 
-    settle_s = 0.0
-    is_blocked = False
+    settle_s, is_blocked = 0.0, False
 
     def __init__(
         self,
