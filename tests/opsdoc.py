@@ -17,6 +17,7 @@ FIELDS = {
     "invocation": "Id of the invocation, such as `i7`; it counts from the start of the process.",
     "protocol": "Of an ending or a refusal: `riff`, `http`, `websocket`, `typed`, `evergreen`, `action-engine`, "
     "`graphpipe`, `toolbridge` or `federated`; `nested` where a function called this one by its context.",
+    "peer": "Of an ending: the address of the caller, or of a proxy, as `ipv4:192.0.2.1:50000` or `unix:`.",
     "function": "Name of the function.",
     "parent": "Id of the invocation whose function called this one by its context; of nested calls only.",
     "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",

@@ -69,7 +69,7 @@ class Invocation:
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         order: What asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
-        protocol: What its peer speaks.
+        protocol: What its peer speaks; ``peer`` is its address, as far as the wire tells it.
         generators: How many iterators the body gave; 0 until it has given them.
         blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP door writes.
         bytes_in: Payload bytes that were fed until it finished.
@@ -83,7 +83,7 @@ class Invocation:
     __slots__ = (
         *("awaits", "blocked", "budget", "bytes_in", "context", "cpu_ns", "drops_unlisted", "error", "frames_in"),
         *("frames_out", "function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
-        *("key", "limit", "memory_bytes", "order", "outputs", "policy", "protocol", "started_s", "took_s"),
+        *("key", "limit", "memory_bytes", "order", "outputs", "peer", "policy", "protocol", "started_s", "took_s"),
     )
 
     def __init__(self, plan: Plan, key: str, context: Context, budget: Budget, policy: ErrorPolicy) -> None:
@@ -103,7 +103,7 @@ class Invocation:
                 self.outputs.append(UnwantedOutput(one.index, one.name))
         self.budget = budget
         self.limit: TimeLimit | None = None
-        self.protocol = ""
+        self.protocol = self.peer = ""
         self.order: Open | None = None
         self.has_place = False
         self.drops_unlisted = plan.drops_unlisted

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from invoker.message import Headers
 
-__all__ = ["IDENTITY", "PEER", "with_peer"]
+__all__ = ["IDENTITY", "PEER", "peer_of", "with_peer"]
 
 PEER: Final = "x-invoker-peer"
 """The address, as ``ipv4:192.0.2.1:50000``."""
@@ -20,3 +20,11 @@ def with_peer(metadata: Headers, address: str, identities: Iterable[bytes] | Non
     """The metadata with these two; what the peer sent by their names is lost."""
     names = ", ".join(one.decode("utf-8", "backslashreplace") for one in identities or ())
     return Headers({**metadata, PEER: address, IDENTITY: names})
+
+
+def peer_of(address: Any) -> str:
+    """The address of a socket's peer as gRPC writes it; "unix:" of a Unix socket, empty where nobody knows it."""
+    if not isinstance(address, (tuple, list)):
+        return "" if address is None else "unix:"
+    host, port = address[:2]
+    return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"

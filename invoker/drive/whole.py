@@ -206,6 +206,7 @@ class Whole(Keeping):
             self.deliver(Finished(step.id, error))
             return None
         self.invocation = invocation
+        invocation.peer = getattr(self.outlet, "peer", "")
         self.is_open = True
         self.started_s = invocation.started_s
         self.is_timed = self.is_told_of_time or invocation.limit is not None

@@ -45,9 +45,10 @@ class _Line(NamedTuple):
 
 
 _Ending: TypeAlias = tuple[
-    float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str
+    float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str,
+    str,
 ]  # fmt: skip
-"""What the line of an ended invocation is made of: time, fields in their order, the error, the caller, the protocol."""
+"""What the line of an ended invocation is made of: time, fields in their order, the error, the caller, who called."""
 
 
 class Endings:
@@ -75,7 +76,7 @@ class Endings:
                     time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
                     invocation.frames_in, invocation.frames_out, invocation.bytes_in, invocation.bytes_out,
                     None if error is None else (error.status.name, str(error)[:500]), context.caller,
-                    invocation.protocol,
+                    invocation.protocol, invocation.peer,
                 )
             )  # fmt: skip
 
@@ -142,11 +143,11 @@ class Endings:
 def _line_of(ending: _Ending) -> _Line:
     (
         created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error, caller,
-        protocol,
+        protocol, peer,
     ) = ending  # fmt: skip
     extra: dict[str, Any] = {
         "invocation": invocation,
-        "protocol": protocol,
+        **logs.called(protocol, peer),
         "function": function,
         "status": "OK" if error is None else error[0],
         "seconds": round(seconds, 6),

@@ -29,6 +29,7 @@ __all__ = [
     "JsonFormatter",
     "TextFormatter",
     "borrowed",
+    "called",
     "ending",
     "invoked",
     "keep",
@@ -306,12 +307,17 @@ def keep() -> None:
 _own: list[OwnHandler | None] = [None]
 
 
+def called(protocol: str, peer: str) -> dict[str, str]:
+    """The fields that tell who has called, and how."""
+    return {"protocol": protocol, "peer": peer} if peer else {"protocol": protocol}
+
+
 def ending(invocation: Invocation) -> dict[str, Any]:
     """What the line of an ended invocation says besides its message."""
     error = invocation.error
     extra: dict[str, Any] = {
         "invocation": invocation.id,
-        "protocol": invocation.protocol,
+        **called(invocation.protocol, invocation.peer),
         "function": invocation.function.spec.name,
         "status": (error.status if error is not None else Status.OK).name,
         "seconds": round(invocation.took_s, 6),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,3 +95,54 @@ async def last_line(served: Served, protocol: str) -> dict[str, Any]:
         await asyncio.sleep(0.02)
     made: dict[str, Any] = lines[-1]
     return made
+
+
+@pytest.fixture(scope="module")
+def sync() -> Iterator[Served]:
+    """Where threads answer by themselves."""
+    with serving("tests.e2e.order_functions") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Iterator[Served]:
+    """Where the loop does."""
+    with serving("tests.e2e.order_functions_async") as made:
+        yield made
+
+
+async def get(served: Served, accept: str, *, is_new: bool) -> str:
+    async with httpx.AsyncClient(http1=not is_new, http2=is_new, trust_env=False) as http:
+        answer = await http.post(f"http://{served.http}/plain", headers={"Accept": accept})
+        assert answer.status_code == 200
+    return "http"
+
+
+async def stream(served: Served) -> str:
+    return await get(served, "text/event-stream", is_new=False)
+
+
+async def stream2(served: Served) -> str:
+    return await get(served, "application/x-ndjson", is_new=True)
+
+
+async def page(served: Served) -> str:
+    async with open_peer(served.http, "/plain/ws?times=1") as peer:
+        await peer.messages()
+    return "websocket"
+
+
+async def call(served: Served) -> str:
+    async with RiffClient(served.grpc) as rpc:
+        accept, outputs = ["application/json"] * 2, ["a", "b"]
+        await rpc.invoke([[1]], function="plain", accept=accept, input_names=["times"], output_names=outputs).collect()
+    return "riff"
+
+
+@pytest.mark.parametrize("way", [stream, stream2, page, call])
+@pytest.mark.parametrize("kind", ["sync", "mixed"])
+async def test_the_log_says_who_called_and_how(kind: str, way: Any, sync: Served, mixed: Served) -> None:
+    """The protocol, and the address of the other end of the connection, on each transport."""
+    served = {"sync": sync, "mixed": mixed}[kind]
+    line = await last_line(served, await way(served))
+    assert re.fullmatch(r"ipv4:127\.0\.0\.1:\d+", line["peer"])

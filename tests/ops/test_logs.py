@@ -172,7 +172,7 @@ def identity(x: int) -> int:
     return x
 
 
-MAKERS = ("ending", "log_ending", "invoked", "traced", "_logged", "tell")
+MAKERS = ("called", "ending", "log_ending", "invoked", "traced", "_logged", "tell")
 """Functions that make the fields of a line."""
 
 

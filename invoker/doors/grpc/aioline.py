@@ -59,6 +59,7 @@ class AioLine:
         self.is_gone = False
         self.over: Callable[[], None] = nothing
         self._context = context
+        self.peer = str(context.peer())
         self._settle_s = settle_s
         self._joins = joins
         self._most_bytes = most_bytes

@@ -112,6 +112,11 @@ class LoopLine:
         self._reading = self._sending = self._headers_due = False
         self._is_due = self._is_empty = self._is_finished = self._is_headed = self._is_listed = False
 
+    @property
+    def peer(self) -> str:
+        """Its address, as gRPC writes it."""
+        return str(self._call.peer().decode())
+
     def open(self, listener: Listener) -> None:
         """Watch for the end of the call and ask for the first frame."""
         self._listener = listener

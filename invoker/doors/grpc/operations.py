@@ -141,6 +141,11 @@ class Operations:
     # For others.
 
     @property
+    def peer(self) -> str:
+        """Its address, as gRPC writes it."""
+        return str(self._call.peer().decode())
+
+    @property
     def is_idle(self) -> bool:
         """Whether its thread waits for the peer."""
         return self._polling

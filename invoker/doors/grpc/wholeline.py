@@ -234,6 +234,11 @@ class WholeLine:
         return line.look()
 
     @property
+    def peer(self) -> str:
+        """Its address, as gRPC writes it."""
+        return str(self._call.peer().decode())
+
+    @property
     def is_blocked(self) -> bool:
         """Whether the thread waits while the peer takes nothing of what was sent."""
         return self._line is not None and self._line.is_blocked

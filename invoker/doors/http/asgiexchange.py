@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
+from invoker.core.peers import peer_of
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.leaving import begun, flushed, packed
 from invoker.doors.http.unpacking import STEPS, Unpacker
@@ -61,6 +62,7 @@ class AsgiExchange(Exchange):
         packed: tuple[str, ...] = (),
     ) -> None:
         super().__init__(head, settings, memory, packed)
+        self.peer = peer_of(scope.get("client"))
         self._scope = scope
         self._receive = receive
         self._send = send

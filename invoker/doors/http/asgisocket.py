@@ -14,6 +14,7 @@ from collections.abc import MutableMapping
 from typing import Any, Final
 
 from invoker.core.http import LongMessage, RequestHead, Response
+from invoker.core.peers import peer_of
 from invoker.core.steps import Close
 from invoker.doors.http.app import NOT_FOUND, Conversation, HttpApp, SocketSettings
 from invoker.doors.http.asgiexchange import Receive, Scope, Send
@@ -54,7 +55,9 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
         await refuse(scope, receive, send, met)
         return
     assert front is not None  # else there is a response
-    await AsgiSocket(app, met, front.settings, receive, send).serve()
+    wire = AsgiSocket(app, met, front.settings, receive, send)
+    wire.peer = peer_of(scope.get("client"))
+    await wire.serve()
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
@@ -82,6 +85,7 @@ class AsgiSocket:
     Attributes:
         is_gone: Whether the peer will get nothing any more.
         headers: None are sent.
+        peer: Its address; empty where nobody knows it.
     """
 
     _listener: Listener
@@ -91,6 +95,7 @@ class AsgiSocket:
     ) -> None:
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
+        self.peer = ""
         self._app = app
         self._conversation = conversation
         self._settings = settings

@@ -94,6 +94,7 @@ class Exchange(ABC):
         head: Everything but the body.
         choice: In which coding the response leaves.
         path: Of the request.
+        peer: The address of the client; empty where nobody knows it.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
         share: What the body takes of the process's memory, until the response is made.
@@ -110,6 +111,7 @@ class Exchange(ABC):
         self.head = head
         self.path = head.path
         self.choice = PLAIN
+        self.peer = ""
         self.is_gone = False
         self.is_late = False
         self.is_stream = False

@@ -28,6 +28,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from invoker.core.http import Response, ResponseHead
+from invoker.core.peers import peer_of
 from invoker.doors.http.alarm import Alarm, Soon
 from invoker.doors.http.app import FAULT, Front, HttpApp
 from invoker.doors.http.bodies import Chunks, Counted
@@ -80,16 +81,14 @@ class Http1(asyncio.Protocol):
         self._connections = connections
         self._hand_over = hand_over
         self._early = early
-        self._loop = asyncio.get_running_loop()
-        self._settings = app.settings
+        self._loop, self._settings = asyncio.get_running_loop(), app.settings
         self._transport: Any = None
         self._state = State.IDLE
         self._is_fresh, self._is_lost = True, False
         self._has_ended = False  # the client, to send
         self._ends = False  # behind the response that is written now, or the next one
         self._data = b""  # that has not been taken
-        self._seen = 0  # bytes of it that are no head yet
-        self._dropped = 0
+        self._seen = self._dropped = 0  # bytes of it that are no head yet; that nobody wants
         self._request: Request | None = None
         self._left: Chunks | Counted = Counted(0)  # what is still to come of the body
         self._waits = False  # whether the client waits for 100
@@ -103,6 +102,7 @@ class Http1(asyncio.Protocol):
         sock, tls = (transport.get_extra_info(name) for name in ("socket", "ssl_object"))
         is_local = sock.family == socket.AF_UNIX
         self._heads = Heads(self._app, is_local=is_local)
+        self.peer = peer_of(transport.get_extra_info("peername"))
         self._tap = Tap(self._transport, self.abort, patience_s=self._settings.write_s)
         if not is_local:
             ask_whether_alive(sock)

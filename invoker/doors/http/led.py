@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from invoker.core.http import Response
+from invoker.core.peers import peer_of
 from invoker.core.steps import Close
 from invoker.doors.http.codings import IDENTITY
 from invoker.doors.http.leaving import ready
@@ -48,14 +49,16 @@ class Connection:
         begun: What came of a request that is not here as a whole.
         reads: In how many pieces.
         is_new: Whether nothing has come yet.
+        peer: The address of the client.
         ends: Whether it ends behind the response that is written.
         is_parked: Whether nobody is told of what comes; see `HttpLeader._park`.
     """
 
-    __slots__ = ("begun", "ends", "fd", "heads", "is_new", "is_parked", "reads", "since_s", "sock")
+    __slots__ = ("begun", "ends", "fd", "heads", "is_new", "is_parked", "peer", "reads", "since_s", "sock")
 
     def __init__(self, sock: socket.socket, heads: PlainHeads) -> None:
         self.sock = sock
+        self.peer = _peer(sock)
         self.fd = sock.fileno()
         self.heads = heads
         self.since_s = time.monotonic()
@@ -99,6 +102,13 @@ class Connection:
         except OSError:
             return False
         return 0 < len(data) < _PEEK_BYTES and b"\r\n\r\n" not in data
+
+
+def _peer(sock: socket.socket) -> str:
+    try:
+        return peer_of(sock.getpeername())
+    except OSError:  # the client has left
+        return ""
 
 
 def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection]:
@@ -188,14 +198,14 @@ class Reply:
         refusal: Makes the response that tells an error.
     """
 
-    __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over", "refusal")
+    __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over", "peer", "refusal")
 
     settle_s = 0.0
     is_blocked = False
 
     def __init__(self, write: Write, connection: Connection, plain: Plain, deadline: float | None) -> None:
         self._write = write
-        self._connection = connection
+        self._connection, self.peer = connection, connection.peer
         self._plain = plain
         self._deadline = deadline
         self.refusal: Callable[[InvocationError], Response] = plain.alike.refusal

@@ -27,6 +27,8 @@ HIGH_BYTES = 64 * 1024
 class Bringer(Protocol):
     """The connection of a request."""
 
+    peer: str
+
     def ask(self) -> None:
         """Somebody waits for the body."""
 
@@ -74,7 +76,7 @@ class Request(Exchange):
         packed: tuple[str, ...] = (),
     ) -> None:
         super().__init__(head.request, settings, memory, packed)
-        self.meaning = head
+        self.meaning, self.peer = head, bringer.peer
         self.is_whole = False
         self.task: asyncio.Task[None] | None = None
         self.unread = 0

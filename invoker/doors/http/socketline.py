@@ -30,6 +30,7 @@ from typing import Any, Final
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import LongMessage
+from invoker.core.peers import peer_of
 from invoker.core.steps import Close
 from invoker.doors.http.alarm import Alarm
 from invoker.doors.http.app import Conversation, SocketSettings
@@ -87,8 +88,7 @@ class SocketLine(asyncio.Protocol):
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
         self._conversation = conversation
-        self._settings = settings
-        self._connections = connections
+        self._settings, self._connections = settings, connections
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader(settings.max_message_bytes)
         self._share = memory.share()
@@ -104,8 +104,7 @@ class SocketLine(asyncio.Protocol):
         self._will_flush = self._is_full = False
         self._pong: bytes | None = None
         self._waiters: list[asyncio.Future[None]] = []
-        self._has_heard = True
-        self._silences = 0
+        self._has_heard, self._silences = True, 0
         self._pings, self._alarm = Alarm(), Alarm()
 
     # Called by the loop.
@@ -113,6 +112,7 @@ class SocketLine(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = transport
+        self.peer = peer_of(transport.get_extra_info("peername"))
         self._tap = Tap(self._transport)
         self._connections.enter(self)
         self._pings.set(self._settings.ping_s, self._ping)

@@ -108,6 +108,11 @@ class Streamed:
         """Whether the client gets nothing any more."""
         return self._exchange.is_gone
 
+    @property
+    def peer(self) -> str:
+        """The address of the client."""
+        return self._exchange.peer
+
     # The listener of the exchange.
 
     def arrived(self, frame: Any | None) -> bool:

@@ -97,7 +97,7 @@ class StreamReply:
     __slots__ = (
         *("_connection", "_deadline", "_driver", "_has_begun", "_head", "_is_lost", "_looks_s", "_packer", "_plain"),
         *("_prompt_s", "_rest", "_session", "_size", "_thread", "_ticket", "_way", "held", "invocation", "is_over"),
-        *("is_swept", "lock", "moves", "seen", "wrote_s"),
+        *("is_swept", "lock", "moves", "peer", "seen", "wrote_s"),
     )
 
     settle_s, is_blocked = 0.0, False
@@ -112,7 +112,7 @@ class StreamReply:
         deadline: float | None,
     ) -> None:
         self._way = way
-        self._connection = connection
+        self._connection, self.peer = connection, connection.peer
         self._plain = plain
         self._session = session
         self._driver = driver

@@ -208,6 +208,7 @@ class Reactor:
             self.driver.refused(step, error)
             self._deliver(Finished(step.id, error))
             return
+        invocation.peer = getattr(self.wire, "peer", "")
         if step.is_shared:
             self.runners[step.id] = Shared(self.driver, invocation, self).runner
         else:
@@ -254,8 +255,7 @@ class Reactor:
                 self._start()
 
     def _admit(self, step: Open) -> Invocation:
-        deadline = None if step.is_shared else self.deadline
-        is_counted = self.is_counted or step.is_shared
+        is_counted, deadline = self.is_counted or step.is_shared, None if step.is_shared else self.deadline
         return self.driver.engine.open(step, deadline=deadline, is_counted=is_counted, is_early=self.is_early)
 
     def _start(self) -> None:

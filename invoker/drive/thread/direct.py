@@ -218,6 +218,7 @@ class DirectConversation:
             self.deliver(Finished(step.id, error))
             return
         self.invocation = invocation
+        invocation.peer = getattr(self.wire, "peer", "")
         invocation.may_be_ended(self.fail if invocation.limit is None else self.stop)
         self.wire.pace = self.driver.pace(invocation.function)
         self.wire.accepted()

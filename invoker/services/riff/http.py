@@ -148,10 +148,10 @@ def _listed(names: Iterable[str]) -> str:
 class _Reply:
     """The wire of a conversation that answers one request of HTTP/1.1."""
 
-    __slots__ = ("_request", "_response", "is_gone", "session", "timer")
+    __slots__ = ("_request", "_response", "is_gone", "peer", "session", "timer")
 
     def __init__(self, session: HttpSession, request: Exchange) -> None:
-        self.is_gone = False
+        self.is_gone, self.peer = False, request.peer
         self.session = session
         self.timer: asyncio.TimerHandle | None = None
         self._request = request
