@@ -163,7 +163,8 @@ class HttpSession:
             return self._refuse(error.with_traceback(None))
         feeds = [Feed(ID, index, message) for index, message in messages]
         self._names = names
-        bound = bound_by(asked.inputs, names)
+        is_open = asked.inputs.is_open or asked.inputs.more is not None
+        bound = bound_by(asked.inputs, names) if is_open else None
         outputs = asked.outputs
         opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound, protocol=ID)
         return (opening, *feeds, _END)

@@ -204,17 +204,17 @@ class _Lines:
         if self._names is None:
             items.append(("", Message(line, self._headers, self._media_type)))
             return
-        members, names = self._members(line), self._names
-        stranger = next((name for name in members if name not in names), None)
-        if stranger is not None and not self._drops:
-            raise DecodeError(
-                f"line {self._count} has the member {stranger!a}, which is no input that is still to be filled; "
-                f"there are {', '.join(names)}"
-            )
-        made = [(name, Message(bytes(one), self._headers, _JSON)) for name, one in members.items() if name in names]
-        if len(made) > 1 and self._options:  # within a line the options go first, wherever they stand (H-014)
-            made.sort(key=lambda item: item[0] not in self._options)
-        items += made
+        names, begin = self._names, len(items)
+        for name, value in self._members(line).items():
+            if name in names:
+                items.append((name, Message(bytes(value), self._headers, _JSON)))
+            elif not self._drops:
+                raise DecodeError(
+                    f"line {self._count} has the member {name!a}, which is no input that is still to be filled; "
+                    f"there are {', '.join(names)}"
+                )
+        if self._options and len(items) > begin + 1:  # within a line the options go first, wherever they stand (H-014)
+            items[begin:] = sorted(items[begin:], key=lambda item: item[0] not in self._options)
 
     def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
         try:

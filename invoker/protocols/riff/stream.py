@@ -311,7 +311,8 @@ class StreamSession:
                 )
         (names, messages), self._metadata = filled(asked, body)
         self._state = _State.RUNNING
-        bound = bound_by(asked.inputs, names)
+        is_open = asked.inputs.is_open or asked.inputs.more is not None
+        bound = bound_by(asked.inputs, names) if is_open else None
         return (self._opening(names, bound), *(Feed(ID, index, message) for index, message in messages), _END)
 
     def _opening(self, names: tuple[str, ...], bound: tuple[str, ...] | None) -> Open:

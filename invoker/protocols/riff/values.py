@@ -67,7 +67,7 @@ def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
     try:
         text = charsets.decoder(charset)(body)
         pairs = parse_qsl(text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS)
-        return [(normalised(name), value) for name, value in pairs]
+        return pairs if "%" not in text and text.isascii() else [(normalised(name), value) for name, value in pairs]
     except UnicodeDecodeError as error:
         raise DecodeError(f"the form is not {charset}: {error}") from None
     except ValueError:
@@ -95,7 +95,7 @@ def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] 
         members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except (ValueError, RecursionError):
         return None
-    return named_members(members)
+    return members if all(map(str.isascii, members)) else named_members(members)
 
 
 def named_members(members: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
@@ -104,8 +104,6 @@ def named_members(members: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
     Raises:
         DecodeError: Two of them are the same name.
     """
-    if all(map(str.isascii, members)):
-        return members
     made = {normalised(name): value for name, value in members.items()}
     if len(made) < len(members):
         raise DecodeError("the members of the JSON object are not told apart by their names, which Python has as NFKC")
