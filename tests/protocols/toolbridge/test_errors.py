@@ -173,6 +173,8 @@ def test_T159_a_response_does_not_tell_texts_of_any_length() -> None:
     """The name of a tool that does not exist may be as large as the largest request, and is told twice."""
     text = "x" * 9_000_000
     info = BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {text}", tool_id=text).info()
-    assert len(info.message) == len(info.details["tool_id"]) == 16_384
-    assert info.message.endswith("x…")
-    assert BridgeError(Kind.INTERNAL, "y" * 16_384).info().message == "y" * 16_384
+    assert 4096 <= len(info.message) < 4200
+    assert info.message.endswith("more characters)")
+    assert len(info.details["tool_id"]) == 16_384
+    assert info.details["tool_id"].endswith("x…")
+    assert BridgeError(Kind.INTERNAL, "y" * 4096).info().message == "y" * 4096
