@@ -15,6 +15,8 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from invoker.codecs.wholes import REFUSED, retried
+
 __all__ = ["SMALL_BYTES", "bounded", "capped", "is_costly", "json_value"]
 
 SMALL_BYTES: Final = 1024
@@ -58,24 +60,40 @@ def bounded(parse: Callable[[Any], Any], convert: Callable[[Any], Any] | None = 
         if isinstance(payload, msgspec.Raw):
             payload = bytes(payload)
         if len(payload) <= SMALL_BYTES or not is_costly(payload):
-            return parse(payload)
+            try:
+                return parse(payload)
+            except msgspec.ValidationError:
+                if convert is None or (made := retried(convert, json_value(payload))) is REFUSED:
+                    raise
+                return made
         value = _patient(payload)
-        return value if convert is None else convert(value)
+        try:
+            return value if convert is None else convert(value)
+        except msgspec.ValidationError:
+            if convert is None or (made := retried(convert, value)) is REFUSED:
+                raise
+            return made
 
     return read
 
 
-def capped(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def capped(parse: Callable[[Any], Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A parser for types that keep all digits of a number, which the other way loses: it refuses more slow numbers.
 
     Args:
         parse: Reads all others; it raises ValueError, as this does.
+        convert: Makes the same of plain lists, dicts, texts and numbers.
     """
 
     def read(payload: Any) -> Any:
         if len(payload) > SMALL_BYTES and is_costly(payload, _MOST_EXACT):
             raise ValueError(f"it has more than {_MOST_EXACT} numbers with an exponent of three digits")
-        return parse(payload)
+        try:
+            return parse(payload)
+        except msgspec.ValidationError:
+            if (made := retried(convert, json_value(payload), is_exact=True)) is REFUSED:
+                raise
+            return made
 
     return read
 

@@ -163,7 +163,7 @@ def _make_one(type_: Any, *, has_decimals: bool) -> Callable[[Any], Any]:
         return msgspec.convert(value, type_, str_keys=True, dec_hook=json_hook)
 
     parse = msgspec.json.Decoder(type_, dec_hook=json_hook).decode
-    return completed(capped(parse) if has_decimals else bounded(parse, convert), type_)
+    return completed(capped(parse, convert) if has_decimals else bounded(parse, convert), type_)
 
 
 _cached_parser = lru_cache(maxsize=512)(_make_parser)

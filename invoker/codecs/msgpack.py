@@ -52,6 +52,12 @@ class MsgpackCodec(Specialised):
             payload = message.payload
             try:
                 return unpack(payload) if len(payload) <= SMALL_BYTES else unpack_large(payload)
+            except msgspec.ValidationError:
+                pass
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
+            try:  # 2.0 is an integer here, and not for msgspec's decoder
+                return converter(type_)(msgspec.msgpack.decode(payload))
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 

@@ -94,8 +94,9 @@ def _integer(text: str) -> int:
     digits = text.strip()
     if not digits.isascii() or "_" in digits:  # int() takes more than is allowed here: other digits, and underscores
         raise ValueError(_refused("expected an integer", text))
+    whole, _, fraction = digits.partition(".")
     try:
-        return int(digits)
+        return int(digits if fraction.strip("0") or not fraction else whole)  # 2.0 is an integer
     except ValueError:
         raise ValueError(_refused("expected an integer", text)) from None
 

@@ -219,7 +219,10 @@ def _union(type_: Any) -> type[StandIn]:
                 problem = problem or error
         if problem is None:
             raise msgspec.ValidationError(f"Expected one of {_names(type_)}, got `{type(value).__name__}`")
-        raise problem
+        try:
+            raise problem
+        finally:
+            del problem  # it holds this frame, which must not hold it
 
     return _stand("Union", type_, make, tuple(made for _, made, _ in several))
 

@@ -23,6 +23,7 @@ from invoker.codecs.collisions import Check, checking, checks
 from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.leftout import complete, completed, is_incomplete
 from invoker.codecs.standins import StandIn, understood
+from invoker.codecs.wholes import REFUSED, retried
 
 __all__ = [
     "BYTES_LIKE",
@@ -190,7 +191,10 @@ def per_member(type_: Any, make: Callable[[Any], Callable[[Any], Any]]) -> Calla
                 return one(value)
             except (ValueError, TypeError) as error:
                 problem = error
-        raise problem
+        try:
+            raise problem
+        finally:
+            del problem  # it holds this frame, which must not hold it
 
     return attempt
 
@@ -222,7 +226,15 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
             # without `builtin_types` msgspec would decode text as base64 where bytes are wanted
             return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=hook)
 
-        return completed(convert, one)
+        def convert_numbers(value: Any) -> Any:
+            try:
+                return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=hook)
+            except msgspec.ValidationError:
+                if (made := retried(convert, value)) is REFUSED:
+                    raise
+                return made
+
+        return completed(convert_numbers, one)
 
     return checking(per_member(understood(type_), make), _same, check)
 

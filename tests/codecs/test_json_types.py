@@ -67,7 +67,7 @@ def test_R084_R161_annotations_are_filled(type_: Any, text: str, expected: objec
         (Point, "{}", "cannot become Point: Object missing required field `x`"),
         (Point, "[]", "Expected `object`, got `array`"),
         (Point, '{"x":"1"}', r"Expected `int`, got `str` - at `\$.x`"), (Person, "{}", "missing required field `name`"),
-        (int, "1.0", "Expected `int`, got `float`"), (int, "true", "Expected `int`, got `bool`"),
+        (int, "1.5", "Expected `int`, got `float`"), (int, "true", "Expected `int`, got `bool`"),
         (bool, "1", "Expected `bool`"),
         (int, "null", "Expected `int`, got `null`"), (str, "1", "Expected `str`"),
         (Colour, '"green"', "Invalid enum value 'green'; expected one of 'red', 'blue'$"),

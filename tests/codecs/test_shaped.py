@@ -154,7 +154,7 @@ NUMBERS = [(np.float32, 1e39, 1e38), (np.float16, 70000, 65504), (np.uint8, 256,
 
 @pytest.mark.parametrize("wrap", [None, list, dict, Held])
 @pytest.mark.parametrize(("scalar", "bad", "good"), NUMBERS)
-def test_numbers_beyond_an_array_are_refused_by_every_codec(scalar: Any, bad: Any, good: Any, wrap: Any) -> None:
+def test_H261_numbers_beyond_an_array_are_refused_by_every_codec(scalar: Any, bad: Any, good: Any, wrap: Any) -> None:
     """Alone and within, as JSON, MessagePack and Any have them."""
     array = NDArray[scalar]
     cases: dict[Any, tuple[Any, Callable[[Any], Any]]] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from invoker.codecs.anyvalue.names import ANY, EXACT
+from invoker.codecs.anyvalue.names import ANY
 from invoker.codecs.anyvalue.pack import packer
 from invoker.codecs.anyvalue.unpack import unpack
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
@@ -103,15 +103,8 @@ def _converting(type_: Any) -> Callable[[Any], Any]:
     scalar = type_ if type_ in _SCALARS else None
 
     def attempt(value: Any) -> Any:
-        if type(value) is scalar:
-            return value
-        try:
-            return convert(value)
-        except ValueError:
-            # A float that stands for an int: of a double the peer cannot say which it was (D11).
-            if type(value) is not float or not value.is_integer() or abs(value) > EXACT:
-                raise
-            return convert(int(value))
+        # For a float that stands for an int: of a double the peer cannot say which it was (D11).
+        return value if type(value) is scalar else convert(value)
 
     return attempt
 

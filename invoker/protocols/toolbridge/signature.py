@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, Optional, Union
 
 import msgspec
 
+from invoker.codecs.typed import converter
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 
 __all__ = ["AgentSignature"]
@@ -102,7 +103,7 @@ class AgentSignature(msgspec.Struct, frozen=True):
             if name not in values:
                 raise _input(name, "missing", f"the input {name!r} is missing")
             try:
-                made[name] = msgspec.convert(values[name], type_)
+                made[name] = converter(type_)(values[name])
             except msgspec.ValidationError as error:
                 raise _input(name, "type", f"the input {name!r}: {error}") from None
         return made

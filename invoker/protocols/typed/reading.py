@@ -15,6 +15,7 @@ from invoker.codecs.collisions import checking, refuse_alike
 from invoker.codecs.leftout import completed
 from invoker.codecs.standins import understood
 from invoker.codecs.typed import collisions_of, dec_hook, is_any, per_member
+from invoker.codecs.wholes import REFUSED, retried
 from invoker.protocols.typed.kinds import (
     AnyKind,
     ArrayKind,
@@ -236,7 +237,19 @@ def _anything(kind: AnyKind) -> Read:
 
     def make(type_: Any) -> Read:
         msgspec.json.Decoder(type_, dec_hook=dec_hook)  # refuses an annotation that nothing can make
-        return completed(lambda given: msgspec.convert(given, type_, str_keys=True, dec_hook=dec_hook), type_)
+
+        def convert(given: Any) -> Any:
+            return msgspec.convert(given, type_, str_keys=True, dec_hook=dec_hook)
+
+        def convert_numbers(given: Any) -> Any:
+            try:
+                return convert(given)
+            except msgspec.ValidationError:
+                if (made := retried(convert, given)) is REFUSED:
+                    raise
+                return made
+
+        return completed(convert_numbers, type_)
 
     convert = checking(per_member(understood(kind.type), make), _as_it_is, collisions_of(kind.type))
     return lambda held: convert(see(held))

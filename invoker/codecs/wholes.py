@@ -1,0 +1,52 @@
+"""`retried`: ``2.0`` is an integer, as JSON Schema says, wherever an int is wanted.
+
+msgspec takes no float for an int. So what it refused is tried once more with the integers that its floats without a
+fraction stand for. Beyond 53 bits a float does not say which integer was meant, and stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+__all__ = ["REFUSED", "retried"]
+
+REFUSED: Final = object()
+
+_EXACT: Final = 2**53
+
+
+def retried(convert: Callable[[Any], Any], value: Any, *, is_exact: bool = False) -> Any:
+    """Convert a plain value that was refused; `REFUSED` if it fits no better.
+
+    Whoever asks raises the first error again by a bare ``raise``, so that no frame holds it, and it no frame.
+
+    Args:
+        convert: What makes the wanted type; it raises ``msgspec.ValidationError``.
+        value: Of lists, dicts, texts and numbers.
+        is_exact: Decimals are wanted, which keep digits that the floats of this value have lost.
+    """
+    try:
+        return convert(_whole(value, is_exact=is_exact))
+    except (msgspec.ValidationError, _Inexact):
+        return REFUSED
+
+
+class _Inexact(Exception):
+    """A float may have been more digits."""
+
+
+def _whole(value: Any, *, is_exact: bool) -> Any:
+    kind = type(value)
+    if kind is float:
+        if value.is_integer() and -_EXACT <= value <= _EXACT:
+            return int(value)
+        if is_exact:
+            raise _Inexact
+    elif kind is list:
+        return [_whole(one, is_exact=is_exact) for one in value]
+    elif kind is dict:
+        return {key: _whole(one, is_exact=is_exact) for key, one in value.items()}
+    return value
