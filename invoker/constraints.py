@@ -22,6 +22,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from invoker.aliases import unaliased
+from invoker.backtracking import doubling_text
 from invoker.errors import SpecError
 from invoker.marks import SCALARS, UNIONS, fits, kinds_of
 from invoker.rules import rule_named
@@ -94,11 +95,22 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         raise SpecError(
             f"Field({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)}): {error}"
         ) from None
+    _refuse_doubling(pattern or "")
     _agree(
         "gt" if ge is None else "ge", gt if ge is None else ge, "lt" if le is None else "le", lt if le is None else le
     )
     _agree("min_length", min_length, "max_length", max_length)
     return made
+
+
+def _refuse_doubling(pattern: str) -> None:
+    """Refuse a pattern by which a caller could hold up the process."""
+    if text := doubling_text(pattern):
+        raise SpecError(
+            f"the pattern {pattern!r} takes twice as long with each repeat in a text such as {text!r}, so a caller "
+            "could hold up the process; write no repeat of what is itself a repeat, or make the inner one possessive, "
+            "as in (a++)+"
+        )
 
 
 def _agree(lower: str, least: float | None, upper: str, most: float | None) -> None:
@@ -219,6 +231,7 @@ def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
         re.compile(found.pattern)
     except re.error as error:
         raise SpecError(f"the pattern {found.pattern!r} is no regular expression: {error}") from None
+    _refuse_doubling(found.pattern)
     for name in found.rules:
         rule_named(name)
     _check_kinds(found, type_)
