@@ -329,10 +329,7 @@ class Context:
 
     @property
     def request_id(self) -> str:
-        """What the caller calls this request, by the header ``X-Request-Id``; empty unless it is visible ASCII.
-
-        It has at most 128 characters. Over HTTP it is answered as it came.
-        """
+        """What the caller calls this request, by ``X-Request-Id``: 1 to 128 visible ASCII characters, else nothing."""
         return request_id_of(self.metadata)
 
     @property
