@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from dspy import lm15
 
-__all__ = ["Endpoint", "FunctionModel", "Nowhere"]
+__all__ = ["MOST_CHARACTERS", "Endpoint", "FunctionModel", "Nowhere"]
+
+log = logging.getLogger(__name__)
+
+MOST_CHARACTERS: Final = 65_536
+"""Of an answer. DSPy reads it on the event loop, and needs up to 4 µs for a character of what it has to repair."""
 
 _THREADS: Final = 32
 _NO_USAGE: Final = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
@@ -77,6 +83,7 @@ class Endpoint:
                     raise error from None
             else:
                 self._tell(True)
+                _check_size(response.message.text)
                 return response
             if delay_s is None:
                 self._tell(False)
@@ -118,6 +125,7 @@ class FunctionModel:
         if not isinstance(text, str):
             raise lm15.ProviderError(f"the function returned a {type(text).__name__}; expected text")
         self._tell(True)
+        _check_size(text)
         return lm15.Response(
             id=None,
             model=request.model,
@@ -130,6 +138,13 @@ class FunctionModel:
         """Start nothing more."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _check_size(text: str) -> None:
+    """Refuse an answer that would hold up the process while it is read."""
+    if len(text) > MOST_CHARACTERS:
+        log.warning("a language model's answer is too long", extra={"characters": len(text), "most": MOST_CHARACTERS})
+        raise lm15.ProviderError(f"its answer has {len(text)} characters, and {MOST_CHARACTERS} are the most")
 
 
 def _text(system: Any) -> str:

@@ -15,7 +15,7 @@ pytest.importorskip("dspy")
 
 from dspy import lm15
 
-from invoker.services.toolbridge.agents.models import Endpoint, FunctionModel, Nowhere
+from invoker.services.toolbridge.agents.models import MOST_CHARACTERS, Endpoint, FunctionModel, Nowhere
 from tests.services.toolbridge.agents.endpoints import Chat, reply
 
 REQUEST = lm15.Request(model="anthropic/gpt-5:x", messages=(lm15.Message.user("hi"),), system="be kind")
@@ -168,6 +168,26 @@ async def test_a_function_that_fails_tells_its_class_only() -> None:
     assert "sk-secret" not in str(caught.value)
     with pytest.raises(lm15.ProviderError, match="int"):
         await of(lambda _: 5)
+
+
+@pytest.mark.parametrize("more", [0, 1, 1_200_000])
+async def test_T145_an_answer_that_takes_long_to_read_is_an_error(more: int) -> None:
+    """Of either kind of model, one character above the most; 1.2 MB took DSPy 15 s, in which nobody else was served."""
+    text = "x" * (MOST_CHARACTERS + more)
+
+    async def said(_messages: list[dict[str, str]]) -> str:
+        return text
+
+    model = FunctionModel(said, lambda _: None)
+    with Chat(text) as chat:
+        for answer in (asked(chat), model.complete(REQUEST)):
+            if more:
+                with pytest.raises(lm15.ProviderError, match=f"has {len(text)} characters, and 65536 are the most"):
+                    await answer
+            else:
+                found = await answer
+                assert (found if isinstance(found, str) else found.message.text) == text
+        assert len(chat.asked) == 1
 
 
 def test_agents_never_block() -> None:
