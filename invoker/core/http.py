@@ -52,9 +52,15 @@ class BodyChunk(msgspec.Struct, frozen=True):
 
 
 class BodyParts(msgspec.Struct, frozen=True):
-    """A long piece of a response that is streamed, whose parts are made when the client takes them, in order."""
+    """A long piece of a response that is streamed, whose parts are made when the client takes them, in order.
+
+    Attributes:
+        parts: Of it.
+        size: Bytes of the value that is kept until they are made.
+    """
 
     parts: Iterator[bytes]
+    size: int = 0
 
 
 class LongMessage(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 The C library keeps what is freed between blocks that are still in use; after a flood that may be most of a gigabyte.
 `malloc_trim` gives it back. It is asked for only when the process holds much less than a moment ago, in a thread, and
-at most every two seconds: a threshold for every block would cost each large frame its page faults instead.
+at most every half a second: a threshold for every block would cost each large frame its page faults instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 MUCH_BYTES = 64 * 1024 * 1024
 """What the callers must have given up at least; less is soon used again."""
 
-_LOOK_S = 2.0
+_LOOK_S = 0.5
 _TIMES = 4
 """How often it is asked for after a flood: what is read and thrown away of refused bodies is freed seconds later."""
 
@@ -37,7 +37,7 @@ def malloc_trim() -> bool:
 
 
 class Trimmer:
-    """Looks at a budget every two seconds, on the loop.
+    """Looks at a budget every half a second, on the loop.
 
     Args:
         budget: What callers hold.

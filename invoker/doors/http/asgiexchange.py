@@ -108,6 +108,8 @@ class AsgiExchange(Exchange):
             if self._inbox is not None:
                 self._inbox.on_gone = None
             self._listener = None  # which knows this exchange
+            if self.untaken is not None:
+                self.untaken.take()
             self.close()
         return None if self.is_gone else self._response
 
@@ -261,6 +263,8 @@ class AsgiExchange(Exchange):
                             if self._is_broken_off:
                                 break
                         if not out:
+                            if self.untaken is not None:
+                                self.untaken.take()
                             self._size = 0
                             self._has_room.set()
                     elif self._is_over:
@@ -282,6 +286,22 @@ class AsgiExchange(Exchange):
     async def respond(self, response: Response) -> None:
         """Write a whole response, and drop what is still to come of the body."""
         response = await packed(response, self.choice, self.head)
+        self.count(size_of(response))
+        if self.untaken is None:
+            await self._respond(response)
+            return
+        self.untaken.part()
+        try:
+            await self._respond(response)
+        finally:
+            self.untaken.take()
+
+    def _drop(self, error: InvocationError) -> None:
+        log.info("a stream is ended, since its client takes nothing", extra={"detail": str(error)})
+        self._leave()
+        self._abort()
+
+    async def _respond(self, response: Response) -> None:
         fields = fields_of(response.headers, (*self.headers, *ALWAYS))
         if response.status not in BODILESS:
             fields.append((b"content-length", b"%d" % size_of(response)))

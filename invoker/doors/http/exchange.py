@@ -14,12 +14,14 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
-from invoker.core.budget import ProcessBudget
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.doors.http.codings import PACKED, PLAIN
 from invoker.doors.http.unpacking import STEPS, Unpacker
+from invoker.drive.bodies.runner import later
 from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 
 __all__ = ["NOBODY", "Exchange", "HttpSettings", "Listener"]
@@ -99,6 +101,7 @@ class Exchange(ABC):
         is_late: Whether the body came too slowly.
         share: What the body takes of the process's memory, until the response is made.
         is_stream: Whether the body may take any time, and who listens counts what it holds of it. Set by who listens.
+        untaken: What is long of the response, and not taken by the client; None: nothing is.
     """
 
     def __init__(
@@ -116,6 +119,8 @@ class Exchange(ABC):
         self.is_late = False
         self.is_stream = False
         self.share = (memory or ProcessBudget()).share()
+        self.untaken: Unread | None = None
+        self._memory = memory
         self._settings = settings
         self._is_headed = False
         self._is_complete = False  # whether all of the body was received
@@ -201,6 +206,17 @@ class Exchange(ABC):
     @abstractmethod
     def cut(self) -> None:
         """End the streamed response so that the client sees that it is not complete."""
+
+    def count(self, size: int) -> None:
+        """Count something long that the client gets, until it has taken all."""
+        if size > STEP_BYTES and self._memory is not None:
+            if self.untaken is None:
+                self.untaken = Unread(self._memory)
+            self.untaken.add(size, partial(later, asyncio.get_running_loop(), self._drop))
+
+    @abstractmethod
+    def _drop(self, error: InvocationError) -> None:
+        """End the connection or stream of a client that takes nothing."""
 
     @abstractmethod
     async def _next(self) -> bytes:

@@ -37,7 +37,7 @@ from invoker.doors.http.ledstream import LedStream
 from invoker.doors.http.plain import Plain, PlainHeads
 from invoker.doors.http.streamed import StreamingSession
 from invoker.doors.http.streamreply import StreamReply
-from invoker.doors.http.writing import PIECE_BYTES, head_bytes, parts_of, response_bytes
+from invoker.doors.http.writing import PIECE_BYTES, head_bytes, parts_of, response_bytes, size_of
 from invoker.doors.sockets import ask_whether_alive
 from invoker.drive.driver import Driver
 from invoker.drive.thread.leaders import Leaders, Turn
@@ -89,7 +89,7 @@ class HttpLeader:
         self._ready: deque[int] = deque()  # descriptors that can be read
         self._lock = threading.Lock()
         self._inside = 0  # threads that lead, or serve what they took when they did
-        self._rests = Rests(settings.write_s, self._written, self.end)
+        self._rests = Rests(settings.write_s, self._written, self.end, driver.engine.memory)
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
 
@@ -319,9 +319,9 @@ class HttpLeader:
         else:
             data = response_bytes(response, close=ends, headers=plain.headers)
             parts = _NOTHING
-        self.write_last(connection, data, parts)
+        self.write_last(connection, data, parts, size_of(response))
 
-    def write_last(self, connection: Connection, data: bytes, parts: Iterator[bytes] = _NOTHING) -> None:
+    def write_last(self, connection: Connection, data: bytes, parts: Iterator[bytes] = _NOTHING, size: int = 0) -> None:
         """Write the end of a response; as `write`."""
         while data:
             try:
@@ -332,7 +332,7 @@ class HttpLeader:
                 self.end(connection)
                 return
             if written < len(data):
-                if not self._call_loop(self._rests.write, connection, chain((data[written:],), parts)):
+                if not self._call_loop(self._rests.write, connection, chain((data[written:],), parts), size):
                     self.end(connection)
                 return
             data = next(parts, b"")

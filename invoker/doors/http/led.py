@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.http import Response
 from invoker.core.peers import peer_of
 from invoker.core.steps import Close
@@ -24,6 +25,7 @@ from invoker.doors.http.codings import IDENTITY
 from invoker.doors.http.leaving import ready
 from invoker.doors.http.packing import pack
 from invoker.doors.http.plain import Plain, PlainHeads
+from invoker.drive.bodies.runner import later
 from invoker.drive.thread.leaders import Turn
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError
 
@@ -139,11 +141,17 @@ class Rests:
         write_s: How long a client may take for a part.
         written: Called when all is.
         end: Called when the connection is of no use any more.
+        memory: Counts what is long.
     """
 
     def __init__(
-        self, write_s: float, written: Callable[[Connection], object], end: Callable[[Connection], object]
+        self,
+        write_s: float,
+        written: Callable[[Connection], object],
+        end: Callable[[Connection], object],
+        memory: ProcessBudget,
     ) -> None:
+        self._memory = memory
         self._write_s = write_s
         self._written = written
         self._end = end
@@ -152,11 +160,17 @@ class Rests:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def write(self, connection: Connection, parts: Iterator[bytes]) -> None:
-        """Begin."""
-        task = asyncio.get_running_loop().create_task(self._write(connection, parts), name="response")
+    def write(self, connection: Connection, parts: Iterator[bytes], size: int) -> None:
+        """Begin; so many bytes are kept until they are taken."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._write(connection, parts), name="response")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if size > STEP_BYTES:
+            unread = Unread(self._memory)
+            unread.part()
+            task.add_done_callback(lambda _: unread.take())
+            unread.add(size, lambda _: later(loop, task.cancel))
 
     def cancel(self) -> None:
         """End the connections of all."""

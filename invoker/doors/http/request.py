@@ -6,6 +6,7 @@ A front reads the body, in a task; or it listens, so that everything happens in 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -16,9 +17,12 @@ from invoker.doors.http.heads import Head
 from invoker.doors.http.leaving import begun, packed, ready
 from invoker.doors.http.packing import Packer
 from invoker.doors.http.unpacking import STEPS, Unpacker
+from invoker.doors.http.writing import size_of
 from invoker.errors import InvocationError
 
 __all__ = ["HIGH_BYTES", "Bringer", "Request"]
+
+log = logging.getLogger(__name__)
 
 HIGH_BYTES = 64 * 1024
 """So many bytes are read ahead of who wants them."""
@@ -46,6 +50,9 @@ class Bringer(Protocol):
 
     def leave_to(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
         """Leave the connection to who speaks something else, with what was read of that."""
+
+    def abort(self) -> None:
+        """End the connection now."""
 
 
 class Request(Exchange):
@@ -133,6 +140,7 @@ class Request(Exchange):
 
     def respond(self, response: Response) -> None:
         """Write the response, in the coding that the client likes best."""
+        self.count(size_of(response))
         at_once = ready(response, self.choice, self.head)
         if at_once is not None:
             self._bringer.answered(self, at_once)
@@ -189,6 +197,8 @@ class Request(Exchange):
         if self._is_answered:
             return
         self._finish()
+        if self.untaken is not None:
+            self.untaken.part()
         if not self.is_gone and self._has_begun:
             self._bringer.ended(is_whole=is_whole)
 
@@ -262,6 +272,10 @@ class Request(Exchange):
         else:
             self.is_late = True
             self._listener.fail(self._late())
+
+    def _drop(self, error: InvocationError) -> None:
+        log.info("a connection is ended, since its client takes nothing", extra={"detail": str(error)})
+        self._bringer.abort()
 
     async def _next(self) -> bytes:
         while not (self._parts or self.is_whole or self.is_gone):

@@ -198,6 +198,7 @@ class Streamed:
             return self._exchange.write(frame.payload)
         if type(frame) is BodyParts:
             self._written_s = time.monotonic()
+            self._exchange.count(2 * frame.size)  # and the next one, which waits behind it
             return self._exchange.write(frame.parts)
         if type(frame) is ResponseHead:
             self._exchange.begin(frame)

@@ -73,6 +73,7 @@ class Writer:
         self._abort = abort
         self._written = written
         self._has_room = has_room
+        self._request: Request | None = None
         self._parts: Iterator[bytes] = iter(())
         self._head = b""
         self._held: list[bytes] = []
@@ -86,6 +87,9 @@ class Writer:
 
     def whole(self, response: Response, request: Request, *, close: bool) -> None:
         """Write a whole response."""
+        self._request = request
+        if request.untaken is not None:
+            request.untaken.part()
         is_head, headers = request.head.method == "HEAD", request.headers
         if is_head or response.status in BODILESS or size_of(response) <= PIECE_BYTES:
             self._transport.write(response_bytes(response, is_head=is_head, close=close, headers=headers))
@@ -107,6 +111,8 @@ class Writer:
         while not self.is_full:
             part = next(self._parts, None)
             if part is None:
+                self._taken()
+                self._request = None
                 self._written()
                 return
             self._transport.write(part)
@@ -114,6 +120,7 @@ class Writer:
 
     def begin(self, head: ResponseHead, request: Request, *, close: bool, is_chunked: bool) -> None:
         """Begin a streamed response; its head leaves with the first piece if that comes at once."""
+        self._request = request
         self._is_mute = request.head.method == "HEAD" or head.status in BODILESS
         self._is_chunked = is_chunked and not self._is_mute
         self.is_bare = not (is_chunked or self._is_mute)
@@ -166,6 +173,8 @@ class Writer:
     def drop(self) -> None:
         """The connection is lost: let go of what was to be written, and of the alarm."""
         self._alarm.close()
+        self._taken()
+        self._request = None
         self._parts = iter(())
         self._held.clear()
         self._queue.clear()
@@ -242,7 +251,13 @@ class Writer:
         elif self._is_ending:
             self.end()
         else:
+            self._taken()
             self._has_room()
+
+    def _taken(self) -> None:
+        """The client has, or will not have, all that was long."""
+        if self._request is not None and self._request.untaken is not None:
+            self._request.untaken.take()
 
     def _squeeze(self, packer: Packer, most: int) -> None:
         """Pack what was written, and write it; of much, some in each turn, since to pack it takes long."""

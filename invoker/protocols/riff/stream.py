@@ -343,7 +343,7 @@ class StreamSession:
             if len(message.payload) <= LONG_BYTES:
                 item = BodyChunk(self._format.item(index, message))
             else:
-                item = BodyParts(self._format.parts(index, message))
+                item = BodyParts(self._format.parts(index, message), len(message.payload))
             if self._is_begun:
                 return (Send(item),)
             return (*self._head(message), Send(item))
