@@ -18,8 +18,10 @@ from invoker.errors import Cancelled, DeadlineExceeded, InvocationError, Overloa
 class Bringer:
     """Counts how often it is asked, and keeps responses."""
 
+    peer = "192.0.2.1"
+
     def __init__(self) -> None:
-        self.asked = 0
+        self.asked = self.aborted = 0
         self.responses: list[Response] = []
 
     def answered(self, request: Request, response: Response) -> None:
@@ -27,6 +29,9 @@ class Bringer:
 
     def ask(self) -> None:
         self.asked += 1
+
+    def abort(self) -> None:
+        self.aborted += 1
 
 
 def begun(bringer: Bringer, **settings: float) -> Request:
@@ -179,3 +184,22 @@ async def test_an_answer_goes_to_the_connection_and_nothing_more_to_the_listener
     request.answer(Response(404, (), b""))
     request.feed(b"abc", is_last=True)
     assert ([one.status for one in bringer.responses], heard.heard) == ([404], [])
+
+
+async def test_a_long_answer_counts_until_its_client_has_taken_it() -> None:
+    """Short ones cost nothing; the connection of one that takes nothing ends when memory runs out."""
+    bringer, memory = Bringer(), ProcessBudget(1_000_000)
+    head = read_head(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+    short, long = (Request(head, bringer, HttpSettings(), memory) for _ in range(2))  # type: ignore[arg-type]
+    short.answer(Response(200, (), b"x"))
+    long.answer(Response(200, (), bytes(700_000)))
+    assert short.untaken is None
+    assert long.untaken is not None
+    assert memory.held >= 700_000
+    other = Request(head, bringer, HttpSettings(), memory)  # type: ignore[arg-type]
+    other.answer(Response(200, (), bytes(300_000)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert bringer.aborted == 1
+    long.untaken.take()
+    assert memory.held < 700_000
