@@ -8,6 +8,7 @@ import types
 import typing
 from typing import Any, Final
 
+from invoker.aliases import unaliased
 from invoker.author.spec import IGNORED
 
 __all__ = ["UNIONS", "is_array", "render"]
@@ -21,7 +22,7 @@ def is_array(annotation: Any) -> bool:
     numpy = sys.modules.get("numpy")
     if numpy is None or not hasattr(numpy, "ndarray"):
         return False
-    while typing.get_origin(annotation) is typing.Annotated:
+    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
         annotation = annotation.__origin__
     if typing.get_origin(annotation) in UNIONS:
         return any(is_array(arg) for arg in typing.get_args(annotation))

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from invoker.aliases import unaliased
 from invoker.declared import ANY_SIZE, Size, declared_size
 from invoker.errors import SpecError
 
@@ -33,7 +34,7 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
         SpecError: It declares something that is no shape.
     """
     notes = list(_notes(annotation))
-    while typing.get_origin(annotation) is typing.Annotated:
+    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
         annotation = annotation.__origin__
     args = typing.get_args(annotation)
     _refuse_lost(notes, args, where)
@@ -86,7 +87,7 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
 
 
 def _notes(annotation: Any) -> Iterator[Any]:
-    while typing.get_origin(annotation) is typing.Annotated:
+    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
         yield from annotation.__metadata__
         annotation = annotation.__origin__
 

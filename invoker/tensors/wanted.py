@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from invoker.aliases import unaliased
+
 __all__ = ["ArrayType", "Casting", "array_spelled", "array_type"]
 
 
@@ -36,7 +38,7 @@ def array_type(annotation: Any) -> ArrayType | None:
     if numpy is None or not hasattr(numpy, "ndarray"):
         return None  # an annotation with an array would have imported numpy
     casts = False
-    while typing.get_origin(annotation) is typing.Annotated:
+    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
         casts = casts or Casting.SAME_KIND in annotation.__metadata__
         annotation = annotation.__origin__
     if annotation is numpy.ndarray:

@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NotRequired, TypedDict, Unpack
+import numpy as np
+from numpy.typing import NDArray
 from invoker import Field, Message, function
 
 type Small = Annotated[int, Field(ge=0, le=3)]
@@ -31,6 +33,7 @@ type Again = Small
 type Listed[T] = list[T]
 type Numbers = Iterator[Small]
 type Json = None | bool | int | float | str | list[Json] | dict[str, Json]
+type Scores = Annotated[NDArray[np.float32], ("batch", 2)]
 type Tree = Leaf | list[Tree]
 
 @dataclass
@@ -64,6 +67,8 @@ def box(x: Box[Small]) -> Box[Small]: return x
 def boxed(x: Box[Leaf]) -> str: return f"{x}"
 def keys(x: int, **o: Unpack[Keys]) -> str: return f"{x} {sorted(o.items())}"
 def wrong(x: int) -> Small: return x
+def array(x: NDArray[np.float32]) -> NDArray[np.float32]: return x * 2
+def shaped(x: Scores) -> int: return x.ndim
 async def later[T](x: AsyncIterator[T]) -> AsyncIterator[T]:
     async for one in x:
         yield one
@@ -78,11 +83,13 @@ GOOD = [
     ("json", {"a": [1, None, {"b": True}]}, {"a": [1, None, {"b": True}]}), ("json", [[[]]], [[[]]]),
     ("tree", [{"name": 1}, [{"name": 2}]], "[Leaf(name=1, note='n'), [Leaf(name=2, note='n')]]"),
     ("box", {"item": 1, "rest": [2]}, {"item": 1, "rest": [2]}), ("later", 3, 3), ("Called", [1, 2], 2),
+    ("array", [1, 2], [2.0, 4.0]), ("shaped", [[1, 2]], 2),
     ("boxed", {"item": {"name": 1}}, "Box(item=Leaf(name=1, note='n'), rest=[])"), ("wrong", 3, 3),
 ]  # fmt: skip
 BAD = [
     ("small", 4), ("again", -1), ("listed", [4]), ("stream", 4), ("message", 4), ("bound", "a"), ("either", [1.5]),
     ("tree", [[{"name": 4}]]), ("box", {"item": 4}), ("boxed", {"item": {"name": 4}}), ("wrong", 4), ("Called", [4]),
+    ("array", [1e39]), ("array", ["a"]), ("shaped", [[1, 2, 3]]),
 ]  # fmt: skip
 
 PROGRAM = f"""
@@ -120,7 +127,7 @@ def _pythons() -> tuple[str, ...]:
 
 
 def _can_serve(python: str) -> bool:
-    ask = "import sys, grpc, msgspec, invoker.testing; sys.exit(sys.version_info < (3, 12))"
+    ask = "import sys, grpc, msgspec, numpy, invoker.testing; sys.exit(sys.version_info < (3, 12))"
     return subprocess.run([python, "-c", ask], cwd=ROOT, capture_output=True, check=False).returncode == 0
 
 

@@ -10,6 +10,7 @@ import typing
 from collections import abc
 from typing import Any, Final
 
+from invoker.aliases import unaliased
 from invoker.codecs.typed import is_structured
 
 __all__ = ["allowed_values", "elixir_type", "python_type", "spelled"]
@@ -103,15 +104,9 @@ def _value(one: Any) -> Any:
 
 def _plain(annotation: Any) -> Any:
     """Without Annotated, NewType and aliases."""
-    while True:
-        if typing.get_origin(annotation) is typing.Annotated:
-            annotation = annotation.__origin__
-        elif isinstance(annotation, typing.NewType):
-            annotation = annotation.__supertype__
-        elif type(annotation).__name__ == "TypeAliasType":
-            annotation = annotation.__value__
-        else:
-            return type(None) if annotation is None else annotation
+    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
+        annotation = annotation.__origin__
+    return type(None) if annotation is None else annotation
 
 
 def _named(kind: Any) -> str:
