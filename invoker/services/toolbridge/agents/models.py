@@ -143,8 +143,9 @@ class FunctionModel:
 def _check_size(text: str) -> None:
     """Refuse an answer that would hold up the process while it is read."""
     if len(text) > MOST_CHARACTERS:
-        log.warning("a language model's answer is too long", extra={"characters": len(text), "most": MOST_CHARACTERS})
-        raise lm15.ProviderError(f"its answer has {len(text)} characters, and {MOST_CHARACTERS} are the most")
+        why = f"its answer has {len(text)} characters, and {MOST_CHARACTERS} are the most"
+        log.warning("a language model has failed: %s", why)
+        raise lm15.ProviderError(why)
 
 
 def _text(system: Any) -> str:
