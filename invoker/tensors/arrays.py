@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from invoker.aliases import unaliased
 from invoker.declared import Tensor as Declaration
 from invoker.tensors.errors import Code, GraphPipeError
 from invoker.tensors.types import MAX_RANK, Tensor, TensorType, spelled
@@ -161,6 +162,7 @@ def annotation_of(declared: Declaration) -> Any:
     scalar = {"bool": np.bool_, "str": np.str_, "string": np.object_}.get(declared.dtype)
     array = np.ndarray if declared.dtype == "any" else NDArray[scalar or np.dtype(declared.dtype).type]  # type: ignore[misc]  # made at run time
     shape = () if declared.shape is None else (tuple(declared.shape),)
+    array = unaliased(array)  # as annotations are read
     notes = (*shape, *((declared.description,) if declared.description else ()))
     return Annotated[(array, *notes)] if notes else array
 
