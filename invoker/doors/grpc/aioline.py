@@ -59,7 +59,6 @@ class AioLine:
         self.is_gone = False
         self.over: Callable[[], None] = nothing
         self._context = context
-        self.peer = str(context.peer())
         self._settle_s = settle_s
         self._joins = joins
         self._most_bytes = most_bytes
@@ -96,6 +95,11 @@ class AioLine:
         else:
             self._advance()
         return self._outbox.has_room
+
+    @property
+    def peer(self) -> str:
+        """Its address, as gRPC writes it."""
+        return str(self._context.peer())
 
     async def room(self) -> None:
         """Wait until a frame may be written; once the peer is gone, let the loop run so that the conversation hears."""
