@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 _WAIT_S: Final = 0.05
 _MOST: Final = 100_000
+_END_S: Final = 1.0
 _MODE: Final = 0o600
 
 
@@ -79,11 +80,14 @@ class AuditLog:
                 self._write(lines)
 
     def close(self) -> None:
-        """Write what waits, and let the thread end."""
+        """Write what waits, and let the thread end; but do not wait for a reader that stands still."""
         self._is_closed = True
         self._came.set()
         if self._thread is not None:
-            self._thread.join(1.0)
+            self._thread.join(_END_S)
+            if self._thread.is_alive():
+                log.error("lines of the audit log are lost: what it is written to takes nothing")
+                return
         self.flush()
         with self._lock:
             self._close_file()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from invoker.ops import auditlog
 from invoker.ops.auditlog import AuditLog
+from tests.conftest import SLOW
 
 
 def line(told: Any) -> bytes:
@@ -128,3 +131,23 @@ def test_T167_standard_error_gets_pieces_that_a_pipe_takes_whole(capfd: pytest.C
     audit.put("here")
     audit.close()
     assert '"here"\n' in capfd.readouterr().err
+
+
+@pytest.mark.leaks_threads
+def test_the_end_does_not_wait_for_a_reader_that_stands_still(monkeypatch, caplog):
+    """The thread that writes is left where it is, and the log says that lines are lost."""
+    ours, theirs = os.pipe()
+    audit = AuditLog("stderr", bytes)
+    monkeypatch.setattr(AuditLog, "_open", lambda self: theirs)
+    audit.put(b"x" * 200_000 + b"\n")
+    while audit._waiting:
+        time.sleep(0.01)
+    began = time.monotonic()
+    audit.close()
+    assert time.monotonic() - began < 2 * SLOW
+    assert "takes nothing" in caplog.text
+    while audit._thread.is_alive():
+        os.read(ours, 1 << 20)
+        audit._thread.join(0.01)
+    os.close(ours)
+    os.close(theirs)
