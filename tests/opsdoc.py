@@ -91,12 +91,12 @@ The invoker never logs a payload. What a function logs has its own `extra` besid
 `function` and `trace` of the invocation in whose code it was logged; `--log-level` holds for it, too. What a
 function prints goes to standard output. With text logs, or where a terminal reads it, it passes unchanged;
 otherwise each line becomes an object with the logger `print`. `sys.stdout` stays the object that it is, and only
-its `write` is replaced: what goes around that, such as the output of another program, passes unchanged. Standard
-error is not touched.
+its `write` is replaced: what goes around that, such as the output of another program, passes unchanged. So it is
+with `sys.stderr`, whose lines stay text.
 
-Whoever logs or prints does not wait for the reader of standard error and standard output. If it stands still, up to 8 MiB wait for it; what comes
-then is dropped, and a line says how many lines were, where they would have stood. At the end of the process it has five seconds, or one if it takes nothing.
-"""
+Whoever logs or prints does not wait for the reader of standard error and standard output. If it stands still, up to
+8 MiB wait for it; what comes then is dropped, and a line says how many lines were, where they would have stood. At
+the end of the process it has five seconds, or one if it takes nothing."""
 
 
 def metrics_page(made: str, table: Table) -> Iterator[str]:
