@@ -25,7 +25,7 @@ MUCH_BYTES = 64 * 1024 * 1024
 """What the callers must have given up at least; less is soon used again."""
 
 _LOOK_S = 0.5
-_TIMES = 4
+_TIMES = 16
 """How often it is asked for after a flood: what is read and thrown away of refused bodies is freed seconds later."""
 
 

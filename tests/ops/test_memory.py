@@ -12,14 +12,14 @@ from invoker.ops.memory import MUCH_BYTES, Trimmer, malloc_trim
 
 
 async def test_memory_is_trimmed_after_a_flood_off_the_loop() -> None:
-    """Four times, since what the transport holds is freed later, and never while the callers still hold it."""
+    """Sixteen times, since what the transport holds is freed later, and never while the callers still hold it."""
     process, threads, asked = ProcessBudget(), Threads(4), list[int]()
     enough = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def trim() -> bool:
         asked.append(threading.get_ident())
-        if len(asked) == 4:
+        if len(asked) == 16:
             loop.call_soon_threadsafe(enough.set)
         return True
 
@@ -32,7 +32,7 @@ async def test_memory_is_trimmed_after_a_flood_off_the_loop() -> None:
     share.close()
     await asyncio.wait_for(enough.wait(), 5)
     await asyncio.sleep(0.05)
-    assert len(asked) == 4
+    assert len(asked) == 16
     assert threading.get_ident() not in asked
     trimmer.stop()
     threads.close()

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from invoker.doors.accepting import Acceptor, streaming
 from invoker.doors.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
+from invoker.errors import let_go
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.services.graphpipe.line import FramedLine
 from invoker.tensors import Code, GraphPipeError
@@ -132,6 +133,7 @@ class FramedDoor:
             log.debug("a GraphPipe connection was cut")  # only `stop` cancels this task
         except OSError as error:
             log.debug("a GraphPipe connection broke: %s", error)
+            let_go(error)  # its frames hold the response, and the reader of the connection holds it
         finally:
             if late is not None:
                 late.cancel()

@@ -17,7 +17,7 @@ import struct
 from contextlib import suppress
 from typing import Any, Final
 
-from invoker.errors import Overloaded
+from invoker.errors import Overloaded, let_go
 from invoker.protocols.graphpipe.answer import Reply
 from invoker.protocols.graphpipe.errors import translated
 from invoker.services.graphpipe.inferences import Inferences
@@ -116,6 +116,13 @@ class FramedLine:
     def abort(self) -> None:
         """Cut the connection at once."""
         self._writer.transport.abort()
+        asyncio.get_running_loop().call_soon(
+            self._forget
+        )  # behind the loss of the connection, which the reader is told
+
+    def _forget(self) -> None:
+        """Let go of what was written when the connection broke: the error that the reader keeps has its frames."""
+        let_go(self._reader.exception())
 
     async def _watched(self, message: bytearray) -> Reply:
         """Answer a message, but give up when the client has gone meanwhile (G-013, G-075)."""
