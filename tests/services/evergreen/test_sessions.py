@@ -63,7 +63,7 @@ def test_E003_memory_is_released_with_the_session(kind):
             assert tracemalloc.get_traced_memory()[0] - base < 5_000_000
         finally:
             tracemalloc.stop()
-        assert served.evergreen.running == 0
+        assert eventually(lambda: served.evergreen.running == 0)
 
 
 def alive() -> list[EvergreenSession]:
