@@ -266,7 +266,7 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
     """The body in pieces for several parameters; None if it is one value."""
     fields = signature.fields
     essence, first = content_type.partition(";")[0].strip().lower(), fields[0]
-    if essence == _JSON and not _is_whole(signature, takes=first.takes_object):
+    if essence == _JSON and not _is_whole(signature, body, takes=first.takes_object):
         members = object_members(body, content_type)
         if members is None or not _fits(signature, members, "member", takes=first.takes_object):
             return None
@@ -282,13 +282,13 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
         if b"=" not in body:  # what `curl -d Bob` means
             charset = content_type.partition(";")
             return [(first.name, Message(body, headers, _TEXT + charset[1] + charset[2]))]
-        if _is_whole(signature, takes=first.takes_form) or _is_file(signature, body):
+        if _is_whole(signature, body, takes=first.takes_form) or _is_file(signature, body):
             return None
         pairs = form_pairs(body, content_type)
         if pairs is None or not _fits(signature, [name for name, _ in pairs], "field", takes=first.takes_form):
             return None
         return from_texts(fields, pairs, headers)
-    if essence == _PARTS and not _is_whole(signature, takes=first.takes_parts):
+    if essence == _PARTS and not _is_whole(signature, body, takes=first.takes_parts):
         parts = read_parts(content_type, body)
         if not _fits(signature, [part.name for part in parts], "part", takes=first.takes_parts):
             return None
@@ -308,10 +308,12 @@ def _is_file(signature: Signature, body: bytes) -> bool:
     return is_bytes and not is_form_of(body, [one.name for one in signature.fields])
 
 
-def _is_whole(signature: Signature, *, takes: bool) -> bool:
+def _is_whole(signature: Signature, body: bytes, *, takes: bool) -> bool:
     """Whether a body is the value of the first parameter, which takes all of it, whatever its keys are."""
-    has_names = len(signature.fields) > 1 and signature.fields[0].keys is not None
-    return takes and len(signature.inputs) < 2 and not (has_names or signature.fields[0].is_bare)
+    first, is_only = signature.fields[0], len(signature.fields) == 1
+    is_unnamed = is_only and first.name.isascii() and first.name.encode() not in body  # others may be escaped
+    has_names = first.keys is not None and not is_unnamed
+    return takes and len(signature.inputs) < 2 and not (has_names or first.is_bare)
 
 
 def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool) -> bool:

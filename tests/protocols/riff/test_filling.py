@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+from urllib.parse import quote
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -179,6 +182,28 @@ def test_R169_an_object_by_name_spreads_and_a_lost_option_is_refused():
             filled(conf, body, type_)
     with pytest.raises(DecodeError, match="the member 'other' is no parameter; there are p, n"):
         filled(conf, b'{"p": {"x": 3}, "other": 2}', JSON)
+
+
+@pytest.mark.parametrize("is_option", [False, True])
+@pytest.mark.parametrize("name", ["p", "größe"])
+def test_R169_a_class_that_is_the_only_parameter_is_given_by_its_name_too(name, is_option):
+    """As it is beside an option; where each of its fields has a default, the whole object gave none of them."""
+    only = Field(name, is_value=True, needs_value=not is_option, is_json=True, keys=frozenset({"x"}))
+    conf = Signature(() if is_option else (name,), fields=(only,))
+    value = [(0, JSON, b'{"x":3}')]
+    for text in (name, json.dumps(name)[1:-1]):
+        assert filled(conf, f'{{"{text}":{{"x":3}}}}'.encode(), JSON)[1] == value
+    assert filled(conf, f'{quote(name)}={{"x":3}}'.encode(), FORM)[1] == value
+    part = f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{{"x":3}}\r\n--b--\r\n'
+    assert filled(conf, part.encode(), "multipart/form-data; boundary=b")[1] == value
+    assert filled(conf, b'{"x":3}', JSON)[1] == value
+    other = b'{"x": 3, "other": "p"}'
+    assert filled(conf, other, JSON)[1] == [(0, JSON, other)]
+    with pytest.raises(DecodeError, match="the member 'x' is no parameter; there are"):
+        filled(conf, f'{{"{name}": {{"x": 3}}, "x": 4}}'.encode(), JSON)
+    its_own = msgspec.structs.replace(only, keys=frozenset({name}))
+    body = f'{{"{name}": 3}}'.encode()
+    assert filled(msgspec.structs.replace(conf, fields=(its_own,)), body, JSON)[1] == [(0, JSON, body)]
 
 
 TWO = Signature(("a", "b"), fields=(Field("a", needs_value=True), Field("b", needs_value=True)))
