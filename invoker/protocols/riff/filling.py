@@ -312,8 +312,7 @@ def _is_whole(signature: Signature, body: bytes, *, takes: bool) -> bool:
     """Whether a body is the value of the first parameter, which takes all of it, whatever its keys are."""
     first, is_only = signature.fields[0], len(signature.fields) == 1
     is_unnamed = is_only and first.name.isascii() and first.name.encode() not in body  # others may be escaped
-    has_names = first.keys is not None and not is_unnamed
-    return takes and len(signature.inputs) < 2 and not (has_names or first.is_bare)
+    return takes and len(signature.inputs) < 2 and not (first.is_bare or (first.keys is not None and not is_unnamed))
 
 
 def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool) -> bool:
@@ -396,5 +395,6 @@ def _arranged(
 
 def _index(name: str, names: tuple[str, ...]) -> int:
     if not name or name not in names:
-        raise DecodeError(f"part {name!a} is not an input of the function; its inputs are {', '.join(names)}")
+        hint = "--http-ignore-unknown ignores such names"
+        raise DecodeError(f"part {name!a} is not an input of the function; its inputs are {', '.join(names)} ({hint})")
     return names.index(name)

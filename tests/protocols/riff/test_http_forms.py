@@ -80,7 +80,7 @@ def test_a_form_for_a_function_with_one_input_is_one_message() -> None:
 @pytest.mark.parametrize(
     ("content_type", "body", "text"),
     [
-        (FORM[1], form(("nope", "", b"1")), "is not an input of the function; its inputs are left, right"),
+        (FORM[1], form(("nope", "", b"1")), "its inputs are left, right (--http-ignore-unknown ignores"),
         (FORM[1], form(("", "", b"1")), "part '' is not an input"),
         (FORM[1], form(("left", "", b"1")).replace(b"left", b"\xff"), "not valid utf-8"),
         (FORM[1], form(("left", "", b"1"))[:-9], "before its closing boundary"),
