@@ -32,7 +32,7 @@ ARGS = (
 _AT_ONCE = 8
 _ROUNDS = 6
 _SETTLE_S = 0.5
-_GROWN = _AT_ONCE * SIZE // 2
+_GROWN = _AT_ONCE * SIZE * 3 // 4
 
 
 def held(victim: Victim) -> int:
