@@ -6,7 +6,7 @@ Everything that depends on the types of the parameters is settled here, once a f
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -93,6 +93,7 @@ class Signature(msgspec.Struct, frozen=True):
         is_open: Whether it takes any number of further inputs.
         opens_values: Whether each of those is one value, and no stream.
         opens_fields: Whether a JSON object may give inputs by their names, because none of them takes objects.
+        own_keys: Names of the fields of those objects, where there are any; None: they have other keys, too.
         fields: All parameters, with options; none where a request is one message whatever the function is.
         options: Of a function that takes any number of inputs; those of others are among ``fields``.
         outputs: Names of what it gives.
@@ -115,6 +116,7 @@ class Signature(msgspec.Struct, frozen=True):
     is_open: bool = False
     opens_values: bool = False
     opens_fields: bool = False
+    own_keys: frozenset[str] | None = None
     fields: tuple[Field, ...] = ()
     options: tuple[Field, ...] = ()
     more: Field | None = None
@@ -158,11 +160,13 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
     options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
     more = None if spec.open_inputs else _more(spec, registry)
     if spec.open_inputs or not (own or options or more):
+        objects = [one.type for one in own if _may_be_object(one.type)]
         made = Signature(
             inputs,
             spec.open_inputs,
             spec.open_inputs and bool(own) and (spec.style is Style.REQUEST_REPLY or own[-1].single),
-            spec.open_inputs and not any(is_object(one.type) or bytes_like(one.type) is not None for one in own),
+            spec.open_inputs and not objects,
+            _all_keys(objects) if objects else None,
             options=options,
         )
     else:
@@ -185,6 +189,16 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
         offers=partial(_offered, only) if only is not None else None,
         can_give=_can_give(only, registry) if only is not None else None,
     )
+
+
+def _may_be_object(type_: Any) -> bool:
+    return is_object(type_) or bytes_like(type_) is not None
+
+
+def _all_keys(types: Sequence[Any]) -> frozenset[str] | None:
+    each = [_keys(one) for one in types]
+    known = [keys for keys in each if keys is not None]
+    return frozenset().union(*known) if len(known) == len(each) else None
 
 
 def _pieces(one: StreamSpec) -> str:
@@ -251,7 +265,7 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         is_json=is_dict or wants_arrays([one.type]) or (is_list and not is_text_list),
         is_scalar=all(kind in _SCALARS or kind is type(None) for kind in kinds),
         is_bare=is_any(one.type),
-        takes_object=is_object(one.type) or bytes_like(one.type) is not None,
+        takes_object=_may_be_object(one.type),
         takes_form=is_object(one.type),
         takes_parts=is_object(one.type) or has_parts,
         keys=_keys(one.type),

@@ -122,10 +122,10 @@ def _is_strange(signature: Signature, keys: Collection[str], what: str) -> bool:
 
 
 def _members(signature: Signature, body: bytes, content_type: str) -> list[Part] | None:
-    members = object_members(body, content_type) if signature.opens_fields else None
-    if members is None or _is_strange(signature, members, "member"):
+    is_open, known = signature.opens_fields, _known(signature)
+    members = object_members(body, content_type) if is_open or signature.own_keys is not None else None
+    if members is None or not (is_open or _is_named(signature, members)) or _is_strange(signature, members, "member"):
         return None
-    known = _known(signature)
     found: list[Part] = []
     for name, value in members.items():
         if name not in known:
@@ -135,6 +135,12 @@ def _members(signature: Signature, body: bytes, content_type: str) -> list[Part]
             values = _elements(bytes(value))
         found += [Part(name, bytes(one), _JSON) for one in values]
     return found
+
+
+def _is_named(signature: Signature, keys: Collection[str]) -> bool:
+    """Whether an object gives inputs by their names, though it might be one itself: none of them is a field's name."""
+    own = signature.own_keys or frozenset()
+    return own.isdisjoint(keys) and {*keys} <= {*_known(signature)} and not {*keys}.isdisjoint(signature.inputs)
 
 
 def _elements(value: bytes) -> list[msgspec.Raw]:

@@ -140,6 +140,12 @@ def test_H210_what_any_number_of_inputs_are() -> None:
     told = [(one.opens_values, one.opens_fields) for one in map(signature, (total, count, rows, after))]
     assert told == [(True, True), (True, True), (True, False), (True, False)]
 
+    def anything(*xs: Any) -> int: ...
+    def files(row: Row, *xs: bytes) -> int: ...
+
+    keys = [signature(one).own_keys for one in (total, rows, after, anything, files)]
+    assert keys == [None, {"x"}, {"x"}, None, None]
+
 
 def test_R169_a_function_of_any_number_of_inputs_keeps_its_options_apart():
     """They are given by name."""

@@ -113,6 +113,27 @@ def test_H210_an_object_is_a_value_where_one_may_be() -> None:
     assert parts_of(Signature(("xs",), is_open=True, opens_values=True), "", JSON, b'{"xs": [1]}') is None
 
 
+@pytest.mark.parametrize("drops", [False, True])
+def test_H210_objects_of_known_fields_are_told_from_names(drops: bool) -> None:
+    """For ``*rows: Row`` with the field ``x``: by the name of the parameter, or one object that is a row."""
+    rows = Signature(
+        ("rows",),
+        is_open=True,
+        opens_values=True,
+        own_keys=frozenset({"x"}),
+        options=(Field("k", is_option=True, is_value=True),),
+        drops=drops,
+    )
+    two = [(0, JSON, b'{"x":1}'), (1, JSON, b"{}")]
+    assert filled(rows, b'{"rows":[{"x":1},{}]}', JSON) == (("rows", "rows1"), two)
+    assert filled(rows, b'{"rows":{"x":1},"k":2}', JSON)[1] == [(0, JSON, b'{"x":1}'), (1, JSON, b"2")]
+    assert filled(rows, b'{"rows":[]}', JSON) == ((), [])
+    for body in (b'{"x":1}', b"{}", b'{"k":2}', b'{"x":1,"rows":[]}', b'{"rows":[],"other":1}'):
+        assert parts_of(rows, "", JSON, body) is None
+    its_own = msgspec.structs.replace(rows, own_keys=frozenset({"rows"}))
+    assert parts_of(its_own, "", JSON, b'{"rows":[]}') is None
+
+
 def test_what_is_missing_is_told() -> None:
     """And a query that is no text."""
     with pytest.raises(DecodeError, match="parameter 'sep' is not given; give it as a query parameter"):
