@@ -42,7 +42,12 @@ def test_an_action_opens_an_invocation() -> None:
     action = Action("A", "concat", (("b", "A#b"), ("a", "A#a")), (("y", "A#y"),), {"hk": "hv"})
     steps = list(session.receive(encode((), (action,), {"wk": "wv"})))
     assert steps[0] == Open(
-        "1", "concat", metadata={"user-agent": "test", "wk": "wv", "hk": "hv"}, bound=("a", "b"), terms=Terms.LOOSE
+        "1",
+        "concat",
+        metadata={"user-agent": "test", "wk": "wv", "hk": "hv"},
+        bound=("a", "b"),
+        terms=Terms.LOOSE,
+        protocol="action-engine",
     )
     assert told(steps) == [status("A#__dispatch_status__")]
 
