@@ -160,13 +160,12 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
     options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
     more = None if spec.open_inputs else _more(spec, registry)
     if spec.open_inputs or not (own or options or more):
-        objects = [one.type for one in own if _may_be_object(one.type)]
         made = Signature(
             inputs,
             spec.open_inputs,
             spec.open_inputs and bool(own) and (spec.style is Style.REQUEST_REPLY or own[-1].single),
-            spec.open_inputs and not objects,
-            _all_keys(objects) if objects else None,
+            spec.open_inputs and not any(_may_be_object(one.type) for one in own),
+            _all_keys([one.type for one in own if _may_be_object(one.type)]),
             options=options,
         )
     else:
@@ -198,7 +197,7 @@ def _may_be_object(type_: Any) -> bool:
 def _all_keys(types: Sequence[Any]) -> frozenset[str] | None:
     each = [_keys(one) for one in types]
     known = [keys for keys in each if keys is not None]
-    return frozenset().union(*known) if len(known) == len(each) else None
+    return frozenset().union(*known) or None if len(known) == len(each) else None
 
 
 def _pieces(one: StreamSpec) -> str:
