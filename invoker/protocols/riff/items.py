@@ -16,7 +16,8 @@ of its name. A body of any other kind is one value, or one for each parameter (`
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -25,7 +26,7 @@ from invoker.codecs import Part, PartReader, charsets
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.values import message_of, named_members, named_parts, of_list
+from invoker.protocols.riff.values import message_of, named_members, named_parts, object_members, of_list
 
 __all__ = ["Items", "Reading", "Reads", "reading_of", "reads"]
 
@@ -35,6 +36,7 @@ Items: TypeAlias = Sequence[tuple[str, Message[bytes]]]
 _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 _PLAIN = frozenset({"", "text/plain", "application/octet-stream"})
 _MEMBERS = dict[str, msgspec.Raw]
+_UNTOLD = Signature(())
 _JSON = "application/json"
 _OCTETS = "application/octet-stream"
 
@@ -102,8 +104,7 @@ def reads(
     headers: Headers,
     fields: Sequence[Field],
     most_bytes: int,
-    *,
-    drops: bool = False,
+    signature: Signature = _UNTOLD,
 ) -> Reads:
     """What takes the items from one body.
 
@@ -114,14 +115,17 @@ def reads(
         fields: Of the inputs that are still to be filled, and of options that may come before them; none: the query
             gives everything, and the body may be empty only.
         most_bytes: Of one item.
-        drops: Whether other names are ignored.
+        signature: Of the function.
     """
     if not fields:
         return _Nothing()
-    is_named = len(fields) > 1
+    is_named, drops = len(fields) > 1, signature.drops
     if how is Reading.LINES:
         named = [one.name for one in fields] if is_named else None
         options = frozenset(one.name for one in fields if one.is_option)
+        known = {one.name for one in signature.fields}
+        if not is_named and fields[0].keys is not None and not known <= fields[0].keys:
+            return _Objects(fields[0], headers, most_bytes, known, drops=drops)
         return _Lines(_JSON, headers, most_bytes, named, options=options, drops=drops)
     if how is Reading.TEXTS:
         _, sign, parameters = content_type.partition(";")
@@ -132,6 +136,8 @@ def reads(
 
 
 class _Lines:
+    _sought: re.Pattern[bytes] | None = None  # what a line has in it that is more than the value
+
     def __init__(
         self,
         media_type: str,
@@ -202,6 +208,8 @@ class _Lines:
         if not (line or self._keeps_blank) or (not self._keeps_blank and line.isspace()):
             return
         if self._names is None:
+            if self._sought is not None and self._sought.search(line):
+                line = self._value(line)
             items.append(("", Message(line, self._headers, self._media_type)))
             return
         names, begin = self._names, len(items)
@@ -216,6 +224,9 @@ class _Lines:
         if self._options and len(items) > begin + 1:  # within a line the options go first, wherever they stand (H-014)
             items[begin:] = sorted(items[begin:], key=lambda item: item[0] not in self._options)
 
+    def _value(self, line: bytes) -> bytes:
+        return line
+
     def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
         try:
             members = msgspec.json.decode(
@@ -228,6 +239,42 @@ class _Lines:
                 f"one it is, as in {{{msgspec.json.encode(self._names[0]).decode()}: ...}}"
             ) from None
         return members if all(map(str.isascii, members)) else named_members(members)
+
+
+class _Objects(_Lines):
+    """Lines for one input of a class, each the object or, as a whole JSON object is, the object by the input's name."""
+
+    def __init__(self, field: Field, headers: Headers, most_bytes: int, known: Collection[str], *, drops: bool) -> None:
+        super().__init__(_JSON, headers, most_bytes, None, drops=drops)
+        self._name, self._own = field.name, field.keys or frozenset()
+        self._others = {*known} - self._own
+        sought = [re.escape(one.encode()) if one.isascii() else b"" for one in self._others]  # others may be escaped
+        self._sought = re.compile(b"|".join(sought))
+
+    def _value(self, line: bytes) -> bytes:
+        """The value of a line; R-169.
+
+        Raises:
+            DecodeError: It has a member that would be lost.
+        """
+        members = object_members(line, _JSON)
+        met = [name for name in members or () if name in self._others]
+        if not members or not met:
+            return line
+        if self._name not in met:
+            raise DecodeError(
+                f"line {self._count} has the member {met[0]!a}, which is no field of parameter '{self._name}', but "
+                f"another parameter; give it in the query (?{met[0]}=...)"
+            )
+        strangers = [one for one in members if one != self._name]
+        if self._drops:
+            strangers = [one for one in strangers if one in self._others or one in self._own]
+        if strangers:
+            raise DecodeError(
+                f"line {self._count} has the member {strangers[0]!a} beside {self._name!a}, which is the whole value "
+                "of its input; give options in the query"
+            )
+        return bytes(members[self._name])
 
 
 class _Nothing:

@@ -219,8 +219,8 @@ class StreamSession:
         if asked.reading is Reading.WHOLE:
             return ()
         free, spare = self._prepare()
-        fields, drops = (*free, *spare), asked.inputs.drops
-        self._reads = reads(asked.reading, asked.content_type, asked.headers, fields, self._most_bytes, drops=drops)
+        fields, most = (*free, *spare), self._most_bytes
+        self._reads = reads(asked.reading, asked.content_type, asked.headers, fields, most, asked.inputs)
         return self._open() if free and not spare else ()
 
     def _prepare(self) -> tuple[Sequence[Field], Sequence[Field]]:

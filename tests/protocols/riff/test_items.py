@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,6 +177,36 @@ def test_H009_lines_for_several_inputs_are_objects() -> None:
     for bad in (b"3", b"[1]", b"{", b"[" * 100_000):
         with pytest.raises(DecodeError, match=r'line 1 is no JSON object.*\{"words": \.\.\.\}'):
             reads(Reading.LINES, NDJSON, EMPTY, two, 1 << 20).feed(bad + b"\n")
+
+
+@pytest.mark.parametrize("drops", [False, True])
+@pytest.mark.parametrize("name", ["p", "größe"])
+def test_R169_a_line_for_an_input_of_a_class_may_have_its_name(name: str, drops: bool) -> None:
+    """As a JSON object may, unless the class has such a field; escapes and marks are read as there."""
+    only = Field(name, is_json=True, keys=frozenset({"x", "k"}))
+    known = Signature((name,), fields=(only, Field("k", is_option=True), Field("n", is_option=True)), drops=drops)
+
+    def got(line: str, field: Field = only) -> bytes:
+        one = reads(Reading.LINES, NDJSON, EMPTY, (field,), 1 << 20, known)
+        ((_, message),) = one.feed(line.encode() + b"\n")
+        return message.payload
+
+    for text in (name, json.dumps(name)[1:-1]):
+        assert got(f'{{"{text}": {{"x":1}}}}') == b'{"x":1}'
+        assert got(f'\ufeff{{"{text}": {{"x":1}}}}') == b'{"x":1}'
+    for whole in ('{"x":1}', '{"x":1,"k":2}', '{"x":"p n"}', f'["{name}"]', f'{{"{name}"', f'{{"y":{{"{name}":1}}}}'):
+        assert got(whole) == whole.encode()
+    own = msgspec.structs.replace(only, keys=frozenset({name, "n"}))
+    assert got(f'{{"{name}":{{}}}}', own) == f'{{"{name}":{{}}}}'.encode()
+    for lost, member in ((f'{{"x":1,"{name}":{{}}}}', "x"), (f'{{"{name}":{{}},"n":1}}', "n"), ('{"n":1}', "n")):
+        with pytest.raises(DecodeError, match=f"line 1 has the member '{member}'"):
+            got(lost)
+    other = f'{{"{name}":{{}},"other":1}}'
+    if drops:
+        assert got(other) == b"{}"
+    else:
+        with pytest.raises(DecodeError, match="line 1 has the member 'other'"):
+            got(other)
 
 
 def test_H011_a_line_has_a_limit() -> None:
