@@ -22,8 +22,9 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from invoker.aliases import unaliased
-from invoker.backtracking import doubling_text
+from invoker.backtracking import LONGEST_MATCHED, doubling_text, longest_matched
 from invoker.errors import SpecError
+from invoker.linear import linear_search
 from invoker.marks import SCALARS, UNIONS, fits, kinds_of
 from invoker.rules import rule_named
 
@@ -36,10 +37,8 @@ __all__ = [
     "Field",
     "Problem",
     "constraints_of",
+    "slow_pattern",
 ]
-
-LONGEST_MATCHED: Final = 65_536
-"""Characters of a text that a pattern is matched with; longer ones are refused (T-043)."""
 
 FIELD_RULES: Final = "invoker.rules"
 """Under this key the ``extra`` of a Field's Meta has the names of its rules."""
@@ -84,10 +83,10 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     said |= {"max_length": max_length, "description": description or None}
     extra: dict[str, Any] = {FIELD_RULES: names} if names else {}
     capped = max_length
-    if pattern is not None and (max_length is None or max_length > LONGEST_MATCHED):
-        # msgspec matches those deeper within an annotation, and compares lengths before (T-043).
-        extra[FIELD_LENGTH], capped = max_length, LONGEST_MATCHED
     try:
+        if pattern is not None and (longest := _longest(pattern)) < (math.inf if max_length is None else max_length):
+            # msgspec matches those deeper within an annotation, and compares lengths before (T-043).
+            extra[FIELD_LENGTH], capped = max_length, longest
         made = msgspec.Meta(**{**said, "max_length": capped}, extra=extra or None)  # type: ignore[arg-type]  # by name
     except re.error as error:
         raise SpecError(f"Field(pattern={pattern!r}) is no regular expression: {error}") from None
@@ -95,7 +94,6 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         raise SpecError(
             f"Field({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)}): {error}"
         ) from None
-    _refuse_doubling(pattern or "")
     _agree(
         "gt" if ge is None else "ge", gt if ge is None else ge, "lt" if le is None else "le", lt if le is None else le
     )
@@ -103,14 +101,43 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     return made
 
 
-def _refuse_doubling(pattern: str) -> None:
-    """Refuse a pattern by which a caller could hold up the process."""
-    if text := doubling_text(pattern):
-        raise SpecError(
-            f"the pattern {pattern!r} takes twice as long with each repeat in a text such as {text!r}, so a caller "
-            "could hold up the process; write no repeat of what is itself a repeat, or make the inner one possessive, "
-            "as in (a++)+"
-        )
+def _longest(pattern: str) -> int:
+    """The characters of a text that `re` may match a pattern with.
+
+    Raises:
+        SpecError: By this pattern a caller could hold up the process, and RE2 does not run it.
+    """
+    if not (problem := _doubling(pattern)):
+        return longest_matched(pattern)
+    if linear_search(pattern) is None:
+        raise SpecError(problem)
+    return LONGEST_MATCHED  # of the parameter itself; `slow_pattern` refuses it deeper within
+
+
+def _doubling(pattern: str) -> str:
+    """A sentence about a pattern whose time doubles with each repeat in a text; empty if none was found."""
+    if not (text := doubling_text(pattern)):
+        return ""
+    return (
+        f"the pattern {pattern!r} takes twice as long with each repeat in a text such as {text!r}, so a caller "
+        "could hold up the process; write no repeat of what is itself a repeat, or make the inner one possessive, "
+        "as in (a++)+"
+    )
+
+
+def slow_pattern(mark: Any) -> str:
+    """Why msgspec must not match texts with the pattern of a mark of its own; empty if it may."""
+    if not (isinstance(mark, msgspec.Meta) and mark.pattern):
+        return ""
+    if problem := _doubling(mark.pattern):
+        return problem
+    longest = longest_matched(mark.pattern)
+    if longest == LONGEST_MATCHED or (mark.max_length is not None and mark.max_length <= longest):
+        return ""
+    return (
+        f"the time of the pattern {mark.pattern!r} grows faster than the text, so a caller could hold up the process; "
+        f"begin it with what stands at the start of the text, as in ^a+$, or say max_length={longest} beside it"
+    )
 
 
 def _agree(lower: str, least: float | None, upper: str, most: float | None) -> None:
@@ -163,7 +190,7 @@ class Constraints:
         """A function that gives what is wrong with a value; None if nothing can be."""
         if not self:
             return None
-        search = re.compile(self.pattern).search if self.pattern else None
+        search, longest = self._search()
         rules = [(name, rule_named(name)) for name in self.rules]
 
         def check(value: Any) -> Iterator[Problem]:
@@ -172,7 +199,7 @@ class Constraints:
             yield from self._of_number(value)
             yield from self._of_size(value)
             if search is not None and isinstance(value, str):
-                yield from self._of_text(value, search)
+                yield from self._of_text(value, search, longest)
             for name, follows in rules:
                 yield from _of_rule(name, follows, value)
 
@@ -199,12 +226,22 @@ class Constraints:
                 "length", f"must have {expected}, and has {size}", {"expected": expected, "actual": str(size)}
             )
 
-    def _of_text(self, value: str, search: Callable[[str], Any]) -> Iterator[Problem]:
+    def _search(self) -> tuple[Callable[[str], Any] | None, int]:
+        """What finds the pattern in a text, and how long the text may be."""
+        if not self.pattern:
+            return None, 0
+        if (found := linear_search(self.pattern)) is not None:
+            return found, LONGEST_MATCHED
+        return re.compile(self.pattern).search, longest_matched(self.pattern)
+
+    def _of_text(self, value: str, search: Callable[[str], Any], longest: int) -> Iterator[Problem]:
         expected = {"expected": self.pattern}
-        if len(value) > LONGEST_MATCHED:
-            text = f"has {len(value)} characters, and a pattern is matched with {LONGEST_MATCHED} at most"
+        if len(value) > longest:
+            text = (
+                f"has {len(value)} characters, and the pattern {_short(self.pattern)} is matched with {longest} at most"
+            )
             yield Problem("pattern_input_too_long", text, {**expected, "actual": str(len(value))})
-        elif search(value) is None:
+        elif not search(value):
             text = f"must match the pattern {self.pattern!r}, and is {_short(value)}"
             yield Problem("pattern", text, {**expected, "actual": _short(value)})
 
@@ -231,7 +268,7 @@ def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
         re.compile(found.pattern)
     except re.error as error:
         raise SpecError(f"the pattern {found.pattern!r} is no regular expression: {error}") from None
-    _refuse_doubling(found.pattern)
+    _longest(found.pattern)
     for name in found.rules:
         rule_named(name)
     _check_kinds(found, type_)

@@ -8,8 +8,8 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from invoker import Field
-from invoker.backtracking import doubling_text
+from invoker import Field, constraints
+from invoker.backtracking import LONGEST_MATCHED, doubling_text, longest_matched
 from invoker.body.prepare import prepare_function
 from invoker.errors import SpecError
 from tests.conftest import SLOW
@@ -62,12 +62,67 @@ def test_other_patterns_pass(pattern: str) -> None:
     assert time.perf_counter() - began < 0.5 * SLOW
 
 
+@pytest.fixture
+def _no_re2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constraints, "linear_search", lambda _: None)
+
+
+BOUNDS = [
+    (r"\s+$", 2048),
+    (r"a+$", 2048),
+    (r"\w+@\w+", 2048),
+    (r"(a|b)*c.*d.*e$", 256),
+    (r"^.+@.+\..+$", 256),
+    (r"\d+.*\d+.*x", 32),
+    (r"^\w+@\w+", LONGEST_MATCHED),
+    (r"^[^@\s]+@[^@\s]+\.[a-z]{2,}$", LONGEST_MATCHED),
+    (r"^\S+(\s+\S+)*$", LONGEST_MATCHED),
+]
+
+
+@pytest.mark.parametrize(("pattern", "longest"), BOUNDS)
+def test_patterns_whose_time_grows_faster_than_the_text_have_a_bound(pattern: str, longest: int) -> None:
+    """Found soon; the longest text that is matched takes no time that anybody notices."""
+    began = time.perf_counter()
+    assert longest_matched(pattern) == longest
+    assert time.perf_counter() - began < 2 * SLOW
+
+
+@pytest.mark.usefixtures("_no_re2")
+def test_T043_a_longer_text_is_refused_with_the_bound() -> None:
+    """Without a match; one that is as long is matched."""
+    check = constraints.constraints_of(Annotated[str, Field(pattern=r"a+$")]).checker()
+    assert check is not None
+    assert list(check("a" * 2048)) == []
+    (problem,) = check("a" * 2049)
+    assert problem.code == "pattern_input_too_long"
+    assert problem.text == "has 2049 characters, and the pattern 'a+$' is matched with 2048 at most"
+
+
+@pytest.mark.parametrize(("most", "is_refused"), [(None, True), (4000, True), (2048, False)])
+def test_a_mark_of_msgspec_deeper_within_has_to_bound_the_text_itself(most: int | None, is_refused: bool) -> None:
+    """Since msgspec matches it; a Field has the bound."""
+
+    def deep(names: list[str]) -> str: ...
+
+    deep.__annotations__["names"] = list[Annotated[str, msgspec.Meta(pattern=r"a+$", max_length=most)]]
+    if is_refused:
+        with pytest.raises(SpecError, match=r"'names' of 'deep': the time of the pattern 'a\+\$' grows faster"):
+            prepare_function(deep)
+    else:
+        prepare_function(deep)
+    deep.__annotations__["names"] = list[Annotated[str, Field(pattern=r"a+$")]]
+    prepare_function(deep)
+
+
+@pytest.mark.usefixtures("_no_re2")
 def test_a_field_with_such_a_pattern_is_refused() -> None:
     """Where the author writes it, wherever it stands in an annotation."""
     with pytest.raises(SpecError, match=r"'\^\(c\+\)\+\$' takes twice as long with each repeat in a text such as 'c"):
         Field(pattern=r"^(c+)+$")
 
 
+@pytest.mark.usefixtures("_no_re2")
 def test_a_mark_of_others_with_such_a_pattern_is_refused_with_its_function() -> None:
     """When the function is read."""
 

@@ -32,7 +32,7 @@ from invoker.codecs.typed import (
     leaves,
     within,
 )
-from invoker.constraints import FIELD_RULES, Constraints
+from invoker.constraints import FIELD_RULES, Constraints, slow_pattern
 from invoker.errors import EncodeError, StopInvocation
 from invoker.marks import is_read, misplaced, unread
 from invoker.message import Message
@@ -122,7 +122,7 @@ def validated_output(encode: Encode, type_: Any, constraints: Constraints, where
 
 
 def unapplied(type_: Any) -> str | None:
-    """Say in one sentence which mark of an annotation nobody applies; None if each is applied.
+    """Say in one sentence which mark of an annotation nobody applies, or not in time; None if each is applied.
 
     Args:
         type_: The annotation; what `Constraints` have read of its own marks is applied by them.
@@ -130,8 +130,11 @@ def unapplied(type_: Any) -> str | None:
     if unread(type_) and wants_arrays([type_]):
         return f"nobody applies its marks to an array: {_spelt(unaliased(type_).__metadata__)}"
     found = _of_parameters(type_)
-    if found is not None or not holds_pydantic(type_):
+    if found is not None:
         return found
+    if not holds_pydantic(type_):
+        marks = (mark for one in within(type_) for mark in getattr(one, "__metadata__", ()))
+        return next(filter(None, map(slow_pattern, marks)), None)
     try:
         return next(_unknown_to_pydantic(type_), None)
     except TypeError as error:

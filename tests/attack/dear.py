@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from invoker import function
+from invoker import Field, function
 
 
 class Model(pydantic.BaseModel):
@@ -97,3 +97,21 @@ async def aboom(text: str) -> str:
 def isolated_boom(text: str) -> str:
     """The same in a child."""
     raise ValueError(text)
+
+
+@function
+def squared(text: Annotated[str, Field(pattern=r"\s+$")]) -> int:
+    """Its pattern takes the square of the text, unless RE2 runs it."""
+    return len(text)
+
+
+@function
+async def cubed(text: Annotated[str, Field(pattern=r"(?!z)(a|b)*c.*d.*e$")]) -> int:
+    """The cube, on the event loop; RE2 does not look around."""
+    return len(text)
+
+
+@function
+def deep(texts: list[Annotated[str, Field(pattern=r"\s+$")]]) -> int:
+    """Msgspec matches these, never RE2."""
+    return len(texts)

@@ -1,0 +1,160 @@
+r"""Patterns that RE2 runs instead of Python's `re`: in time that grows with the text and no faster.
+
+Theory. RE2 (the extra ``re2``) tries all ways at once, so no text holds it up. Its language differs from Python's: its
+``\d``, ``\w`` and ``\s`` know ASCII only, its ``$`` never stands before a last line end, it has no looking around.
+So a pattern is not given to it as it was written. It is read by Python's own parser and written anew from what that
+found, with Python's own classes as ranges of characters, and only if each part of it means the same to both. What looks
+around, refers back, gives nothing back, ignores case or repeats what may be empty stays with `re`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
+from typing import Any, Final
+
+__all__ = ["linear_search", "written_for_re2"]
+
+_MOST_PLACES: Final = 300
+"""Characters and classes of a pattern, with its repeats written out: RE2 may look at each for each character."""
+
+_CATEGORIES: Final = {"DIGIT": r"\d", "NOT_DIGIT": r"\D", "SPACE": r"\s", "NOT_SPACE": r"\S"} | {
+    "WORD": r"\w",
+    "NOT_WORD": r"\W",
+}
+
+
+class _OnlyPythonError(Exception):
+    """The pattern has a part that RE2 does not have, or reads otherwise."""
+
+
+@lru_cache(maxsize=512)
+def linear_search(pattern: str) -> Callable[[str], bool] | None:
+    """A function that says whether a pattern is in a text; None if RE2 is not there or does not run this pattern.
+
+    A text with half a surrogate pair, which is no Unicode, has no pattern in it.
+    """
+    if find_spec("re2") is None or (written := written_for_re2(pattern)) is None:
+        return None
+    re2 = import_module("re2")
+    if not hasattr(re2, "Options"):  # another package of this name
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        search = re2.compile(written, options).search
+    except re2.error:  # it is too large for it
+        return None
+
+    def is_in(text: str) -> bool:
+        try:
+            return search(text) is not None
+        except UnicodeEncodeError:
+            return False
+
+    return is_in
+
+
+def written_for_re2(pattern: str) -> str | None:
+    """The pattern in the language of RE2, where it means the same of every text; None if it cannot be written so."""
+    parser = import_module("re._parser")
+    try:
+        parsed = parser.parse(pattern)
+        if parsed.state.flags != re.UNICODE:
+            return None
+        written, places = _sequence(parsed, is_last=True)
+    except _OnlyPythonError:
+        return None
+    return written if places <= _MOST_PLACES else None
+
+
+def _sequence(items: Any, *, is_last: bool) -> tuple[str, int]:
+    """Write items that follow each other.
+
+    Args:
+        items: As Python's parser found them.
+        is_last: Whether nothing follows them in the pattern, so that ``$`` may take the line end that it looks at.
+
+    Raises:
+        _OnlyPythonError: One of them cannot be written.
+    """
+    made = [_item(*one, is_last=is_last and index == len(items) - 1) for index, one in enumerate(items)]
+    return "".join(text for text, _ in made), sum(places for _, places in made)
+
+
+def _item(op: Any, said: Any, *, is_last: bool) -> tuple[str, int]:
+    match op.name:
+        case "LITERAL":
+            return _sign(said), 1
+        case "NOT_LITERAL":
+            return f"[^{_sign(said)}]", 1
+        case "ANY":
+            return r"[^\n]", 1
+        case "IN":
+            return _set(said), 1
+        case "BRANCH":
+            made = [_sequence(one, is_last=is_last) for one in said[1]]
+            return f"(?:{'|'.join(text for text, _ in made)})", sum(places for _, places in made)
+        case "SUBPATTERN" if not (said[1] or said[2]):  # flags of its own
+            text, places = _sequence(said[3], is_last=is_last)
+            return f"(?:{text})", places
+        case "MAX_REPEAT" | "MIN_REPEAT":
+            return _repeat(*said)
+        case "AT":
+            return _place(said.name, is_last=is_last), 0
+    raise _OnlyPythonError
+
+
+def _repeat(least: int, most: int, item: Any) -> tuple[str, int]:
+    if most > 1 and item.getwidth()[0] == 0:
+        raise _OnlyPythonError  # Python goes on from an empty repeat in ways of its own
+    text, places = _sequence(item, is_last=False)
+    if most == import_module("re._parser").MAXREPEAT:
+        return f"(?:{text}){{{least},}}", places * max(least, 1)
+    return f"(?:{text}){{{least},{most}}}", places * most
+
+
+def _place(name: str, *, is_last: bool) -> str:
+    if name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
+        return r"\A"
+    if name == "AT_END_STRING":
+        return r"\z"
+    if name == "AT_END" and is_last:
+        return r"\n?\z"
+    raise _OnlyPythonError
+
+
+def _set(members: Sequence[tuple[Any, Any]]) -> str:
+    made = ""
+    for op, said in members:
+        match op.name:
+            case "NEGATE":
+                made += "^"
+            case "LITERAL":
+                made += _sign(said)
+            case "RANGE":
+                made += f"{_sign(said[0])}-{_sign(said[1])}"
+            case "CATEGORY":
+                made += _class(_CATEGORIES[said.name.removeprefix("CATEGORY_")])
+            case _:
+                raise _OnlyPythonError
+    return f"[{made}]"
+
+
+def _sign(code: int) -> str:
+    return f"\\x{{{code:x}}}"
+
+
+@cache
+def _class(written: str) -> str:
+    """The characters that Python puts into a class, as ranges."""
+    runs = (found[0] for found in re.finditer(f"{written}+", _every_sign()))
+    return "".join(f"{_sign(ord(run[0]))}-{_sign(ord(run[-1]))}" for run in runs)
+
+
+def _every_sign() -> str:
+    return "".join(map(chr, chain(range(0xD800), range(0xE000, 0x110000))))  # no halves of surrogate pairs
