@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -27,6 +27,8 @@ from invoker.message import EMPTY, Message
 from invoker.wording import Place
 
 __all__ = ["MultipartCodec"]
+
+_ESCAPES: Final = {'"': "%22", "\r": "%0D", "\n": "%0A"}
 
 
 class MultipartCodec(Specialised):
@@ -157,10 +159,19 @@ def _as_part(name: str, value: Any) -> Part:
 
 
 def _head(part: Part) -> str:
-    head = f'Content-Disposition: form-data; name="{_safe(part.name)}"'
+    head = f'Content-Disposition: form-data; name="{_escaped(part.name)}"'
     if part.filename is not None:
-        head += f'; filename="{_safe(part.filename)}"'
+        head += f'; filename="{_escaped(part.filename)}"'
     return head + (f"\r\nContent-Type: {_safe(part.media_type)}" if part.media_type else "")
+
+
+def _escaped(name: str) -> str:
+    """A name as HTML writes it. It escapes no ``%``, so a name that looks escaped would be read as another one."""
+    if any(written in name for written in _ESCAPES.values()):
+        raise ValueError(f"{name[:40]!r} cannot be the name of a part: {', '.join(_ESCAPES.values())} mean other signs")
+    for sign, written in _ESCAPES.items():
+        name = name.replace(sign, written)
+    return _safe(name)
 
 
 def _safe(text: str) -> str:

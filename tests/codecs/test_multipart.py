@@ -117,10 +117,11 @@ def test_R098_objects_are_written_with_a_boundary() -> None:
 def test_what_cannot_stand_in_a_head_is_refused() -> None:
     """So nobody injects a header; nor is anything but an object written."""
     for value in (
-        {'a"b': 1},
-        {"a\r\nX: y": 1},
+        {"a\\b": 1},
+        {"a\0": 1},
         {"f": Part("f", b"", "x/y\r\nX: y")},
-        {"f": Part("f", b"", "", 'a"')},
+        {"f": Part("f", b"", "", "a%22")},
+        *({f"a{written}b": 1} for written in ("%22", "%0D", "%0A")),
         {"a": object()},
     ):
         with pytest.raises(EncodeError, match="output #0: dict cannot be multipart/form-data"):
@@ -129,7 +130,15 @@ def test_what_cannot_stand_in_a_head_is_refused() -> None:
         encode(TYPE, [1])
 
 
-_NAMES = st.text(st.characters(exclude_characters='"\\\r\n\0', exclude_categories=["Cs", "Cc"]), max_size=8)
+def test_H232_names_are_escaped_so_that_they_are_read_back() -> None:
+    """As a browser does it; nobody injects a header."""
+    media_type, payload = encode(TYPE, {'a"b\r\nX: y': Part("?", b"1", "", 'f"\n')})
+    assert b'name="a%22b%0D%0AX: y"; filename="f%22%0A"\r\n\r\n1' in payload
+    assert decode(media_type, payload, list[Part]) == [Part('a"b\r\nX: y', b"1", "", 'f"\n')]
+
+
+_SIGNS = st.characters(exclude_characters="\\\0", exclude_categories=["Cs", "Cc"]) | st.sampled_from('"\r\n%02AD')
+_NAMES = st.text(_SIGNS, max_size=8).filter(lambda one: not any(bad in one for bad in ("%22", "%0D", "%0A")))
 
 
 @PATIENT
