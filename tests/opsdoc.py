@@ -18,6 +18,9 @@ FIELDS = {
     "protocol": "Of an ending or a refusal: `riff`, `http`, `websocket`, `typed`, `evergreen`, `action-engine`, "
     "`graphpipe`, `toolbridge` or `federated`; `nested` where a function called this one by its context.",
     "peer": "Of an ending: the address of the caller, or of a proxy, as `ipv4:192.0.2.1:50000` or `unix:`.",
+    "http_status": "Of an ending over HTTP: the number of its response, such as 200 of a stream that failed behind its "
+    "head; 499 where the client left before there was one.",
+    "close_code": "Of an ending over WebSocket: the code of the close frame; 1006 where the client left without one.",
     "function": "Name of the function.",
     "parent": "Id of the invocation whose function called this one by its context; of nested calls only.",
     "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",
@@ -84,7 +87,11 @@ of workers are there with `--workers` only, and a row by status from the first e
 
 ABOUT_LOGS = """\
 Logs go to standard error: as text on a terminal, as one JSON object a line otherwise (`--log-format`). In text the
-fields stand behind the message as `name=value`, and control characters are escaped. Every line has these fields:"""
+fields stand behind the message as `name=value`, and control characters are escaped. Why a process does not start is
+told in the same way; only a mistake in the words of a command is text until `--log-format json` or
+`INVOKER_LOG_FORMAT=json` asks for an object, since people type commands. Each invocation has one ending, also one that
+is cut at the end of a drain, or by a second signal. Over HTTP it comes when the response has begun, and no later than a
+second behind the end of the function. Every line has these fields:"""
 
 ABOUT_FUNCTIONS = """\
 The invoker never logs a payload. What a function logs has its own `extra` besides, and the fields `invocation`,

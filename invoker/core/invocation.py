@@ -22,6 +22,7 @@ from invoker.context import Context
 from invoker.core.closed import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.coding import Encoders
 from invoker.core.limits import TimeLimit
+from invoker.core.peers import Client
 from invoker.core.plan import Plan
 from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import ALL, EndInput, Feed, Open
@@ -69,7 +70,7 @@ class Invocation:
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         order: What asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
-        protocol: What its peer speaks; ``peer`` is its address, as far as the wire tells it.
+        protocol: What its peer speaks; ``peer`` is its address, or a `Client`, as far as the wire tells it.
         generators: How many iterators the body gave; 0 until it has given them.
         blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP door writes.
         bytes_in: Payload bytes that were fed until it finished.
@@ -103,7 +104,8 @@ class Invocation:
                 self.outputs.append(UnwantedOutput(one.index, one.name))
         self.budget = budget
         self.limit: TimeLimit | None = None
-        self.protocol = self.peer = ""
+        self.protocol = ""
+        self.peer: str | Client = ""
         self.order: Open | None = None
         self.has_place = False
         self.drops_unlisted = plan.drops_unlisted
@@ -113,10 +115,8 @@ class Invocation:
         self.awaits = Awaits.NOTHING
         self.is_settled = False
         self.generators = 0
-        self.bytes_in = 0
         self.cpu_ns = self.memory_bytes = self.blocked = 0
-        self.frames_in = 0
-        self.frames_out = 0
+        self.bytes_in = self.frames_in = self.frames_out = 0
         self.took_s = 0.0
         self.started_s = time.monotonic()
 

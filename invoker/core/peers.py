@@ -1,19 +1,46 @@
-"""Who the peer of a conversation is, where its protocol asks for it: two names of the metadata that no peer can set."""
+"""Who the peer of a conversation is: `Client` for the log, and two names of the metadata that no peer can set."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
 
+import msgspec
+
 from invoker.message import Headers
 
-__all__ = ["IDENTITY", "PEER", "peer_of", "with_peer"]
+__all__ = ["ABNORMAL", "IDENTITY", "LEFT", "PEER", "Client", "peer_of", "with_peer"]
 
 PEER: Final = "x-invoker-peer"
 """The address, as ``ipv4:192.0.2.1:50000``."""
 
 IDENTITY: Final = "x-invoker-identity"
 """The names of the certificate that the peer has proved to own; empty without one."""
+
+LEFT: Final = 499
+"""What stands for the status of a response that nobody was there to take, as in the logs of nginx."""
+
+ABNORMAL: Final = 1006
+"""The code of a WebSocket that ended without one (RFC 6455, 7.1.5)."""
+
+
+class Client(msgspec.Struct, gc=False):
+    """Who has called over HTTP, and what it got. The wire and the line of the log share it: the response comes later.
+
+    Attributes:
+        address: As `peer_of` gives it.
+        field: What the line calls the number; empty: there will be none.
+        number: The status of the response, or the code with which a WebSocket was closed; 0 as long as there is none.
+    """
+
+    address: str
+    field: str = "http_status"
+    number: int = 0
+
+    def got(self, number: int) -> None:
+        """Note what the client got; the first one counts."""
+        if not self.number:
+            self.number = number
 
 
 def with_peer(metadata: Headers, address: str, identities: Iterable[bytes] | None) -> Headers:

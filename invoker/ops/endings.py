@@ -3,6 +3,9 @@
 A log line costs as much as a short invocation, and a lock and a system call besides. So endings are collected as they
 come and written together, a twentieth of a second later; those of faults, which somebody may be waiting to read, are
 written at once. What waits is written when the process stops. A program that has set up logging itself gets records.
+
+An invocation over HTTP ends before its response is made, and the line tells the status of that. So where the client has
+got nothing yet, the line waits for it, and the lines behind it do not; but no longer than a second.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -21,6 +25,7 @@ import msgspec
 
 from invoker.context import Context
 from invoker.core.invocation import Invocation
+from invoker.core.peers import Client
 from invoker.errors import CallError, FunctionError, InternalError
 from invoker.message import Headers
 from invoker.ops import logs
@@ -29,6 +34,8 @@ from invoker.wording import printable
 __all__ = ["Endings"]
 
 _WAIT_S = 0.05
+_PATIENCE_S = 1.0
+"""How long a line waits for the response of its invocation."""
 _MOST = 100_000
 """Endings that may wait to be written; beyond, whoever ends writes its own."""
 
@@ -44,9 +51,22 @@ class _Line(NamedTuple):
     extra: dict[str, Any]
 
 
+class _Fault(NamedTuple):
+    """A line with a traceback that waits for the response."""
+
+    created: float
+    record: logging.LogRecord
+    client: Client
+
+    def settled(self) -> logging.LogRecord:
+        if self.client.number:
+            vars(self.record)[self.client.field] = self.client.number
+        return self.record
+
+
 _Ending: TypeAlias = tuple[
     float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str,
-    str,
+    str | Client,
 ]  # fmt: skip
 """What the line of an ended invocation is made of: time, fields in their order, the error, the caller, who called."""
 
@@ -55,7 +75,7 @@ class Endings:
     """Observes the engine; call it with each invocation that has ended."""
 
     def __init__(self) -> None:
-        self._waiting: deque[_Line | _Ending] = deque()
+        self._waiting: deque[_Line | _Ending | _Fault] = deque()
         self._came = threading.Event()
         self._lock = threading.RLock()  # the thread that writes meets `flush` again where logging is set up by others
         logs.AHEAD.append(self.flush)
@@ -66,7 +86,7 @@ class Endings:
         """Note one ending."""
         error = invocation.error
         if isinstance(error, (FunctionError, CallError, InternalError)):
-            logs.log_ending(invocation)
+            self._fault(invocation)
             return
         if logs.log.isEnabledFor(logging.INFO):
             context = invocation.context
@@ -80,6 +100,16 @@ class Endings:
                 )
             )  # fmt: skip
 
+    def _fault(self, invocation: Invocation) -> None:
+        client = invocation.peer
+        if isinstance(client, str) or client.number or not client.field:
+            logs.log_ending(invocation)
+            return
+        record = logs.ending_record(invocation)
+        if logs.log.isEnabledFor(record.levelno):
+            logs.hold(record)
+            self._put(_Fault(record.created, record, client))
+
     def note(self, logger: str, message: str, extra: dict[str, Any]) -> None:
         """Note any line at INFO.
 
@@ -92,7 +122,7 @@ class Endings:
             return
         self._put(_Line(time.time(), logger, message, extra))
 
-    def _put(self, noted: _Line | _Ending) -> None:
+    def _put(self, noted: _Line | _Ending | _Fault) -> None:
         self._waiting.append(noted)
         if self._thread is None:
             self._start()
@@ -112,12 +142,21 @@ class Endings:
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits, before any line that is made later."""
+        """Write what waits, before any line that is made later; but for what still waits for its response."""
         with self._lock:  # lines must not be mixed up
-            made = []
+            made: list[_Line | logging.LogRecord] = []
+            unanswered: list[_Line | _Ending | _Fault] = []
+            since_s = math.inf if self._is_closed else time.time() - _PATIENCE_S
             while self._waiting:
                 noted = self._waiting.popleft()
-                made.append(noted if isinstance(noted, _Line) else _line_of(noted))
+                client = noted[-1]
+                if type(client) is Client and noted[0] > since_s and client.field and not client.number:
+                    unanswered.append(noted)
+                elif isinstance(noted, _Fault):
+                    made.append(noted.settled())
+                else:
+                    made.append(noted if isinstance(noted, _Line) else _line_of(noted))
+            self._waiting.extendleft(reversed(unanswered))
             if made:
                 try:
                     _write(made)
@@ -138,6 +177,8 @@ class Endings:
             time.sleep(_WAIT_S)
             self._came.clear()
             self.flush()
+            if self._waiting:
+                self._came.set()
 
 
 def _line_of(ending: _Ending) -> _Line:
@@ -164,13 +205,13 @@ def _line_of(ending: _Ending) -> _Line:
     return _Line(created, logs.log.name, logs.ENDED, extra)
 
 
-def _write(noted: list[_Line]) -> None:
+def _write(noted: list[_Line | logging.LogRecord]) -> None:
     handler = logs.own_handler()
     if handler is None:
         _log(noted)
         return
     line = _json_line if isinstance(handler.formatter, logs.JsonFormatter) else _text_line
-    lines = [line(one) for one in noted]
+    lines = [line(one) if isinstance(one, _Line) else f"{handler.format(one)}\n" for one in noted]
     handler.acquire()
     try:
         for text in _pieces(lines) if logs.LABELS else ["".join(lines)]:
@@ -180,8 +221,12 @@ def _write(noted: list[_Line]) -> None:
         handler.release()
 
 
-def _log(noted: list[_Line]) -> None:
-    for created, name, message, extra in noted:
+def _log(noted: list[_Line | logging.LogRecord]) -> None:
+    for one in noted:
+        if not isinstance(one, _Line):
+            logs.log.handle(one)
+            continue
+        created, name, message, extra = one
         logger = logging.getLogger(name)
         record = logger.makeRecord(name, logging.INFO, "", 0, message, (), None, extra=extra)
         record.created = created

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from invoker.author.signature import layers
 from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
+from invoker.core.peers import Client
 from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status, UnacceptedType
 from invoker.message import Headers
 from invoker.ops.logwriter import LogWriter
@@ -31,6 +32,8 @@ __all__ = [
     "borrowed",
     "called",
     "ending",
+    "ending_record",
+    "hold",
     "invoked",
     "keep",
     "local",
@@ -233,7 +236,7 @@ class TextFormatter(logging.Formatter):
         if not record.exc_info:
             return line
         # Lines of a traceback are indented, so a caller who chooses the text of an exception cannot forge a log line.
-        return "\n".join([line, *("  " + printable(one) for one in _traceback(record.exc_info).split("\n"))])
+        return "\n".join([line, *("  " + printable(one) for one in _traceback(record).split("\n"))])
 
     def _coloured(self, text: str, colour: str | None) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._has_colour and colour else text
@@ -256,12 +259,15 @@ class JsonFormatter(logging.Formatter):
         if record.stack_info:
             made["stacks"] = record.stack_info
         if record.exc_info:
-            made["traceback"] = _traceback(record.exc_info)
+            made["traceback"] = _traceback(record)
         return one_line(json.dumps(made, default=str, ensure_ascii=False))
 
 
-def _traceback(exc_info: Any) -> str:
-    error = exc_info[1] if isinstance(exc_info, tuple) else exc_info
+def _traceback(record: logging.LogRecord) -> str:
+    exc_info: Any = record.exc_info
+    error, frames = exc_info[1:] if isinstance(exc_info, tuple) else (exc_info, exc_info)
+    if record.exc_text and error is not None and frames is None:
+        return record.exc_text  # see `hold`
     return traceback_of(error).rstrip("\n") if isinstance(error, BaseException) else "NoneType: None"
 
 
@@ -307,9 +313,12 @@ def keep() -> None:
 _own: list[OwnHandler | None] = [None]
 
 
-def called(protocol: str, peer: str) -> dict[str, str]:
-    """The fields that tell who has called, and how."""
-    return {"protocol": protocol, "peer": peer} if peer else {"protocol": protocol}
+def called(protocol: str, peer: str | Client) -> dict[str, Any]:
+    """The fields that tell who has called, and how; and what a client of HTTP got, as far as that is known."""
+    if isinstance(peer, str):
+        return {"protocol": protocol, "peer": peer} if peer else {"protocol": protocol}
+    fields = {"protocol": protocol, "peer": peer.address, peer.field: peer.number}
+    return {name: value for name, value in fields.items() if name and value}
 
 
 def ending(invocation: Invocation) -> dict[str, Any]:
@@ -341,18 +350,33 @@ def place_of(function: Any) -> str:
 
 
 def log_ending(invocation: Invocation) -> None:
+    """Write the line of an ending now."""
+    record = ending_record(invocation)
+    if log.isEnabledFor(record.levelno):
+        log.handle(record)
+
+
+def ending_record(invocation: Invocation) -> logging.LogRecord:
     """One line for each ending; a function's own exception is a WARNING with its traceback, once (R-117)."""
     extra, error = ending(invocation), invocation.error
+    level, text = logging.INFO, ENDED
     cause = error.__cause__ if error is not None else None
     if isinstance(error, EncodeError) and not isinstance(error, UnacceptedType):
         extra["where"] = place_of(invocation.function.hooks.target)
-        log.warning("invocation ended: what the function gave cannot be sent", extra=extra, exc_info=cause)
+        level, text = logging.WARNING, f"{ENDED}: what the function gave cannot be sent"
     elif isinstance(error, (FunctionError, CallError)) and cause is not None:
         bare = [one.name for one in invocation.function.spec.inputs if one.type is Any]
         if isinstance(cause, TypeError) and "str" in str(cause) and bare:
             extra["hint"] = f"'{bare[0]}' has no annotation, so text arrives as a str; annotate it: {bare[0]}: float"
-        log.warning("invocation ended: the function raised", extra=extra, exc_info=cause)
+        level, text = logging.WARNING, f"{ENDED}: the function raised"
     elif isinstance(error, InternalError):
-        log.error("invocation ended: a defect of the invoker", extra=extra)
-    else:
-        log.info(ENDED, extra=extra)
+        level, text = logging.ERROR, f"{ENDED}: a defect of the invoker"
+    exc_info = (type(cause), cause, cause.__traceback__) if level == logging.WARNING and cause is not None else None
+    return log.makeRecord(log.name, level, __file__, 0, text, (), exc_info, extra=extra)
+
+
+def hold(record: logging.LogRecord) -> None:
+    """Let a record that is written later keep the text of its traceback, and not what the frames of that hold."""
+    if record.exc_info and record.exc_info[1] is not None:
+        record.exc_text = _traceback(record)
+        record.exc_info = (type(record.exc_info[1]), record.exc_info[1], None)

@@ -15,8 +15,9 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
+from invoker.core.peers import Client
 from invoker.core.steps import Open
-from invoker.errors import Cancelled, FunctionError, InvocationError
+from invoker.errors import Cancelled, FunctionError, InvocationError, let_go
 from invoker.ops import logs
 from invoker.ops.endings import Endings
 
@@ -225,3 +226,61 @@ def test_E129_the_line_of_a_nested_invocation_names_its_caller(endings, error):
     first, second = (json.loads(line) for line in stream.getvalue().splitlines())
     assert (first["invocation"], first["parent"]) == (child.id, parent.id)
     assert "parent" not in second
+
+
+def answered(client: Client, error: InvocationError | None = None) -> Invocation:
+    """One that has ended, and whose client may still get something."""
+    invocation = ended(error)
+    invocation.peer = client
+    return invocation
+
+
+def raised() -> InvocationError:
+    """What a function raised, with a traceback."""
+    try:
+        raise ValueError("boom")
+    except ValueError as cause:
+        error = FunctionError("boom")
+        error.__cause__ = cause
+        return error
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+@pytest.mark.parametrize("fault", [False, True])
+def test_a_line_waits_for_its_response_and_holds_up_no_other(endings, style, fault):
+    """Lines that come meanwhile are written; the traceback is kept, though nobody keeps its frames."""
+    stream = Told()
+    logs.set_up("info", style, stream=stream)
+    client, error = Client("ipv4:192.0.2.1:5"), raised() if fault else None
+    endings(answered(client, error))
+    let_go(error)
+    logging.getLogger("anybody").info("between")
+    assert "between" in stream.getvalue()
+    assert "invocation ended" not in stream.getvalue()
+    stream.wrote.clear()
+    client.got(418)
+    client.got(200)
+    assert stream.wrote.wait(5)
+    line = stream.getvalue().split("between")[1]
+    assert ("http_status=418" if style == "text" else '"http_status":418') in line.replace(": ", ":")
+    assert ("in raised" in line and "ValueError: boom" in line) == fault
+
+
+@pytest.mark.parametrize("error", [None, raised()])
+def test_a_line_does_not_wait_for_ever(endings, monkeypatch, error):
+    """For a response that never comes; nor for what is not asked for; nor when the process ends."""
+    stream = Told()
+    logs.set_up("info", "json", stream=stream)
+    monkeypatch.setattr("invoker.ops.endings._PATIENCE_S", 0.2)
+    endings(answered(Client("a"), error))
+    assert stream.wrote.wait(5)
+    endings(answered(Client("b", field=""), error))
+    endings.flush()
+    monkeypatch.setattr("invoker.ops.endings._PATIENCE_S", 60)
+    endings(answered(Client("c"), error))
+    endings.flush()
+    assert stream.getvalue().count("invocation ended") == 2
+    endings.close()
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [one["peer"] for one in lines] == ["a", "b", "c"]
+    assert not any("http_status" in one or "" in one for one in lines)

@@ -172,13 +172,13 @@ def identity(x: int) -> int:
     return x
 
 
-MAKERS = ("called", "ending", "log_ending", "invoked", "traced", "_logged", "tell")
+MAKERS = ("called", "ending", "ending_record", "invoked", "traced", "_logged", "tell")
 """Functions that make the fields of a line."""
 
 
 def logged_fields() -> set[str]:
     """The names of all fields that the code gives to its log lines."""
-    found = {"worker", "traceback", "stacks"}
+    found = {"worker", "traceback", "stacks", "http_status", "close_code"}
     for path in (ROOT / "invoker").rglob("*.py"):
         tree = ast.parse(path.read_text())
         dicts = [one.value for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "extra"]

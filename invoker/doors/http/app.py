@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from invoker.core.http import RequestHead, Response
+from invoker.core.peers import Client
 from invoker.core.problems import as_problem
 from invoker.core.session import CallSession
 from invoker.core.steps import Close
@@ -170,6 +171,9 @@ class SocketWire(Wire, Protocol):
 
     headers: tuple[tuple[str, str], ...]
     """Are not sent."""
+
+    peer: Client
+    """Learns the code of the end; a conversation of one invocation says by its `field` that the log tells it."""
 
     def close(self, close: Close) -> None:
         """The conversation is over."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
-from invoker.core.peers import peer_of
+from invoker.core.peers import LEFT, peer_of
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.leaving import begun, flushed, packed
 from invoker.doors.http.unpacking import STEPS, Unpacker
@@ -62,7 +62,7 @@ class AsgiExchange(Exchange):
         packed: tuple[str, ...] = (),
     ) -> None:
         super().__init__(head, settings, memory, packed)
-        self.peer = peer_of(scope.get("client"))
+        self.peer.address = peer_of(scope.get("client"))
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -127,11 +127,13 @@ class AsgiExchange(Exchange):
     def answer(self, response: Response) -> None:
         """Write a whole response, unless the client has left; once."""
         self._response = response
+        self.peer.got(response.status)
         self._over()
 
     def begin(self, head: ResponseHead) -> None:
         """Write the head of a response that is streamed."""
         self._head = head
+        self.peer.got(head.status)
         self._answered.set()
         if not self._is_run and not self.is_gone:
             self._task = self._task or asyncio.current_task()
@@ -177,6 +179,7 @@ class AsgiExchange(Exchange):
         if self.is_gone:
             return
         self.is_gone = True
+        self.peer.got(LEFT)
         self._has_room.set()
         self._answered.set()
         self._changed.set()
@@ -285,6 +288,7 @@ class AsgiExchange(Exchange):
 
     async def respond(self, response: Response) -> None:
         """Write a whole response, and drop what is still to come of the body."""
+        self.peer.got(response.status)
         response = await packed(response, self.choice, self.head)
         self.count(size_of(response))
         if self.untaken is None:

@@ -14,7 +14,7 @@ from collections.abc import MutableMapping
 from typing import Any, Final
 
 from invoker.core.http import LongMessage, RequestHead, Response
-from invoker.core.peers import peer_of
+from invoker.core.peers import ABNORMAL, Client, peer_of
 from invoker.core.steps import Close
 from invoker.doors.http.app import NOT_FOUND, Conversation, HttpApp, SocketSettings
 from invoker.doors.http.asgiexchange import Receive, Scope, Send
@@ -56,7 +56,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
         return
     assert front is not None  # else there is a response
     wire = AsgiSocket(app, met, front.settings, receive, send)
-    wire.peer = peer_of(scope.get("client"))
+    wire.peer.address = peer_of(scope.get("client"))
     await wire.serve()
 
 
@@ -85,7 +85,7 @@ class AsgiSocket:
     Attributes:
         is_gone: Whether the peer will get nothing any more.
         headers: None are sent.
-        peer: Its address; empty where nobody knows it.
+        peer: Who calls, and how it ended.
     """
 
     _listener: Listener
@@ -95,7 +95,7 @@ class AsgiSocket:
     ) -> None:
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
-        self.peer = ""
+        self.peer = Client("", field="")
         self._app = app
         self._conversation = conversation
         self._settings = settings
@@ -182,6 +182,7 @@ class AsgiSocket:
         for one in farewell.messages:
             self.write(one)
         code = self._code or (_GOING_AWAY if isinstance(error, ShuttingDown) else farewell.code)
+        self.peer.got(code)
         reason = farewell.reason.encode("utf-8", "backslashreplace")[:_REASON_BYTES].decode("utf-8", "ignore")
         self._end = {"type": "websocket.close", "code": code, "reason": reason}
         self._wants.set()
@@ -239,6 +240,7 @@ class AsgiSocket:
         if self.is_gone:
             return
         self.is_gone = True
+        self.peer.got(ABNORMAL)
         self._out.clear()
         self._size = 0
         self._changed.set()

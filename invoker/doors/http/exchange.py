@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 
 from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
+from invoker.core.peers import Client
 from invoker.doors.http.codings import PACKED, PLAIN
 from invoker.doors.http.unpacking import STEPS, Unpacker
 from invoker.drive.bodies.runner import later
@@ -96,7 +97,7 @@ class Exchange(ABC):
         head: Everything but the body.
         choice: In which coding the response leaves.
         path: Of the request.
-        peer: The address of the client; empty where nobody knows it.
+        peer: Who calls, and what it got.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
         share: What the body takes of the process's memory, until the response is made.
@@ -114,7 +115,7 @@ class Exchange(ABC):
         self.head = head
         self.path = head.path
         self.choice = PLAIN
-        self.peer = ""
+        self.peer = Client("")
         self.is_gone = False
         self.is_late = False
         self.is_stream = False

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.http import Response
-from invoker.core.peers import peer_of
+from invoker.core.peers import LEFT, Client, peer_of
 from invoker.core.steps import Close
 from invoker.doors.http.codings import IDENTITY
 from invoker.doors.http.leaving import ready
@@ -209,6 +209,7 @@ class Reply:
 
     Attributes:
         is_over: Whether the response was written.
+        peer: Who calls, and what it got.
         refusal: Makes the response that tells an error.
     """
 
@@ -219,7 +220,7 @@ class Reply:
 
     def __init__(self, write: Write, connection: Connection, plain: Plain, deadline: float | None) -> None:
         self._write = write
-        self._connection, self.peer = connection, connection.peer
+        self._connection, self.peer = connection, Client(connection.peer)
         self._plain = plain
         self._deadline = deadline
         self.refusal: Callable[[InvocationError], Response] = plain.alike.refusal
@@ -233,6 +234,7 @@ class Reply:
             if self.is_over:
                 return
             self.is_over = True
+        self.peer.got(response.status)
         self._write(self._connection, self._plain, response)
 
     # What the conversation asks.
@@ -248,16 +250,17 @@ class Reply:
         if self._deadline is not None and now >= self._deadline:
             self.cut(DeadlineExceeded("the deadline has passed"))
             return True
-        return now - self._began_s >= GRACE_S and self._connection.is_gone
+        if now - self._began_s < GRACE_S or not self._connection.is_gone:
+            return False
+        self.peer.got(LEFT)
+        return True
 
     def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:  # noqa: ARG002 - the interface
         """Write the response although the function is still busy; its own thread does that when it is back."""
         if threading.get_ident() == self._thread:
             return
         if frames:
-            response, plain = frames.pop(0), self._plain
-            # This thread has others to look after, so it packs nothing long.
-            self.answer(ready(response, plain.choice, plain.head) or pack(response, IDENTITY))
+            self.answer(packed(frames.pop(0), self._plain, None))
         elif close is not None:
             self.cut(close.error or InternalError())
 
@@ -266,10 +269,18 @@ class Reply:
         self.answer(self.refusal(error))
 
 
-def packed(response: Response, plain: Plain, turn: Turn) -> Response:
-    """The response as it leaves; another thread leads while a long one is packed."""
+def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
+    """The response as it leaves; another thread leads while a long one is packed.
+
+    Args:
+        response: To be packed.
+        plain: The head of its request.
+        turn: Of the thread that leads; one that has others to look after has none, and packs nothing long.
+    """
     at_once = ready(response, plain.choice, plain.head)
-    if at_once is None:
-        turn.pass_on()
-        at_once = pack(response, plain.choice.coding)
-    return at_once
+    if at_once is not None:
+        return at_once
+    if turn is None:
+        return pack(response, IDENTITY)
+    turn.pass_on()
+    return pack(response, plain.choice.coding)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, Response, ResponseHead
+from invoker.core.peers import LEFT
 from invoker.doors.http.exchange import NOBODY, Exchange, HttpSettings, Listener
 from invoker.doors.http.heads import Head
 from invoker.doors.http.leaving import begun, packed, ready
@@ -83,7 +84,7 @@ class Request(Exchange):
         packed: tuple[str, ...] = (),
     ) -> None:
         super().__init__(head.request, settings, memory, packed)
-        self.meaning, self.peer = head, bringer.peer
+        self.meaning, self.peer.address = head, bringer.peer
         self.is_whole = False
         self.task: asyncio.Task[None] | None = None
         self.unread = 0
@@ -113,6 +114,7 @@ class Request(Exchange):
     def leave(self) -> None:
         """The client has left: whoever reads the body is told, and everybody else is cancelled (R-154, G-013)."""
         self.is_gone = True
+        self.peer.got(LEFT)
         self.has_room()
         if self._listener is not None:
             self._listener.gone()
@@ -140,6 +142,7 @@ class Request(Exchange):
 
     def respond(self, response: Response) -> None:
         """Write the response, in the coding that the client likes best."""
+        self.peer.got(response.status)
         self.count(size_of(response))
         at_once = ready(response, self.choice, self.head)
         if at_once is not None:
@@ -158,6 +161,7 @@ class Request(Exchange):
         """Write the head of a response that is streamed."""
         if not self.is_gone:
             self._has_begun = True
+            self.peer.got(head.status)
             head, self.packer = begun(head, self.choice)
             self._bringer.begun(self, head)
 

@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import LongMessage
-from invoker.core.peers import peer_of
+from invoker.core.peers import ABNORMAL, Client, peer_of
 from invoker.core.steps import Close
 from invoker.doors.http.alarm import Alarm
 from invoker.doors.http.app import Conversation, SocketSettings
@@ -87,19 +87,16 @@ class SocketLine(asyncio.Protocol):
     ) -> None:
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
-        self._conversation = conversation
-        self._settings, self._connections = settings, connections
+        self._conversation, self._settings, self._connections = conversation, settings, connections
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader(settings.max_message_bytes)
         self._share = memory.share()
-        self._code = 0  # that we found, and not the conversation
+        self._code = self._out_bytes = 0  # a code that we found, and not the conversation
         self._farewell: tuple[int, str] | None = None  # is said behind what is long
         self._is_over = False  # the conversation
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = False
-        self._is_held = False  # the conversation wants no more for now
-        self._will_take = False
+        self._is_held = self._will_take = False  # the conversation wants no more for now; or others have a turn
         self._out: list[bytes] = []
-        self._out_bytes = 0
         self._long: Iterator[bytes] | None = None  # frames that are not made yet; other messages wait behind them
         self._will_flush = self._is_full = False
         self._pong: bytes | None = None
@@ -112,7 +109,7 @@ class SocketLine(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = transport
-        self.peer = peer_of(transport.get_extra_info("peername"))
+        self.peer = Client(peer_of(transport.get_extra_info("peername")), field="")
         self._tap = Tap(self._transport)
         self._connections.enter(self)
         self._pings.set(self._settings.ping_s, self._ping)
@@ -229,6 +226,7 @@ class SocketLine(asyncio.Protocol):
             self.write(one)
         code = self._code or (_GOING_AWAY if isinstance(close.error, ShuttingDown) else farewell.code)
         self._farewell = code, farewell.reason
+        self.peer.got(code)
         if self._long is None or self._is_broken:
             self._bid_farewell(*self._farewell)
 
@@ -299,6 +297,7 @@ class SocketLine(asyncio.Protocol):
                 self._flush_soon()
         elif frame.kind == CLOSE:
             self._has_closed = True
+            self.peer.got(frame.code)
             if not self._is_closing:
                 self._leave()  # before anything is written, so that nothing follows our close frame
                 self._say_close(frame.code, "")
@@ -386,6 +385,7 @@ class SocketLine(asyncio.Protocol):
         """Nobody is there any more: end what runs for it."""
         if not self.is_gone:
             self.is_gone = True
+            self.peer.got(ABNORMAL)
             self._out.clear()
             self._out_bytes = 0
             self._long = None

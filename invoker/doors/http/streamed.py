@@ -11,6 +11,7 @@ import time
 from typing import Any, Final, Protocol
 
 from invoker.core.http import BodyChunk, BodyParts, Response, ResponseHead
+from invoker.core.peers import Client
 from invoker.core.session import CallSession
 from invoker.core.steps import Close, Elapsed
 from invoker.doors.http.exchange import Exchange
@@ -109,8 +110,8 @@ class Streamed:
         return self._exchange.is_gone
 
     @property
-    def peer(self) -> str:
-        """The address of the client."""
+    def peer(self) -> Client:
+        """Who calls, and what it got."""
         return self._exchange.peer
 
     # The listener of the exchange.

@@ -22,11 +22,11 @@ from typing import Any, Final, Protocol
 
 from invoker.core.http import BodyChunk, BodyParts, Response, ResponseHead
 from invoker.core.invocation import Invocation
+from invoker.core.peers import LEFT, Client
 from invoker.core.steps import Close
-from invoker.doors.http.codings import IDENTITY
-from invoker.doors.http.leaving import begun, ready
+from invoker.doors.http.leaving import begun
 from invoker.doors.http.led import GRACE_S, Connection, packed
-from invoker.doors.http.packing import AT_ONCE_BYTES, Packer, pack
+from invoker.doors.http.packing import AT_ONCE_BYTES, Packer
 from invoker.doors.http.plain import Plain
 from invoker.doors.http.streamed import StreamingSession
 from invoker.doors.http.writing import stream_head_bytes
@@ -112,11 +112,9 @@ class StreamReply:
         deadline: float | None,
     ) -> None:
         self._way = way
-        self._connection, self.peer = connection, connection.peer
-        self._plain = plain
-        self._session = session
-        self._driver = driver
-        self._deadline = deadline
+        self._connection, self.peer = connection, Client(connection.peer)
+        self._plain, self._session = plain, session
+        self._driver, self._deadline = driver, deadline
         self._thread = threading.get_ident()
         self.lock = threading.Lock()
         self.held: list[bytes] | None = None
@@ -178,7 +176,7 @@ class StreamReply:
                 self.is_over = True
                 last = self._end(close)
         if response is not None:
-            self._way.write(self._connection, self._plain, _at_once(response, self._plain))
+            self._write(response)
         else:
             self._way.write_last(self._connection, last)
 
@@ -193,7 +191,7 @@ class StreamReply:
             if has_begun and is_clean:
                 last = self._end(Close(error))
         if not has_begun:
-            self._way.write(self._connection, self._plain, _at_once(self._session.refusal(error), self._plain))
+            self._write(self._session.refusal(error))
         elif is_clean:
             self._way.write_last(self._connection, last)
         else:
@@ -217,11 +215,17 @@ class StreamReply:
                     turn.pass_on()
                 last = self._end(close)
         if self._is_lost:
+            self.peer.got(LEFT)
             self._way.end(self._connection)
         elif response is not None:
-            self._way.write(self._connection, self._plain, packed(response, self._plain, turn))
+            self._write(response, turn)
         else:
             self._way.write_last(self._connection, last)
+
+    def _write(self, response: Response, turn: Turn | None = None) -> None:
+        """Write a whole response; as `packed`."""
+        self.peer.got(response.status)
+        self._way.write(self._connection, self._plain, packed(response, self._plain, turn))
 
     # The sweeper, with the lock held.
 
@@ -346,6 +350,7 @@ class StreamReply:
 
     def _begin(self, head: ResponseHead) -> None:
         self._has_begun = True
+        self.peer.got(head.status)
         head, self._packer = begun(head, self._plain.choice)
         ends = self._way.begins(self._connection)
         self._head = stream_head_bytes(head, close=ends, is_chunked=True, headers=self._plain.headers)
@@ -389,11 +394,6 @@ class StreamReply:
             except OSError:
                 self._is_lost, data = True, b""
         self._rest = data
-
-
-def _at_once(response: Response, plain: Plain) -> Response:
-    """The response as it leaves, written by a thread that has others to look after, so it packs nothing long."""
-    return ready(response, plain.choice, plain.head) or pack(response, IDENTITY)
 
 
 def _gone() -> Cancelled:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from invoker.core.peers import Client
 from invoker.core.session import Session
 from invoker.core.steps import Close, Event, Step
 from invoker.drive.driver import Driver
@@ -33,6 +34,7 @@ async def converse(
     deadline: float | None = None,
     is_counted: bool = True,
     is_early: bool = False,
+    peer: str | Client = "",
 ) -> InvocationError | None:
     """Run one conversation to its end.
 
@@ -45,6 +47,7 @@ async def converse(
         deadline: On the clock of ``time.monotonic``, or None.
         is_counted: Whether the driver counts what invocations hold; else the caller does.
         is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
+        peer: Who calls, for the log.
 
     Returns:
         The error to tell the peer as the conversation's status; None for OK.
@@ -52,7 +55,7 @@ async def converse(
     Raises:
         asyncio.CancelledError: The awaiting task was cancelled (the peer is gone); every invocation was cancelled too.
     """
-    wire = _Request(keep)
+    wire = _Request(keep, peer)
     reactor = Reactor(session, wire, driver, wire.close, deadline=deadline, is_counted=is_counted, is_early=is_early)
     until = None if deadline is None else asyncio.get_running_loop().time() + deadline - time.monotonic()
     limit = asyncio.timeout_at(until)
@@ -130,7 +133,8 @@ class _Request:
 
     is_gone = False
 
-    def __init__(self, keep: Callable[[Any], object]) -> None:
+    def __init__(self, keep: Callable[[Any], object], peer: str | Client = "") -> None:
+        self.peer = peer
         self.is_closed = False
         self.error: InvocationError | None = None
         self.closed: Close | None = None

@@ -102,7 +102,9 @@ class GraphPipeFront(PromptFront, WholeFront):
                 return self._too_large(head)
             metadata = _metadata(head)
             return self._reply(
-                await self._inferences.infer(model, body, exchange.share, metadata=metadata, door=_door(head))
+                await self._inferences.infer(
+                    model, body, exchange.share, metadata=metadata, door=_door(head), peer=exchange.peer
+                )
             )
         except Overloaded as error:
             return self._reply(self._inferences.refuse(translated(error), door=_door(head)), close=True)

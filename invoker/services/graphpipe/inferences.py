@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from invoker import __version__
 from invoker.codecs.tensor import TENSOR
 from invoker.core.budget import Share
+from invoker.core.peers import Client
 from invoker.core.steps import Close
 from invoker.drive.bodies.pool import off_loop
 from invoker.drive.driver import Driver
@@ -125,6 +126,7 @@ class Inferences:
         *,
         metadata: Headers = EMPTY,
         door: str,
+        peer: str | Client = "",
     ) -> Reply:
         """Answer one request, whatever comes of it.
 
@@ -134,6 +136,7 @@ class Inferences:
             share: Counts the buffer, and now what its elements take as well; None: one of its own.
             metadata: Of the conversation.
             door: For the log.
+            peer: Who calls, for the log.
 
         Raises:
             asyncio.CancelledError: The peer is gone; so is the invocation.
@@ -154,7 +157,7 @@ class Inferences:
                 ),
             )
             about, was_opened = prepared.about, not isinstance(prepared.steps[-1], Close)
-            response = await self._answered(model, prepared)
+            response = await self._answered(model, prepared, peer)
         except InvocationError as error:
             response = refusal(translated(error))
         except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
@@ -213,11 +216,11 @@ class Inferences:
         else:
             self._note(log.name, f"{door} answered", extra)
 
-    async def _answered(self, model: Model, prepared: CheckedRequest) -> Reply:
+    async def _answered(self, model: Model, prepared: CheckedRequest, peer: str | Client) -> Reply:
         may_wait = prepared.kind is not None and not self.driver.engine.is_draining
         if may_wait and prepared.count < model.traits.batch_max:
             return await self._batching(model).ask(prepared)
-        answer = await self._converse(model, prepared)
+        answer = await self._converse(model, prepared, peer=peer)
         return await self._timely(answer.size, answer.response) if isinstance(answer, Answer) else answer
 
     def _batching(self, model: Model) -> Batching:
@@ -236,7 +239,9 @@ class Inferences:
             self.driver.drains.add(found.hurry)
         return found
 
-    async def _converse(self, model: Model, prepared: CheckedRequest, *, is_early: bool = False) -> Answer | Reply:
+    async def _converse(
+        self, model: Model, prepared: CheckedRequest, *, is_early: bool = False, peer: str | Client = ""
+    ) -> Answer | Reply:
         session = GraphPipeSession(model)
         frames: Iterator[CheckedRequest | Row] = chain(
             (prepared,), map(Row, range(prepared.rows or 0))
@@ -256,6 +261,7 @@ class Inferences:
                 deadline=deadline,
                 is_counted=False,
                 is_early=is_early,
+                peer=peer,
             )
             return answers[0] if answers else refusal(translated(error or InternalError()))
         finally:  # or the conversation keeps these until the garbage collector runs, which takes many small requests

@@ -30,7 +30,7 @@ class PromptInference:
     """
 
     __slots__ = ("_body", "_driver", "_reactor", "_refuse", "_request", "_response", "_session", "_timeout_s", "_timer",
-                 "is_gone")  # fmt: skip
+                 "is_gone", "peer")  # fmt: skip
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class PromptInference:
         timeout_s: float | None,
         refuse: Callable[[InvocationError], Response],
     ) -> None:
-        self.is_gone = False
+        self.is_gone, self.peer = False, request.peer
         self._request = request
         self._session = session
         self._driver = driver

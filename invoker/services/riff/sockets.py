@@ -74,6 +74,7 @@ class _Conversation:
 
     def begin(self, wire: SocketWire) -> Reactor:
         """Open the invocation."""
+        wire.peer.field = "close_code"
         reactor = Reactor(self._session, wire, self._driver, wire.close)
         reactor.arrived(self._head)
         return reactor
