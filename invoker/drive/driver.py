@@ -156,6 +156,7 @@ class Driver:
         self._has_left: asyncio.Event | None = None
         self._lingering: dict[Cuttable, tuple[float, Callable[[], None]]] = {}  # oldest first
         self._looking: asyncio.TimerHandle | None = None
+        self._cut_by: ShuttingDown | None = None
         self.waiting: set[object] = set()
         self.drains: set[Callable[[], None]] = set()
         self._quiet = asyncio.Event()
@@ -325,9 +326,9 @@ class Driver:
             cut: list[Cuttable] = [*self.conversations, *self.direct]
             many = "conversation is" if len(cut) == 1 else "conversations are"
             log.warning("the drain took longer than %s s; %s %s cut", timeout_s, len(cut), many)
-            error = ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
+            self._cut_by = ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
             for conversation in cut:
-                conversation.fail(error)
+                conversation.fail(self._cut_by)
             return False
         return True
 
@@ -343,7 +344,14 @@ class Driver:
                     self._quiet.clear()
                     self._look_quiet()
                     await self._quiet.wait()
+        self.end_rest()
         return not self.leaving and not self.direct
+
+    def end_rest(self) -> None:
+        """End the invocations whose threads do not come back before the process ends, so that the log tells of them."""
+        for invocation in list(self.engine.running.values()):
+            if invocation.finish(self._cut_by or ShuttingDown("the process ended before the invocation did")):
+                self.engine.close(invocation)
 
     def sweep_store(self) -> None:
         """Let the store forget what has expired, as often as it wants. Call this after each question to the store."""

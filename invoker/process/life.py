@@ -35,10 +35,14 @@ async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
         nonlocal drain_s
         drain_s = hangup_drain_s or 0.0
 
+    def leave(number: int) -> None:
+        server.end_rest()
+        leave_at_once(number)
+
     signals = Signals(
         server.config.lame_duck_s,
         heard=lambda: limit_end(server),
-        leave=leave_at_once,
+        leave=leave,
         hangup=None if hangup_drain_s is None else hangup,
     )
     signals.listen()

@@ -124,7 +124,7 @@ class Server:
         self.numbers: Callable[[], Numbers] = self._count
         self._functions: Sequence[Function] = tuple(catalog)
         self._hooks_limit_s = sum(function.hooks.stop_limit_s for function in self._functions)
-        self.guard = Guard(lambda: asyncio.run(self._stop_functions()), self._hooks_limit_s)
+        self.guard = Guard(lambda: asyncio.run(self._stop_functions()), self._hooks_limit_s, told=self.end_rest)
         self.is_lame = False
         self._actions = dict(actions or {})
         self._services: tuple[Service, ...] = ()
@@ -258,6 +258,11 @@ class Server:
         self.driver.children.abandon()
         self._endings.close()
         self.driver.close()
+
+    def end_rest(self) -> None:
+        """Write the lines of all invocations, since the process ends now; from any thread."""
+        self.driver.end_rest()
+        self._endings.close()
 
     async def _stop_functions(self) -> bool:
         """Run the stop hooks that have not run; True when none failed."""

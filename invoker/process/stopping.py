@@ -69,13 +69,20 @@ class Guard:
     Args:
         last: Called before the process ends by force, with a limit of its own.
         last_s: That limit.
+        told: Called before that, and must not wait.
 
     Attributes:
         last_s: The same.
     """
 
-    def __init__(self, last: Callable[[], object] = lambda: None, last_s: float = 0.0) -> None:
-        self._last = last
+    def __init__(
+        self,
+        last: Callable[[], object] = lambda: None,
+        last_s: float = 0.0,
+        *,
+        told: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._last, self._told = last, told
         self.last_s = last_s
         self._disarmed = threading.Event()
         self._waits: list[threading.Event] = []
@@ -97,6 +104,7 @@ class Guard:
             return
         log.error("%s took longer than %g s; the process ends by force", what, limit_s)
         dump()
+        self._told()
         _in_thread(self._last).wait(self.last_s)
         leave_now(1)
 

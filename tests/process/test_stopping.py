@@ -75,11 +75,11 @@ def test_a_guard_ends_the_process_after_its_last_words(monkeypatch, caplog):
     ended = threading.Event()
     monkeypatch.setattr(stopping, "dump", lambda: told.append("stacks"))
     monkeypatch.setattr(stopping, "leave_now", lambda code: (told.append(code), ended.set()))
-    guard = Guard(lambda: told.append("hooks"), 5.0)
+    guard = Guard(lambda: told.append("hooks"), 5.0, told=lambda: told.append("endings"))
     guard.arm(3600, "the first part")
     guard.arm(0.01, "the second part")
     assert ended.wait(5)
-    assert told == ["stacks", "hooks", 1]
+    assert told == ["stacks", "endings", "hooks", 1]
     assert "the second part took longer than 0.01 s" in caplog.text
     assert "the first part" not in caplog.text
 
