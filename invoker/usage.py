@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -12,11 +12,16 @@ __all__ = ["Parser", "nearest"]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a mistake with one line instead of all that could have been given."""
+    """A parser that answers a mistake with one line instead of all that could have been given.
+
+    Attributes:
+        said: Makes what is printed of a sentence.
+    """
 
     def __init__(self, *, prog: str, description: str = "", **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(prog=prog, description=description, **options)
+        self.said: Callable[[str], str] = str
 
     def parse_args(  # type: ignore[override]  # the namespace of a caller is nothing that we use
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -40,7 +45,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say in one line what is wrong, and end the process."""
         sign = "" if message.endswith("?") else ";"
-        print(f"error: {message}{sign} '{self.prog} --help' says more", file=sys.stderr)
+        print(self.said(f"error: {message}{sign} '{self.prog} --help' says more"), file=sys.stderr)
         sys.exit(2)
 
 

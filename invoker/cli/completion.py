@@ -57,7 +57,7 @@ def _flags(command: str) -> list[_Flag]:
         "proto": proto, "conformance": conformance,
     }  # fmt: skip
     if command == "serve":
-        made = parser()
+        made: argparse.ArgumentParser = parser()
     else:
         made = argparse.ArgumentParser()
         if command in modules:

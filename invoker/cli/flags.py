@@ -34,7 +34,7 @@ class _ServeParser(Parser):
         return super().unknown(word, options)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``serve``; its flags are the knobs of the process and of its services."""
     made = _ServeParser(
         prog="invoker",

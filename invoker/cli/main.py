@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import logging
 import os
 import sys
@@ -50,9 +51,10 @@ def _main(args: list[str], *, is_process: bool) -> int:
     if command not in ("", "serve"):
         made, run = _client_command(command)
     else:
-        made = parser()
+        made = serve = parser()
+        serve.said = functools.partial(_as_asked, args)
         if not args:
-            made.exit(2, f"{made.format_usage()}\n{made.description}\n")
+            made.exit(2, serve.said(f"{made.format_usage()}\n{made.description}") + "\n")
     options = made.parse_args(args[1:] if command else args)
     try:
         options.is_process = is_process
@@ -66,6 +68,15 @@ def _main(args: list[str], *, is_process: bool) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+
+
+def _as_asked(args: Sequence[str], sentence: str) -> str:
+    """What is wrong with arguments, as an object only if they, or the environment, ask for such: people type them."""
+    flag = "--log-format"
+    given = [two for one, two in itertools.pairwise(args) if one == flag]
+    given += [one.partition("=")[2] for one in args if one.startswith(f"{flag}=")]
+    asked = given or [os.environ.get("INVOKER_LOG_FORMAT", "")]
+    return _as_logged("json" if asked[-1].lower() == "json" else "text", sentence)
 
 
 def _as_logged(style: str | None, sentence: str) -> str:

@@ -41,6 +41,36 @@ def test_R004_R008_why_it_does_not_start_is_an_object_where_the_log_is(capsys, m
     assert (line["level"], line["logger"]) == ("error", "invoker.cli.main")
 
 
+@pytest.mark.parametrize("style", ["json", "auto", "text", None])
+@pytest.mark.parametrize("how", ["flag", "flag=", "environment"])
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("f", "--nope"), "error: there is no flag"),
+        (("f", "g"), "error: 'g' is a second"),
+        ((), "usage: "),
+    ],
+)
+def test_R004_a_mistake_in_the_words_is_an_object_only_if_one_is_asked_for(capsys, monkeypatch, style, how, args, text):
+    """By a flag, which wins over the environment; people type them, so text is the default, whoever reads it."""
+    monkeypatch.delenv("INVOKER_LOG_FORMAT")
+    asked: tuple[str, ...] = ()
+    if how == "environment" or not args:
+        monkeypatch.setenv("INVOKER_LOG_FORMAT", style or "")
+    elif style is not None:
+        monkeypatch.setenv("INVOKER_LOG_FORMAT", "text" if style == "json" else "json")
+        asked = ("--log-format", style) if how == "flag" else (f"--log-format={style}",)
+    with pytest.raises(SystemExit) as exit_:
+        cli.main([*args, *asked])
+    assert exit_.value.code == 2
+    told = capsys.readouterr().err
+    if style == "json":
+        (line,) = map(json.loads, told.splitlines())
+        assert (line["level"], line["logger"]) == ("error", "invoker.cli.main")
+        told = line["message"]
+    assert told.startswith(text)
+
+
 @pytest.mark.parametrize(
     ("entrypoint", "text"),
     [

@@ -78,7 +78,7 @@ def endings(process: Process) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("end", ["drain", "signal"])
 @pytest.mark.parametrize("driver", ["auto", "aio"])
 @pytest.mark.parametrize("module", ["stuck_functions", "stuck_functions_async"])
-async def test_R117_each_invocation_that_is_cut_has_one_line(module: str, driver: str, end: str) -> None:
+async def test_R025_each_invocation_that_is_cut_has_one_line(module: str, driver: str, end: str) -> None:
     """At the end of the drain, or by a second signal; in threads and on the loop; on each wire."""
     args = (f"tests.e2e.{module}", "--log-format", "json", "--grpc-driver", driver)
     with started(*args, env=SOON if end == "drain" else LATE) as process:
