@@ -234,7 +234,7 @@ def _headers() -> Table:
     nosniff = dict(ALWAYS)["X-Content-Type-Options"]
     rows = (
         ("`Content-Length`", "of a whole response, except with 204 and 304"),
-        ("`Content-Type`", "of text without a charset `text/plain; charset=utf-8`"),
+        ("`Content-Type`", "of text with `; charset=utf-8`, unless the function names a charset"),
         ("`X-Content-Type-Options`", f"`{nosniff}`: a browser takes the body for what `Content-Type` says"),
         ("`Connection: close`", "from when the process begins to drain; behind a refusal whose body was not read"),
         ("`Retry-After`", "with 429 and 503"),

@@ -105,6 +105,8 @@ class Signature(msgspec.Struct, frozen=True):
         own_lines: Whether a codec takes NDJSON for one value of the first input.
         plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none, or
             the function declares its types.
+        is_text: Whether its values are text, so that they leave as UTF-8 where the function says no charset; None: its
+            annotation does not tell, or it has several outputs.
         offers: Tells the media types that its one value can have; None: it has several, or none.
         can_give: Whether its one value can be what an Accept list wants; None: its annotation does not tell.
         name: Of the function.
@@ -128,6 +130,7 @@ class Signature(msgspec.Struct, frozen=True):
     is_told: bool = False
     own_lines: bool = False
     plain_type: str = ""
+    is_text: bool | None = None
     offers: Callable[[], tuple[str, ...]] | None = None
     can_give: Callable[[str], bool] | None = None
     name: str = ""
@@ -185,6 +188,7 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
         drops=drops,
         own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
         plain_type=next((_PLAIN[kind] for one in spec.outputs if (kind := _own_kind(one)) is not None), ""),
+        is_text=_is_text(only.type) if only is not None else None,
         offers=partial(_offered, only) if only is not None else None,
         can_give=_can_give(only, registry) if only is not None else None,
     )
@@ -198,6 +202,11 @@ def _all_keys(types: Sequence[Any]) -> frozenset[str] | None:
     each = [_keys(one) for one in types]
     known = [keys for keys in each if keys is not None]
     return frozenset().union(*known) or None if len(known) == len(each) else None
+
+
+def _is_text(type_: Any) -> bool | None:
+    kinds = members(type_)
+    return False if all(kind in BYTES_LIKE for kind in kinds) else True if kinds == (str,) else None
 
 
 def _pieces(one: StreamSpec) -> str:

@@ -190,7 +190,8 @@ class HttpSession:
                 return (Send(NOTHING), Close())
             return self._refuse(no_value(self._asked.inputs))
         try:
-            response = answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())
+            fence = FENCE if self._asked.is_bodiless else ()
+            response = answer(given(self._output, self._asked), fence, is_text=self._asked.inputs.is_text)
         except EncodeError as error:
             return self._refuse(error.with_traceback(None))
         self.state = State.CLOSED

@@ -50,7 +50,7 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
-from invoker.mediatypes import ranges
+from invoker.mediatypes import parse, ranges
 from invoker.message import Message
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "problem",
     "refusal",
     "status_of",
+    "told_text",
 ]
 
 STATUSES: Mapping[Status, int] = {
@@ -120,6 +121,7 @@ _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (DeadlineExceeded, 504),
     (Cancelled, 499),
 )
+_OCTETS: Final = "application/octet-stream"
 _URIS: Final = frozenset({"location", "content-location"})
 _ASCII: Final = "".join(map(chr, range(128)))
 
@@ -190,12 +192,15 @@ def refusal(
     return Response(status, (("Content-Type", "text/plain"), *headers), f"{text}\n".encode())
 
 
-def answer(message: Message[bytes], extra: tuple[tuple[str, str], ...] = ()) -> Response:
+def answer(
+    message: Message[bytes], extra: tuple[tuple[str, str], ...] = (), *, is_text: bool | None = False
+) -> Response:
     """The response that carries the function's one output.
 
     Args:
         message: The output.
         extra: Headers to be added.
+        is_text: Whether it was made of text; None: nobody knows, so it is text if it can be nothing but UTF-8.
 
     Raises:
         EncodeError: A header would split the response, or ``X-Http-Status`` is no final status.
@@ -210,31 +215,57 @@ def answer(message: Message[bytes], extra: tuple[tuple[str, str], ...] = ()) -> 
     headers += extra
     if status in _BODILESS:
         return Response(status, headers, b"")
-    typed = _typed(message.media_type or "application/octet-stream")
+    media_type = message.media_type or _OCTETS
+    if is_text is None:
+        is_text = media_type[:5] == "text/" and _is_utf8(message.payload)
+    typed = _typed(media_type, in_utf8=is_text)
     return Response(status, (*typed, *headers) if headers else typed, message.payload)
 
 
-def opened(message: Message[bytes], headers: tuple[tuple[str, str], ...]) -> tuple[int, tuple[tuple[str, str], ...]]:
+def opened(
+    message: Message[bytes], headers: tuple[tuple[str, str], ...], *, is_text: bool | None = False
+) -> tuple[int, tuple[tuple[str, str], ...]]:
     """The status and the headers of a response that streams and begins with this message.
 
     Args:
         message: Says the status, the media type of pieces, and further headers.
         headers: Of the stream.
+        is_text: Whether the pieces are text.
 
     Raises:
         EncodeError: As `answer`.
     """
     own = tuple(fit(message.headers)) if message.headers else ()
     is_lines = headers[0][1] == LINES
-    typed = headers[:1] if is_lines else _typed(message.media_type or "application/octet-stream")
+    typed = headers[:1] if is_lines else _typed(message.media_type or _OCTETS, in_utf8=is_text is True)
     return _status(message.headers), (*typed, *headers[1:], *own)
 
 
+def told_text(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The headers of a stream of pieces of text, the first of which is their media type."""
+    return (*_typed(headers[0][1], in_utf8=True), *headers[1:])
+
+
 @lru_cache(_MOST_TYPES)
-def _typed(media_type: str) -> tuple[tuple[str, str]]:
-    """The header of a response's media type."""
+def _typed(media_type: str, *, in_utf8: bool = False) -> tuple[tuple[str, str]]:
+    """The header of a response's media type; text without a charset is taken for another one by browsers (H-213)."""
     _check("Content-Type", media_type)
+    if in_utf8:
+        parsed = parse(media_type)
+        if parsed.type == "text" and parsed.charset is None and parsed.param("encoding") is None:
+            media_type += "; charset=utf-8"
     return (("Content-Type", media_type),)
+
+
+def _is_utf8(payload: bytes) -> bool:
+    """Whether this is UTF-8 and no ASCII, which is the same in nearly every charset."""
+    if payload.isascii():
+        return False
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _encodable(error: InvocationError) -> str:

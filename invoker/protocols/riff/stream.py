@@ -41,13 +41,7 @@ from invoker.core.steps import (
     OutputEnded,
     Send,
 )
-from invoker.errors import (
-    DecodeError,
-    EncodeError,
-    InvocationError,
-    LimitExceeded,
-    ProtocolViolation,
-)
+from invoker.errors import DecodeError, EncodeError, InvocationError, LimitExceeded, ProtocolViolation
 from invoker.message import Message
 from invoker.protocols.riff.asking import ID, Asked, too_long
 from invoker.protocols.riff.events import filled, given
@@ -56,7 +50,7 @@ from invoker.protocols.riff.fields import Field
 from invoker.protocols.riff.filling import bound_by, from_query, is_plain
 from invoker.protocols.riff.formats import Format, format_of
 from invoker.protocols.riff.items import Items, Reading, Reads, reads
-from invoker.protocols.riff.reply import FENCE, NOTHING, answer, opened, problem, refusal
+from invoker.protocols.riff.reply import FENCE, NOTHING, answer, opened, problem, refusal, told_text
 
 __all__ = ["StreamSession"]
 
@@ -191,7 +185,9 @@ class StreamSession:
                 return (Send(NOTHING), Close())
             return self._told(no_value(self._asked.inputs))
         try:
-            return (Send(answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())), Close())
+            fence = FENCE if self._asked.is_bodiless else ()
+            response = answer(given(self._output, self._asked), fence, is_text=self._asked.inputs.is_text)
+            return (Send(response), Close())
         except EncodeError as error:
             return self._told(error)
 
@@ -360,7 +356,9 @@ class StreamSession:
             return ()
         status, headers = 200, self._format.headers
         if self._waits and first is not None:
-            status, headers = opened(first, headers)
+            status, headers = opened(first, headers, is_text=self._asked.inputs.is_text)
+        elif self._asked.is_implied and self._asked.inputs.is_text:
+            headers = told_text(headers)
         self._is_begun = True
         fenced = FENCE if self._asked.is_bodiless else ()
         return (Send(ResponseHead(status, (*headers, _VARY, *fenced))),)

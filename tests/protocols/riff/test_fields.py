@@ -114,7 +114,7 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
 
     found = [msgspec.structs.replace(signature(one), offers=None, can_give=None) for one in (nothing, several)]
     assert found == [
-        Signature(("in",), pieces="text/plain", name="nothing"),
+        Signature(("in",), pieces="text/plain", is_text=True, name="nothing"),
         Signature(
             ("xs",),
             is_open=True,
@@ -122,9 +122,24 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
             is_streaming=True,
             gives_many=True,
             pieces="text/plain",
+            is_text=True,
             name="several",
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "is_text"),
+    [(str, True), (Message[str], True), (bytes, False), (Message[bytes], False),
+     (str | bytes, None), (Message, None), (Any, None), (int, None), (None, None)],
+)  # fmt: skip
+def test_H213_the_annotation_tells_what_is_text(type_: Any, is_text: bool | None) -> None:
+    """Where it tells that."""
+
+    def fn() -> Any: ...
+
+    fn.__annotations__["return"] = type_
+    assert signature(fn).is_text is is_text
 
 
 def test_H210_what_any_number_of_inputs_are() -> None:

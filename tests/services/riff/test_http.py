@@ -377,7 +377,7 @@ async def test_H208_a_function_names_the_type_of_its_value() -> None:
         for accept in ("image/gif", "image/*", "*/*", "image/avif, image/*;q=0.5"):
             assert await got("/picture", accept) == (200, "image/gif", b"GIF89a")
         for accept in ("text/html", "*/*"):
-            assert await got("/page", accept) == (200, "text/html", "<p>\u00fc".encode())
+            assert await got("/page", accept) == (200, "text/html; charset=utf-8", "<p>\u00fc".encode())
         assert (await got("/picture", "image/png"))[0] == 406  # H-221
 
 
