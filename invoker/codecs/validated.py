@@ -98,7 +98,8 @@ def validated_output(encode: Encode, type_: Any, constraints: Constraints, where
     """Wrap an encoder so that it refuses results that the marks of the annotation do not allow."""
     check = constraints.checker()
     is_marked = not is_any(type_) and holds_marks(type_)
-    if not is_marked and check is None:
+    within_it = None if is_marked or not _holds_checks(type_) else _checking(type_)
+    if not is_marked and check is None and within_it is None:
         return encode
     made = adapter(type_) if is_marked else None
     is_serialised = made is not None and "serialization" in made.core_schema
@@ -108,6 +109,8 @@ def validated_output(encode: Encode, type_: Any, constraints: Constraints, where
             if made is not None and value is not None:
                 value = made.validate_python(value)
                 value = made.dump_python(value, mode="json") if is_serialised else value
+            elif within_it is not None and value is not None and not isinstance(value, msgspec.Raw):
+                within_it(value)
             problem = next(iter(check(value)), None) if check is not None else None
         except StopInvocation:
             raise

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NewType
+from uuid import UUID
 
 import annotated_types as at
 import msgspec
@@ -23,9 +24,11 @@ from invoker.body.prepare import prepare_function
 from invoker.codecs import Registry, builtin
 from invoker.codecs.anyvalue import ANY
 from invoker.codecs.anyvalue.pack import pack
+from invoker.codecs.validated import validated_output
 from invoker.core.coding import Decoders, Encoders
 from invoker.errors import DecodeError, EncodeError, SpecError
 from invoker.message import EMPTY
+from invoker.wording import Place
 from tests.codecs.wire import FORM, JSON, MSGPACK, OCTETS, TEXT
 from tests.conftest import case_name
 
@@ -181,6 +184,16 @@ def test_marks_of_items_and_messages_stay(type_: Any, good: Any, bad: Any, wrap:
     assert (within.type, within.constraints) == (alone.type, alone.constraints)
 
 
+Natural = Annotated[int, Field(ge=0)]
+
+
+@dataclass
+class Counted:
+    """A class whose field has a mark of ours."""
+
+    count: Natural
+
+
 RESULTS = [
     (Annotated[int, After], 3, 4),
     (Annotated[str, After], "abc", "abcd"),
@@ -190,6 +203,18 @@ RESULTS = [
     (Bounded, 3, 4),
     (list[Small], [3], [4]),
     (Annotated[int, After] | None, 3, 4),
+    (list[Natural], [0], [-1]),
+    (list[Natural], [np.int64(0)], [np.int64(-1)]),
+    (dict[str, list[Natural]], {"a": [0]}, {"a": [-1]}),
+    (dict[UUID, Natural], {UUID(int=1): 1}, {UUID(int=1): -1}),
+    (
+        tuple[dt.datetime, Natural] | None,
+        (dt.datetime(2026, 1, 1, tzinfo=dt.UTC), 0),
+        (dt.datetime(2026, 1, 1, tzinfo=dt.UTC), -1),
+    ),
+    (Counted, Counted(0), Counted(-1)),
+    (list[Counted | None], [Counted(0)], [Counted(-1)]),
+    (list[Annotated[bytes, msgspec.Meta(max_length=2)]], [b"ab"], [b"abc"]),
 ]
 
 
@@ -204,6 +229,13 @@ def test_marks_of_a_result_hold(type_: Any, good: Any, bad: Any, accept: str) ->
         with pytest.raises(EncodeError, match="output"):
             encoders.encode(bad)
         assert Encoders(0, "out", accept, Registry(), type_=spec.type, marked=spec, is_checked=False).encode(bad)
+
+
+@pytest.mark.parametrize("type_", [list[int], dict[str, Any], list[Annotated[int, Field(description="words")]]])
+def test_results_without_marks_are_not_looked_at(type_: Any) -> None:
+    """So that they cost what they did."""
+    spec = prepare_function(_giving(type_)).spec.outputs[0]
+    assert validated_output(len, spec.type, spec.constraints, Place("output", 0)) is len  # type: ignore[arg-type,comparison-overlap]
 
 
 def test_a_serialiser_writes_a_result() -> None:
