@@ -14,11 +14,11 @@ import msgspec
 
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
 from invoker.author.traits import HttpTraits
-from invoker.codecs import Offer, Part, Registry, wants_arrays
+from invoker.codecs import Offer, Part, Registry, scalars, wants_arrays
 from invoker.codecs.custom import Adapted
 from invoker.codecs.form import is_object
 from invoker.codecs.interface import Specialised
-from invoker.codecs.typed import BYTES_LIKE, bytes_like, fields, is_any, members
+from invoker.codecs.typed import BYTES_LIKE, bytes_like, fields, is_any, members, narrowed
 from invoker.errors import InvocationError, NotAcceptable, UnsupportedMediaType
 from invoker.wording import Place
 
@@ -63,6 +63,7 @@ class Field(msgspec.Struct, frozen=True):
         texts: Media types that are no codec's and are plain text to it.
         sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
         is_text: Any text is one of its values, the empty one, too.
+        skips_empty: It has a default, and no empty text is one of its values, so that an empty field of a form is none.
         known: Of bytes: whether a media type has a codec; any other one is bytes to it. None: it takes none of those.
     """
 
@@ -82,6 +83,7 @@ class Field(msgspec.Struct, frozen=True):
     texts: frozenset[str] = frozenset()
     sent_as: str = "text/plain"
     is_text: bool = False
+    skips_empty: bool = False
     known: Callable[[str], bool] | None = None
 
 
@@ -280,6 +282,7 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         texts=_texts(one.type, registry) if kinds in ((str,), (bytes,)) else frozenset(),
         sent_as=_sent_as(one.type, is_text=is_any(one.type) or all(kind in _SCALARS for kind in kinds)),
         is_text=is_any(one.type) or str in kinds,
+        skips_empty=is_option and not is_list and not _has_empty(one.type),
         known=partial(_decodes, registry, one.type) if bytes_like(one.type) is not None else None,
     )
 
@@ -290,7 +293,9 @@ def _more(spec: FunctionSpec, registry: Registry) -> Field | None:
         return None
     last = spec.call.parameters[-1]
     one = _field(last.stream or StreamSpec(last.name), spec, registry, is_option=True)
-    return msgspec.structs.replace(one, is_scalar=True, takes_object=False, takes_form=False, takes_parts=False)
+    return msgspec.structs.replace(
+        one, is_scalar=True, takes_object=False, takes_form=False, takes_parts=False, skips_empty=False
+    )
 
 
 def _keys(type_: Any) -> frozenset[str] | None:
@@ -308,6 +313,19 @@ def _keys(type_: Any) -> frozenset[str] | None:
             return None
         found.update(fields(one) or (), aliases, getattr(one, "__struct_encode_fields__", ()))
     return frozenset(found) or None
+
+
+def _has_empty(type_: Any) -> bool:
+    """Whether an empty text is one of its values, besides None (H-237)."""
+    if is_any(type_) or bytes_like(type_) is not None or str in members(type_):
+        return True
+    try:
+        scalars.reader(narrowed(type_, (type(None),)))("")
+    except ValueError:
+        return False
+    except TypeError:  # no text can be it, unless a codec of its own says so
+        return not is_object(type_) and not wants_arrays([type_])
+    return True
 
 
 def _sent_as(type_: Any, *, is_text: bool) -> str:

@@ -28,6 +28,7 @@ from invoker.protocols.riff.values import (
     query_pairs,
     read_parts,
     typed,
+    without_empty,
 )
 from invoker.protocols.riff.variadic import check_inputs, labels, parts_of, queried
 
@@ -140,13 +141,12 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
             if signature.drops:
                 known = {*names, *(one.name for one in signature.options)}
                 parts = [part for part in parts if part.name in known]
-            parts = [*parts, *queried(signature, query)]
+            parts = [*without_empty(signature.options, parts), *queried(signature, query)]
             own = labels(signature, parts)
             check_inputs(signature, own or None)
             options = {one.name for one in signature.options}
             there = [*names[:-1], *(name for name in own if name not in options)]
-            named = (name for name in own if name in options)
-            names = tuple(dict.fromkeys((*there, *named)))  # ``*args`` gets just the parts that are there
+            names = tuple(dict.fromkeys((*there, *own)))  # ``*args`` gets just the parts that are there
         messages = [(_index(name, names), message_of(part, headers)) for name, part in zip(own, parts, strict=True)]
         return _with_options(signature, query, headers, (names, messages))
     if signature.more is not None:

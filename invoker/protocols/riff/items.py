@@ -26,7 +26,7 @@ from invoker.codecs import Part, PartReader, charsets
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.values import message_of, named_members, named_parts, object_members, of_list
+from invoker.protocols.riff.values import message_of, named_members, named_parts, object_members, of_list, without_empty
 
 __all__ = ["Items", "Reading", "Reads", "reading_of", "reads"]
 
@@ -329,7 +329,7 @@ class _Parts:
                 f"{', '.join(self._fields)}"
             )
         items: list[tuple[str, Message[bytes]]] = []
-        for part in parts:
+        for part in without_empty(self._fields.values(), parts):
             one = self._fields[part.name]
             if self._list and self._list[0].name != part.name:
                 items += self._listed()

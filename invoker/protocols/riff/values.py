@@ -19,7 +19,7 @@ from invoker.wording import normalised
 
 __all__ = [
     "HIDDEN", "SENT_AS", "form_pairs", "from_parts", "from_texts", "is_form_of", "message_of", "named_members",
-    "named_parts", "object_members", "of_list", "query_pairs", "read_parts", "typed",
+    "named_parts", "object_members", "of_list", "query_pairs", "read_parts", "typed", "without_empty",
 ]  # fmt: skip
 
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
@@ -129,15 +129,17 @@ def named_parts(parts: list[Part]) -> list[Part]:
     return parts
 
 
-def from_texts(fields: Iterable[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:
+def from_texts(fields: Collection[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:
     """What names and texts give to these parameters; other names are ignored."""
     texts: dict[str, list[str]] = {}
+    empty = {one.name for one in fields if one.skips_empty}
     for name, value in pairs:
-        texts.setdefault(name, []).append(value)
+        if value or name not in empty:
+            texts.setdefault(name, []).append(value)
     return [(one.name, message) for one in fields for message in _of_texts(one, texts.get(one.name, ()), headers)]
 
 
-def from_parts(fields: Iterable[Field], parts: Iterable[Part], headers: Headers) -> _Given:
+def from_parts(fields: Collection[Field], parts: Iterable[Part], headers: Headers) -> _Given:
     """What parts give to these parameters, each to the one of its name.
 
     Raises:
@@ -146,13 +148,22 @@ def from_parts(fields: Iterable[Field], parts: Iterable[Part], headers: Headers)
     known = {one.name: one for one in fields}
     given: _Given = []
     several: dict[str, list[Part]] = {}
-    for part in parts:
+    for part in without_empty(fields, parts):
         one = known[part.name]
         if one.is_list or (one.is_json and not part.media_type and part.filename is None):
             several.setdefault(part.name, []).append(part)
         else:
             given.append((part.name, message_of(part, headers, one)))
     return given + [(name, message) for name, own in several.items() for message in of_list(known[name], own, headers)]
+
+
+def without_empty(fields: Iterable[Field], parts: Iterable[Part]) -> list[Part]:
+    """The parts without the empty fields that browsers send of inputs which were left empty (H-237)."""
+    empty = {one.name for one in fields if one.skips_empty}
+    return [
+        part for part in parts
+        if part.payload or part.name not in empty or part.media_type or part.filename is not None
+    ]  # fmt: skip
 
 
 def of_list(one: Field, parts: Sequence[Part], headers: Headers) -> list[Message[bytes]]:
