@@ -198,7 +198,7 @@ def test_H240_the_first_message_says_what_the_body_is(server):
     """However long it takes."""
     assert curl(server, "/told", "-d", "3") == (0, 201, "image/png", b"012")
     assert curl(server, "/told", "-d", "0")[1:3] == (200, OCTETS)
-    assert curl(server, "/late", "-d", "1") == (0, 200, "text/html", b"<b>x")
+    assert curl(server, "/late", "-d", "1") == (0, 200, "text/html; charset=utf-8", b"<b>x")
 
 
 @pytest.mark.parametrize("name", ["gated", "agated"])
