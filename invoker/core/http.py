@@ -56,7 +56,7 @@ class BodyParts(msgspec.Struct, frozen=True):
 
     Attributes:
         parts: Of it.
-        size: Bytes of the value that is kept until they are made.
+        size: Bytes that are kept until they are made: of the value, and of the next one that a thread makes ahead.
     """
 
     parts: Iterator[bytes]

@@ -199,7 +199,7 @@ class Streamed:
             return self._exchange.write(frame.payload)
         if type(frame) is BodyParts:
             self._written_s = time.monotonic()
-            self._exchange.count(2 * frame.size)  # and the next one, which waits behind it
+            self._exchange.count(frame.size)
             return self._exchange.write(frame.parts)
         if type(frame) is ResponseHead:
             self._exchange.begin(frame)

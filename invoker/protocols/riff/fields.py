@@ -113,6 +113,7 @@ class Signature(msgspec.Struct, frozen=True):
         can_give: Whether its one value can be what an Accept list wants; None: its annotation does not tell.
         name: Of the function.
         drops: Whether names of a form or an object that are no parameter's are ignored (H-231); else they are refused.
+        gives_ahead: Whether a thread makes the next value while a client takes the one before.
         more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
     """
 
@@ -137,6 +138,7 @@ class Signature(msgspec.Struct, frozen=True):
     can_give: Callable[[str], bool] | None = None
     name: str = ""
     drops: bool = False
+    gives_ahead: bool = False
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -188,6 +190,7 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
         is_told=only is not None and only.take is Take.MESSAGE,
         name=spec.name,
         drops=drops,
+        gives_ahead=not spec.is_async,
         own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
         plain_type=next((_PLAIN[kind] for one in spec.outputs if (kind := _own_kind(one)) is not None), ""),
         is_text=_is_text(only.type) if only is not None else None,

@@ -339,7 +339,8 @@ class StreamSession:
             if len(message.payload) <= LONG_BYTES:
                 item = BodyChunk(self._format.item(index, message))
             else:
-                item = BodyParts(self._format.parts(index, message), len(message.payload))
+                values = 2 if self._asked.inputs.gives_ahead else 1
+                item = BodyParts(self._format.parts(index, message), values * len(message.payload))
             if self._is_begun:
                 return (Send(item),)
             return (*self._head(message), Send(item))
