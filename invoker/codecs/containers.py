@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["MOST_CONTAINERS", "SMALL_BYTES", "careful", "json_exceeds", "msgpack_exceeds"]
+__all__ = ["MOST_CONTAINERS", "SMALL_BYTES", "careful", "check_array", "json_exceeds", "msgpack_exceeds"]
 
 MOST_CONTAINERS: Final = 250_000
 """Lists and dicts that one payload may have, unless ``INVOKER_MAX_CONTAINERS`` says otherwise."""
@@ -171,3 +171,18 @@ _SCALARS: Final = _scalars()
 _CONTAINER: Final = rb"(?:[\x80-\x9f]++|[\xdc\xde]..|[\xdd\xdf]....)"
 _SHORT: Final = re.compile(b"(?:" + _SCALARS + b"|" + _CONTAINER + b")*+", re.DOTALL)
 _CONTAINERS: Final = re.compile(_SCALARS + b"++|(" + _CONTAINER + b")", re.DOTALL)
+
+
+def check_array(array: Any) -> None:
+    """Refuse an array that would become too many lists. One without elements, or with rows of one, can have millions.
+
+    Raises:
+        ValueError: It has more than can be written.
+    """
+    lists = rows = 1
+    for size in array.shape[:-1]:
+        rows *= size
+        lists += rows
+    if lists > MOST_CONTAINERS + 2 * array.size:
+        shape = list(array.shape)
+        raise ValueError(f"an array of the shape {shape} has {lists} lists in it and {array.size} elements")

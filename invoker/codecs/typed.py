@@ -20,7 +20,7 @@ import msgspec
 
 from invoker.aliases import hints_of, unaliased
 from invoker.codecs.collisions import Check, checking, checks
-from invoker.codecs.containers import MOST_CONTAINERS
+from invoker.codecs.containers import check_array
 from invoker.codecs.leftout import complete, completed, is_incomplete
 from invoker.codecs.standins import StandIn, understood
 from invoker.codecs.wholes import REFUSED, retried
@@ -338,7 +338,7 @@ def enc_hook(value: Any) -> Any:
         return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else vars(value)
     if _is_numpy(cls):
         if value.ndim > 1:
-            _check_lists(value)
+            check_array(value)
         made = value.tolist()
         if type(made) is not cls:
             return made
@@ -354,21 +354,6 @@ def enc_hook(value: Any) -> Any:
     if isinstance(value, collections.deque):
         return list(value)
     raise TypeError(f"{cls.__name__} has no form in it; give a dict, a list, text, a number or a dataclass instead")
-
-
-def _check_lists(array: Any) -> None:
-    """Refuse an array that would become too many lists. One without elements, or with rows of one, can have millions.
-
-    Raises:
-        ValueError: It has more than can be written.
-    """
-    lists = rows = 1
-    for size in array.shape[:-1]:
-        rows *= size
-        lists += rows
-    if lists > MOST_CONTAINERS + 2 * array.size:
-        shape = list(array.shape)
-        raise ValueError(f"an array of the shape {shape} has {lists} lists in it and {array.size} elements")
 
 
 def _bare(type_: Any) -> Any:
