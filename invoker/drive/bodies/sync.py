@@ -27,7 +27,7 @@ from invoker.core.streams import InputStream
 from invoker.drive.bodies import calls
 from invoker.drive.bodies.pool import Threads
 from invoker.drive.bodies.runner import call_failed, check_thread, comes_of, production_failed, shape
-from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
+from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation, let_go
 from invoker.message import Message
 
 __all__ = ["SpreadBody", "SyncBody", "SyncInput"]
@@ -217,6 +217,8 @@ class SyncBody(ABC):
             if self.failure is None and not invocation.is_finished:
                 self.failure = translate(error, debug=self.debug)
                 self.break_off(self.failure)
+                if invocation.is_finished and invocation.error is not self.failure:
+                    let_go(self.failure)  # another ending counts, so nobody logs this one; its frames hold the body
                 return
         if not isinstance(error, StopInvocation) and not comes_of(error, ending):
             log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})

@@ -14,7 +14,7 @@ from invoker.core.steps import Open
 from invoker.drive.bodies.pool import Threads
 from invoker.drive.bodies.runner import production_failed
 from invoker.drive.bodies.thread import ThreadRunner
-from invoker.errors import Overloaded, StopInvocation
+from invoker.errors import Cancelled, DeadlineExceeded, InvocationError, Overloaded, StopInvocation
 from tests.drive.memory import driver_of
 from tests.drive.runs import Run, sync_drivers
 from tests.drive.wires import LIMIT_S
@@ -78,6 +78,24 @@ async def test_the_first_error_of_a_body_counts(body: ThreadRunner, caplog: pyte
     body.raised(ValueError("second"), production_failed)
     assert "first" in body.failure.detail
     assert [one.message for one in caplog.records] == ["a function raised after its invocation had ended"]
+
+
+@pytest.mark.parametrize("is_ending", [True, False])
+async def test_an_error_that_is_not_the_ending_holds_nothing(
+    body: ThreadRunner, monkeypatch: pytest.MonkeyPatch, is_ending: bool
+):
+    """The frames of its traceback know the body, which knows it. What is the ending is logged with its frames."""
+
+    def end(_: ThreadRunner, error: InvocationError) -> None:
+        body.invocation.finish(error if is_ending else DeadlineExceeded("the deadline has passed"))
+
+    monkeypatch.setattr(ThreadRunner, "break_off", end)
+    try:
+        raise Cancelled("the peer is gone")
+    except Cancelled as error:
+        body.raised(error, production_failed)
+    assert isinstance(body.failure, Cancelled)
+    assert (body.failure.__traceback__ is not None) == is_ending
 
 
 async def test_an_error_after_the_end_is_only_logged(body: ThreadRunner, caplog: pytest.LogCaptureFixture):
