@@ -217,7 +217,7 @@ class SyncBody(ABC):
             if self.failure is None and not invocation.is_finished:
                 self.failure = translate(error, debug=self.debug)
                 self.break_off(self.failure)
-                if invocation.is_finished and invocation.error is not self.failure:
+                if invocation.error not in (None, self.failure):
                     let_go(self.failure)  # another ending counts, so nobody logs this one; its frames hold the body
                 return
         if not isinstance(error, StopInvocation) and not comes_of(error, ending):
