@@ -50,7 +50,7 @@ class ProcessBudget:
         self.most_bytes = most_bytes
         self._lock = lock or nullcontext()
         self.held = 0
-        self._peak = 0
+        self._peak = self._gone = self._gone_before = 0
         self.ended = self.unread = 0
         self._is_short = False  # somebody had to go since the last look
         self._shares: set[Share] = set()
@@ -88,6 +88,7 @@ class ProcessBudget:
         with self._lock:
             share.charged -= size
             self.held -= size
+            self._gone += size
             if not share.charged:
                 self._shares.discard(share)
                 self._ending.discard(share)
@@ -95,13 +96,16 @@ class ProcessBudget:
     def has_fallen(self, much_bytes: int) -> bool:
         """Whether the bytes that are held have fallen by so much from their peak; True begins a new peak.
 
-        Also whether there was no room meanwhile: as much comes then as goes, and what goes may leave much behind.
+        Also whether there was no room meanwhile: as much comes then as goes, and what goes may leave much behind. And
+        whether so many bytes went since, little by little, and none since the last look: one call after another.
         """
-        is_short, self._is_short = self._is_short, False
-        if self._peak - self.held < much_bytes and not is_short:
-            return False
-        self._peak = self.held
-        return True
+        with self._lock:
+            has_fallen = self._is_short or self._peak - self.held >= much_bytes
+            has_fallen |= self._gone >= much_bytes and self._gone == self._gone_before
+            self._is_short, self._gone_before = False, self._gone
+            if has_fallen:
+                self._peak, self._gone = self.held, 0
+        return has_fallen
 
     def leave_unread(self, change: int) -> None:
         """So many calls more, or less, have ended before their responses were taken."""

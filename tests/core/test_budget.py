@@ -144,6 +144,19 @@ def test_a_fall_is_told_once() -> None:
     assert not process.has_fallen(30 * STEP)
 
 
+def test_memory_that_one_call_after_another_has_left_is_asked_for() -> None:
+    """None of them held much; but only once no more of them come, since the next one would use it again."""
+    process = ProcessBudget(100 * STEP)
+    for _ in range(4):
+        share = process.share()
+        share.grow(10 * STEP)
+        share.close()
+    assert not process.has_fallen(30 * STEP)  # they may still come
+    assert process.has_fallen(30 * STEP)
+    assert not process.has_fallen(30 * STEP)
+    assert not process.has_fallen(30 * STEP)
+
+
 def test_threads_share_a_budget_under_its_lock() -> None:
     """Nothing is lost, nothing is left, and the limit with its eighth is never passed."""
     process = ProcessBudget(64 * STEP, threading.Lock())

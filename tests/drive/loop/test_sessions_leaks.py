@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import threading
 import time
 import tracemalloc
@@ -90,8 +91,9 @@ async def one_of_each(driver: Driver) -> None:
 
 
 @pytest.mark.timeout(60)
-async def test_E003_mixed_sessions_leave_tasks_threads_and_memory_flat():
+async def test_E003_mixed_sessions_leave_tasks_threads_and_memory_flat(monkeypatch: pytest.MonkeyPatch):
     """360 sessions of four actions: nothing of them stays, and memory does not grow with their number."""
+    monkeypatch.setattr(logging.root.manager, "disable", logging.INFO)  # pytest would keep each line of the log
     driver = driver_of(echo, sync_echo, deaf, blocks)
     gc.collect()
     others = alive()

@@ -10,7 +10,7 @@ import pytest
 from invoker import Message, function
 from tests.doors.doors import Served
 
-TYPES = ["text/html", "text/css", "text/csv", "text/markdown", "text/xml", "text/calendar"]
+TYPES = ["text/html", "text/css", "text/tab-separated-values", "text/markdown", "text/xml", "text/calendar"]
 TEXT = "<p>gr\u00fc\u00dfe"
 
 
