@@ -20,11 +20,7 @@ _SETUPS = {
 }
 
 
-_FEW = {
-    "all functions": ("taken back", "unread"),
-    "aio driver": ("well",),
-    "sync functions": ("well", "taken back", "unread"),
-}
+_FEW = {"all functions": ("taken back", "unread"), "aio driver": ("well",), "sync functions": ("well", "taken back")}
 _CHOSEN = [(setup, end) for setup in _SETUPS for end in (ENDS if IS_LONG else _FEW[setup])]
 
 
