@@ -18,6 +18,8 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+from invoker.errors import let_go
+
 __all__ = ["Acceptor", "Connected", "ProtocolOf", "streaming"]
 
 log = logging.getLogger(__name__)
@@ -175,6 +177,18 @@ def streaming(connected: Connected) -> ProtocolOf:
 
     def protocol() -> asyncio.Protocol:
         loop = asyncio.get_running_loop()
-        return asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), connected, loop=loop)
+        return _Streams(asyncio.StreamReader(loop=loop), connected, loop=loop)
 
     return protocol
+
+
+class _Streams(asyncio.StreamReaderProtocol):
+    """Drops the traceback of the error by which a connection is lost, before a future keeps it.
+
+    A write that fails raises it in the frames of those who write, with all that they were about to send; those frames
+    lead back to the future, so only the garbage collector would free what they hold.
+    """
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        let_go(exc)
+        super().connection_lost(exc)

@@ -20,7 +20,7 @@ _SETUPS = {
 }
 
 
-_FEW = {"all functions": ("taken back", "unread"), "aio driver": ("well",), "sync functions": ("well", "taken back")}
+_FEW = {"all functions": ("taken back", "unread"), "aio driver": ("well",), "sync functions": ("well", "unread")}
 _CHOSEN = [(setup, end) for setup in _SETUPS for end in (ENDS if IS_LONG else _FEW[setup])]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import socket
+import struct
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -131,3 +134,36 @@ async def test_closing_takes_nobody_in_any_more_and_may_be_repeated() -> None:
         for one in spares:
             with pytest.raises(OSError, match="Bad file descriptor"):
                 os.fstat(one)
+
+
+class Response:
+    """What is written, whose end is seen."""
+
+    payload = bytes(1000)
+
+
+async def test_a_connection_that_is_lost_in_a_write_keeps_nothing_of_what_was_written() -> None:
+    """Also without the garbage collector, and though the stream remembers the error."""
+    seen: list[weakref.ref[Response]] = []
+    client = socket.socket()
+
+    async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        response = Response()
+        seen.append(weakref.ref(response))
+        writer.write(response.payload)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()  # a reset, of which the loop has not been told yet
+        writer.write(response.payload)
+
+    sock = socket.socket()
+    sock.setblocking(False)
+    sock.bind(("127.0.0.1", 0))
+    sock.listen()
+    acceptor = Acceptor(sock, streaming(connected), "test")
+    gc.disable()
+    try:
+        client.connect(sock.getsockname())
+        await until(lambda: bool(seen) and seen[0]() is None)
+    finally:
+        gc.enable()
+        acceptor.close()

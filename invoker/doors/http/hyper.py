@@ -15,6 +15,7 @@ from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
+from invoker.doors.accepting import streaming
 from invoker.doors.http.asgi import Application, AsgiApp
 from invoker.doors.http.connections import Connections
 from invoker.doors.http.hyperhttp import PatientServer
@@ -45,9 +46,7 @@ class Hyper:
 
     def take(self, transport: asyncio.Transport, data: bytes) -> None:
         """Serve a connection of which some bytes were read already."""
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(loop=loop)
-        protocol = asyncio.StreamReaderProtocol(reader, self._connected, loop=loop)
+        protocol = streaming(self._connected)()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         if data:
