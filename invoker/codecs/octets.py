@@ -13,7 +13,7 @@ from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 from invoker.wording import Place
 
-__all__ = ["OctetsCodec"]
+__all__ = ["OctetsCodec", "ReadyCodec"]
 
 
 class OctetsCodec(Specialised):
@@ -67,3 +67,13 @@ class OctetsCodec(Specialised):
                 raise refuse_encode(error, where, name, cls) from error
 
         return encode
+
+
+class ReadyCodec(OctetsCodec):
+    """Bytes that a function gives as a type that it declares are encoded already, such as a page of HTML or JSON."""
+
+    decodes = False
+
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
+        """A closure that hands bytes on, and nothing else."""
+        return super().encoder(offer, cls, where) if issubclass(cls, BYTES_LIKE) else None

@@ -23,7 +23,7 @@ from invoker.codecs.interface import Codec, Decode, Encode, Offer, Specialised, 
 from invoker.codecs.json import JsonCodec
 from invoker.codecs.msgpack import MsgpackCodec
 from invoker.codecs.multipart import MultipartCodec
-from invoker.codecs.octets import OctetsCodec
+from invoker.codecs.octets import OctetsCodec, ReadyCodec
 from invoker.codecs.pickle import PickleCodec
 from invoker.codecs.refusal import quote, refuse_decode
 from invoker.codecs.several import SeveralCodec
@@ -143,6 +143,8 @@ class Registry:
     def declaring(self, inputs: Iterable[str], outputs: Iterable[str]) -> Registry:
         """A copy for a function that declares media types: where there is no codec they are raw bytes, or text.
 
+        Bytes that no other codec writes as a declared type are taken as the author's own encoding of it.
+
         Args:
             inputs: Media types of its inputs.
             outputs: Media types of its outputs; they come first where the peer leaves the choice to us.
@@ -153,6 +155,9 @@ class Registry:
             if not any(other._claiming(one)):  # noqa: SLF001 - it is one of us
                 essences = (one.essence,)
                 other.register(TextCodec(essences) if one.type == "text" else OctetsCodec(essences), first=False)
+        for one in declared:
+            if not one.is_wildcard:
+                other.register(ReadyCodec((one.essence,)), first=False)
         other._preferred = tuple(one.essence for one in declared)  # noqa: SLF001 - as above
         return other
 
@@ -251,7 +256,8 @@ class Registry:
                 if _writes(codec, wanted) and (by_name or essence in codec.media_types):
                     asked = wanted.media_type
                     params = asked.params if "*" in codec.honours else asked.only(*codec.honours).params
-                    yield Offer(codec, MediaType(one.type, one.subtype, params), is_named=wanted.specificity > 0)
+                    is_named = wanted.specificity > 0 or essence in self._preferred
+                    yield Offer(codec, MediaType(one.type, one.subtype, params), is_named=is_named)
 
     def _available(self) -> list[str]:
         """Media types in server order: declared ones, the built-in ones, custom ones (R-097)."""

@@ -243,6 +243,20 @@ def test_declared_types_without_codec_are_raw_bytes_or_text() -> None:
     assert encode("*/*", b"x", Registry().declaring(["image/png"], []))[0] == OCTETS
 
 
+PROBLEM = "application/problem+json"
+
+
+@pytest.mark.parametrize("media_type", ["text/html", TEXT, JSON, PROBLEM, "image/png"])
+def test_bytes_of_a_declared_type_are_encoded_already(media_type: str) -> None:
+    """They leave unchanged as that type. What its codec reads and writes besides stays."""
+    registry = Registry().declaring([], [media_type])
+    for accept in ("", "*/*", media_type):
+        assert encode(accept, b"\xff", registry) == (media_type, b"\xff")
+    if media_type in (JSON, PROBLEM):
+        assert encode("*/*", "x", registry) == (media_type, b'"x"')
+        assert decode(media_type, b"{}", dict, registry=registry) == {}
+
+
 def test_the_import_is_cheap() -> None:
     """Nothing heavy is loaded before it is needed."""
     heavy = {"numpy", "pydantic", "werkzeug", "python_multipart", "email", "importlib.metadata", "hypothesis"}

@@ -98,3 +98,17 @@ async def test_H213_what_is_no_text_has_no_charset() -> None:
     assert await left(untold("text/html", latin)) == ("text/html", latin)
     assert await left(untold("text/html", b"<p>")) == ("text/html", b"<p>")
     assert (await left(message("text/html", TEXT, Message[str]), "application/x-ndjson"))[0] == "application/x-ndjson"
+
+
+@pytest.mark.parametrize("accept", ["*/*", "*/*;q=0.8, image/webp", ""])
+@pytest.mark.parametrize(
+    "media_type", [*TYPES, "text/plain", "application/json", "application/problem+json", "image/png", "a/b"]
+)
+async def test_H208_bytes_leave_as_the_type_that_is_declared(media_type: str, accept: str) -> None:
+    """They are the author's own encoding of it, whole and in pieces, and whether a codec has that type or none."""
+    payload = b'["gr\xc3\xbc\xc3\x9fe"]'
+    for type_ in (bytes, bytearray, memoryview):
+        told, got = await left(declared(media_type, type_(payload), type_), accept)
+        assert (told.removesuffix(";charset=utf-8"), got) == (media_type, payload)
+    told, got = await left(awaited(media_type, payload, bytes), f"{media_type}, {accept or '*/*'}")
+    assert (told.removesuffix(";charset=utf-8"), got) == (media_type, payload * 2)
