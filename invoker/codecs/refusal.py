@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 import re
 import sys
+import typing
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from invoker.codecs.typed import members
+from invoker.codecs.typed import fields, members
 from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation
 from invoker.wording import Place, Why, describe
 
@@ -22,10 +23,14 @@ _PATH = re.compile(
     r"""(?<=['"])(?:file:|[A-Za-z]:)?[/\\](?=[^'"\n/\\]*+[/\\])[^'"\n]*+(?=['"])"""  # in quotes it may have spaces
     r"""|(?<![\w:/.$`])(?:file:/+|[A-Za-z]:[/\\]|/)(?:[^\s/\\:'"`,;()]+[/\\])+[^\s/\\:'"`,;()]*"""
 )
-_AN_ENUM = re.compile(r"Invalid enum value '[^']*'|Invalid enum value -?\d+")
-"""What msgspec says of a value that is no member, if it is not within another one."""
+_NO_MEMBER = re.compile(
+    r"""Invalid enum value (?:'.*'|".*"|-?\d+)(?: - at (?P<key>`key` in )?`\$(?P<path>(?:\.\w+|\[[\d.]+\])*)`)?""",
+    re.DOTALL,
+)
+"""What msgspec says of a value that is no member of an Enum or a Literal, and where it is within another one."""
+_STEP = re.compile(r"\[(?P<index>\d+|\.\.\.)\]|\.(?P<name>\w+)")
 _LISTED = 8
-"""Members of an Enum that an error lists."""
+"""Members of an Enum or a Literal that an error lists."""
 _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 
 
@@ -36,8 +41,8 @@ def refuse_decode(error: BaseException | str, where: Place, media_type: str, typ
     if isinstance(error, DecodeError):
         return error if error.place == where else error.inside(where)
     wanted = f" cannot become {spell(type_)}" if type_ is not Any else " cannot be decoded"
-    is_choice = isinstance(error, msgspec.ValidationError) and _AN_ENUM.fullmatch(str(error))
-    hint = choices(members(type_)) if is_choice else ""
+    is_told = isinstance(error, msgspec.ValidationError)
+    hint = _choices_at(str(error), type_) if is_told else ""
     return DecodeError(wanted, place=where, met=quote(media_type), why=reason(error), hint=hint)
 
 
@@ -54,12 +59,49 @@ def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls
     return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, why=why)
 
 
-def choices(wanted: Sequence[Any]) -> str:
-    """List the values of an Enum for the text of an error. Callers send values, so its names are not listed."""
-    enums = [one for one in wanted if isinstance(one, type) and issubclass(one, enum.Enum)]
-    texts = [repr(one.value) for kind in enums for one in kind]
+def choices(wanted: Sequence[Any], *, has_literals: bool = False) -> str:
+    """List the values of Enums for the text of an error. Callers send values, so names of members are not listed.
+
+    Args:
+        wanted: Annotations.
+        has_literals: Whether values of Literals are listed; they stand in the text where it spells the annotation.
+    """
+    texts: list[str] = []
+    for one in wanted:
+        if has_literals and typing.get_origin(one) is typing.Literal:
+            texts += map(repr, typing.get_args(one))
+        elif isinstance(one, type) and issubclass(one, enum.Enum):
+            texts += [repr(member.value) for member in one]
     more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
     return f"; expected one of {', '.join(texts[:_LISTED])}{more}" if texts else ""
+
+
+def _choices_at(text: str, type_: Any) -> str:
+    """List the choices at the place where msgspec met none of them."""
+    found = _NO_MEMBER.fullmatch(text)
+    if found is None:
+        return ""
+    wanted = members(type_)
+    for step in _STEP.finditer(found["path"] or ""):
+        inner = (_inside(one, step["name"], step["index"]) for one in wanted)
+        wanted = tuple(each for one in inner if one is not None for each in members(one))
+    if found["key"]:
+        wanted = tuple(each for one in wanted for arg in typing.get_args(one)[:1] for each in members(arg))
+    return choices(wanted, has_literals=bool(found["path"] or found["key"]))
+
+
+def _inside(type_: Any, name: str | None, index: str | None) -> Any:
+    """The annotation of a field or an item; None: it is not known."""
+    if name is not None:
+        own = getattr(type_, "__struct_fields__", ())  # a Struct may rename them
+        encoded = dict(zip(getattr(type_, "__struct_encode_fields__", own), own, strict=True))
+        return (fields(type_) or {}).get(encoded.get(name, name))
+    args = typing.get_args(type_)
+    if not args:
+        return None
+    if index == "..." or typing.get_origin(type_) is not tuple or args[-1] is ...:
+        return args[-1 if index == "..." else 0]
+    return args[int(index or 0)]
 
 
 def reason(error: BaseException | str) -> Why:

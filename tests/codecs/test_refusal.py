@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +16,7 @@ from invoker.codecs.refusal import quote, reason, refuse_decode, refuse_encode, 
 from invoker.core.policy import ErrorPolicy
 from invoker.errors import DecodeError, EncodeError, Status, StatusError, StopInvocation
 from invoker.wording import Place
-from tests.codecs.wire import PATIENT, Point
+from tests.codecs.wire import PATIENT, Point, decode
 
 IN, OUT = Place("input", 0), Place("output", 0)
 
@@ -22,6 +26,54 @@ def test_a_refusal_says_where_what_and_why() -> None:
     assert refuse_decode("why", IN, "a/b").detail == "input #0: a/b cannot be decoded: why"
     assert refuse_decode(ValueError("why"), IN, "a/b", Point).detail == "input #0: a/b cannot become Point: why"
     assert refuse_encode(KeyError("k"), OUT, "a/b", int).detail == "output #0: int cannot be a/b: KeyError: 'k'"
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+class Renamed(msgspec.Struct, rename="camel"):
+    my_size: Literal["S", "M"] = "M"
+
+
+@dataclass
+class Shirt:
+    size: Literal["S", 7] = 7
+    colours: tuple[str, Colour] | None = None
+    names: Mapping[str, list[Renamed]] = field(default_factory=dict)
+    keys: dict[Literal["a", "b"], int] = field(default_factory=dict)
+
+
+class Sizes(TypedDict):
+    of_all: list[Literal["S", "M"]]
+
+
+COLOURS = "; expected one of 'red', 'green'"
+
+
+@pytest.mark.parametrize(
+    ("type_", "payload", "end"),
+    [
+        (Colour, b'"x"', f"'x'{COLOURS}"), (list[Colour], b'["it\'s"]', f'"it\'s" - at `$[0]`{COLOURS}'),
+        (Literal["S", "M"], b'"x"', "Invalid enum value 'x'"),  # they stand in front, where the annotation is spelt
+        (Shirt, b'{"size": "x"}', "'x' - at `$.size`; expected one of 'S', 7"),
+        (Shirt, b'{"size": 8}', "8 - at `$.size`; expected one of 'S', 7"),
+        (Shirt | None, b'{"colours": ["x", "x"]}', f"'x' - at `$.colours[1]`{COLOURS}"),
+        (list[Shirt], b'[{"names": {"a": [{"mySize": "x"}]}}]',
+         "'x' - at `$[0].names[...][0].mySize`; expected one of 'S', 'M'"),
+        (Shirt, b'{"keys": {"x": 1}}', "'x' - at `key` in `$.keys`; expected one of 'a', 'b'"),
+        (Sizes, b'{"of_all": ["S", "`$.of_all`"]}', "'`$.of_all`' - at `$.of_all[1]`; expected one of 'S', 'M'"),
+        (tuple[Literal[1, 2], ...], b"[1, 3]", "3 - at `$[1]`; expected one of 1, 2"),
+        (dict[str, Literal[tuple(range(9))]], b'{"a": 9}',
+         "9 - at `$[...]`; expected one of 0, 1, 2, 3, 4, 5, 6, 7 and 1 more"),
+    ],
+)  # fmt: skip
+def test_the_choices_are_listed_where_none_was_met(type_: Any, payload: bytes, end: str) -> None:
+    """Of an Enum and of a Literal, wherever it stands within a value."""
+    with pytest.raises(DecodeError) as refused:
+        decode("application/json", payload, type_)
+    assert refused.value.detail.endswith(end)
 
 
 def test_our_own_errors_stay_and_learn_where() -> None:

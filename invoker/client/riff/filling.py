@@ -29,6 +29,7 @@ class Filled:
         outputs: Names; None: they are not known.
         accepts: What to ask for where the caller does not say, one an output; empty: it is not known.
         sent_first: Indexes of the options.
+        required: Names of the inputs that have no default, as the server tells them.
     """
 
     data: list[str]
@@ -39,6 +40,7 @@ class Filled:
     outputs: tuple[str, ...] | None
     accepts: tuple[str, ...]
     sent_first: Collection[int]
+    required: Collection[str] = ()
 
 
 def fill(args: argparse.Namespace, known: Known) -> Filled:
@@ -75,6 +77,7 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
         outputs=outputs,
         accepts=accepts,
         sent_first=range(count, len(inputs)) if inputs and known.inputs else (),
+        required=[] if args.inputs else [one.name for one in known.inputs if not (one.is_option or one.is_trigger)],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -117,7 +117,18 @@ def _inputs(args: argparse.Namespace, filled: Filled) -> tuple[tuple[Part, ...],
             raise UsageError("--no-input contradicts --data and --arg")
     elif 0 not in parts and not readers and names != ():
         parts[0] = [Part(path=STDIN)]
+    if not args.no_input:
+        _require_all(filled, parts)
     return tuple(tuple(parts.get(index, ())) for index in range(max(parts, default=-1) + 1))
+
+
+def _require_all(filled: Filled, given: Collection[int]) -> None:
+    """Refuse a call whose function would run without a value, or not at all, since it needs one from each input."""
+    missing = [name for at, name in enumerate(filled.inputs or ()) if name in filled.required and at not in given]
+    if missing:
+        arguments = " ".join(f"--arg {name}=VALUE" for name in missing)
+        what = f"input {missing[0]!r}" if len(missing) == 1 else f"inputs {', '.join(map(repr, missing))}"
+        raise UsageError(f"nothing is given for {what}; give {arguments}, or =@/dev/null for an input without values")
 
 
 def _part(option: str, text: str) -> Part:

@@ -67,6 +67,30 @@ def test_further_inputs_that_are_not_given_are_not_announced() -> None:
     assert filled("-d 3", alone).inputs is None
 
 
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ("-d 1", "b"), ("--arg a=1 --arg k=2", "b"), ("--arg b=1", ""), ("--arg b=@-", "a"), ("", "b"), ("-n", ""),
+        ("-d 1 --arg b=@/dev/null", ""), ("--inputs a,b -d 1", ""),
+    ],
+)  # fmt: skip
+def test_a_required_input_for_which_nothing_is_given_is_a_mistake(words: str, missing: str) -> None:
+    """It is told before the call. Stdin gives the first input, and a file without lines is an input without values."""
+    if not missing:
+        make_plan(typed(words), taking("a", "b", "k="))
+        return
+    with pytest.raises(UsageError, match=f"nothing is given for input '{missing}'; give --arg {missing}=VALUE, or"):
+        make_plan(typed(words), taking("a", "b", "k="))
+    make_plan(typed("--arg b=@-"), taking("a=", "b="))
+
+
+def test_all_required_inputs_for_which_nothing_is_given_are_told() -> None:
+    """At once, each with the argument that gives it."""
+    text = "inputs 'b', 'c'; give --arg b=VALUE --arg c=VALUE, or"
+    with pytest.raises(UsageError, match=text):
+        make_plan(typed("-d 1"), taking("a", "b", "c"))
+
+
 def test_text_is_asked_for_first_where_an_output_is_a_str() -> None:
     """Elsewhere the server chooses; what the caller asks for wins."""
     both = taking("a", outputs=(pb.Output(name="s", media_types=TEXT), pb.Output(name="n")))
