@@ -14,7 +14,6 @@ if sys.argv[:1] == ["-m"]:  # the current folder is in front of all packages
 
 from invoker.author.decorator import function
 from invoker.body.tee import tee
-from invoker.checkpoint import Checkpoint, Update
 from invoker.codecs import Codec, codec
 from invoker.constraints import Field
 from invoker.context import Context
@@ -22,11 +21,12 @@ from invoker.declared import Tensor
 from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation, VariableError
 from invoker.message import Headers, Message, Metadata, Output, Ref
 from invoker.rules import rule
-from invoker.toolerror import ToolError
 
 if TYPE_CHECKING:
+    from invoker.checkpoint import Checkpoint, Update
     from invoker.mounted import asgi
     from invoker.serving import serve
+    from invoker.toolerror import ToolError
 
 __all__ = [
     "Checkpoint",
@@ -57,8 +57,14 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_LATER = {"asgi": "mounted", "serve": "serving"}
-"""Names whose modules are imported when somebody asks for them: they take everything that a server needs."""
+_LATER = {
+    "Checkpoint": "invoker.checkpoint",
+    "ToolError": "invoker.toolerror",
+    "Update": "invoker.checkpoint",
+    "asgi": "invoker.mounted",
+    "serve": "invoker.serving",
+}
+"""Names whose modules are imported when somebody asks for them: most functions do without, and some take a server."""
 
 
 def __getattr__(name: str) -> Any:
@@ -66,7 +72,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(f"invoker.{_LATER[name]}"), name)
+    found = getattr(import_module(_LATER[name]), name)
     globals()[name] = found
     return found
 

@@ -196,7 +196,7 @@ def _chapters() -> Iterator[tuple[str, str, list[str]]]:
 
 def http_page() -> Iterator[str]:
     """The page of the HTTP port: its prose as it is, with the marked tables from the code."""
-    from invoker.services.reference import tables
+    from tests.httpdoc import tables
 
     text = (trace.ROOT / "docs/reference/http.md").read_text(encoding="utf-8")
     found = tables()

@@ -6,18 +6,30 @@ reads them. A worker answers for all: it adds up what each of them wrote on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from invoker.ops.board import Numbers
-from invoker.ops.roundmetrics import round_families
-from invoker.ops.toolmetrics import families
 
 if TYPE_CHECKING:
     from invoker.core.engine import Engine
     from invoker.drive.driver import Driver
 
-__all__ = ["BY_STATUS", "COUNTERS", "GAUGES", "RELOADS", "RESTARTS", "WANTED", "WORKERS", "Metrics", "numbers_of"]
+__all__ = [
+    "BY_STATUS",
+    "COUNTERS",
+    "GAUGES",
+    "RELOADS",
+    "RESTARTS",
+    "WANTED",
+    "WORKERS",
+    "Families",
+    "Metrics",
+    "numbers_of",
+]
+
+Families: TypeAlias = Callable[[Numbers], Iterator[Any]]
+"""Makes families of Prometheus of those numbers that it knows."""
 
 _ENDED, _SESSIONS = "invoker_invocations", "invoker_sessions"
 RESTARTS, RELOADS = "invoker_worker_restarts", "invoker_worker_reloads"
@@ -76,13 +88,14 @@ class Metrics:
     """A Prometheus collector.
 
     Args:
-        numbers: Gives what there is to tell, by the names of this module.
+        numbers: Gives what there is to tell, by the names of this module and of those who give further families.
+        further: Gives what makes the families of the protocols that are served.
     """
 
-    def __init__(self, numbers: Callable[[], Numbers]) -> None:
+    def __init__(self, numbers: Callable[[], Numbers], further: Callable[[], Sequence[Families]] = tuple) -> None:
         from prometheus_client import CollectorRegistry
 
-        self._numbers = numbers
+        self._numbers, self._further = numbers, further
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -110,5 +123,5 @@ class Metrics:
         for name, text in GAUGES.items():
             if name in numbers.gauges:
                 yield GaugeMetricFamily(name, text, value=numbers.gauges[name])
-        yield from families(numbers)
-        yield from round_families(numbers)
+        for families in self._further():
+            yield from families(numbers)

@@ -186,6 +186,7 @@ class Server:
             spoken=lambda: spoken_at(self._services[: len(self._kinds)], self.grpc_address, self.http_address),
             hides=self._doors.hides,
             is_lame=lambda: self.is_lame,
+            families=lambda: tuple(one.families for one in self._services),
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._doors.serve(self._services, share_ports=self.share_ports)

@@ -34,7 +34,7 @@ class PagesService(Service):
         super().__init__(around)
         from invoker.ops.metrics import Metrics
 
-        self._front = PagesFront(around.is_ready, Metrics(around.numbers).render)
+        self._front = PagesFront(around.is_ready, Metrics(around.numbers, around.families).render)
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`

@@ -6,7 +6,7 @@ protocol and the doors only inside the methods that need them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from invoker.doors.tls import TlsFiles
     from invoker.drive.driver import Driver
     from invoker.ops.board import Numbers
+    from invoker.ops.metrics import Families
 
 __all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings", "spoken_at"]
 
@@ -77,6 +78,7 @@ class Surroundings:
         spoken: Gives the names of the protocols that are served on open doors, each with an address.
         hides: Whether the path of a function of this name belongs to something else.
         is_lame: Whether the process takes calls still, and says that it is about to stop.
+        families: Gives `Service.families` of all services.
     """
 
     config: Config
@@ -93,6 +95,7 @@ class Surroundings:
     spoken: Callable[[], tuple[tuple[str, str], ...]] = tuple
     hides: Callable[[str], bool] = lambda _: False
     is_lame: Callable[[], bool] = lambda: False
+    families: Callable[[], Sequence[Families]] = tuple
 
 
 class Service:
@@ -193,6 +196,10 @@ class Service:
     def numbers(self) -> Numbers | None:
         """What it has counted besides what the engine counts, for ``/metrics``; None: nothing."""
         return None
+
+    def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_front`
+        """The families of Prometheus that tell what it has counted, here or in other workers."""
+        return iter(())
 
     @property
     def addresses(self) -> Sequence[Address]:

@@ -24,7 +24,8 @@ from invoker.services.graphpipe.service import GraphPipeService
 from invoker.services.health import HealthService
 from invoker.services.page.service import PageService
 from invoker.services.pages import PagesService
-from invoker.services.riff.service import RiffHttpService, RiffService
+from invoker.services.riff.grpc import RiffService
+from invoker.services.riff.service import RiffHttpService
 from invoker.services.service import Service
 from invoker.services.toolbridge.service import ToolBridgeService
 from invoker.services.typed.service import TypedService

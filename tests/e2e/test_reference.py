@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from invoker.services.reference import tables
 from tests.conftest import SLOW
 from tests.e2e.process import started
 from tests.e2e.rawhttp import RawHttp
+from tests.httpdoc import tables
 
 pytestmark = pytest.mark.timeout(30 * SLOW)
 

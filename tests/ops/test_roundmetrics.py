@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from invoker.ops.board import Numbers
 from invoker.ops.metrics import Metrics
-from invoker.ops.roundmetrics import COUNTERS, DURATION, GAUGES, round_numbers
+from invoker.ops.roundmetrics import COUNTERS, DURATION, GAUGES, round_families, round_numbers
 from tests.gendocs import table
 from tests.opsdoc import metrics_page
 
 
 def text_of(numbers: Numbers) -> str:
-    return Metrics(lambda: numbers).render()[1].decode()
+    return Metrics(lambda: numbers, lambda: [round_families]).render()[1].decode()
 
 
 def test_F141_labels_are_told_as_they_are() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import Metrics
-from invoker.ops.toolmetrics import COUNTERS, GAUGES, tool_numbers
+from invoker.ops.toolmetrics import COUNTERS, GAUGES, families, tool_numbers
 from tests.gendocs import table
 from tests.opsdoc import metrics_page
 
@@ -17,7 +17,7 @@ BUCKETS = (("0.001", 1), ("0.005", 0), ("0.1", 2), ("+Inf", 1))
 
 def rendered(numbers: Numbers) -> list[str]:
     """The lines of the page."""
-    return Metrics(lambda: numbers).render()[1].decode().splitlines()
+    return Metrics(lambda: numbers, lambda: [families]).render()[1].decode().splitlines()
 
 
 def served(*tools: str) -> Numbers:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from invoker.config import parsers as parse
 from invoker.config.knob import knob
@@ -110,6 +110,12 @@ class FederatedService(Service):
     def numbers(self) -> Numbers | None:
         """What the rounds have counted."""
         return self._rounds.numbers() if self._rounds is not None else None
+
+    def families(self, numbers: Numbers) -> Iterator[Any]:
+        """Rounds, devices and their durations by task."""
+        from invoker.ops.roundmetrics import round_families
+
+        return round_families(numbers)
 
     async def start(self) -> None:
         """Look for the leaders of all populations, or lead them."""

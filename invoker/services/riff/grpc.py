@@ -1,24 +1,40 @@
-"""riff on the gRPC doors: one method, and one invocation a call."""
+"""`RiffService`: attaches riff to the gRPC door."""
 
 from __future__ import annotations
 
-from invoker.core.session import CallSession
-from invoker.doors.grpc.methods import CallMethod
-from invoker.message import Headers
-from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["riff_method"]
+from invoker.services.service import Service
 
+if TYPE_CHECKING:
+    from invoker.author.spec import FunctionSpec
+    from invoker.doors.grpc.methods import Method
 
-def riff_method() -> CallMethod:
-    """The riff method."""
-    return CallMethod(SERVICE, METHOD, _session, _function)
-
-
-def _session(metadata: Headers) -> CallSession:
-    return RiffSession(metadata, function=_function(metadata))
+__all__ = ["RiffService"]
 
 
-def _function(metadata: Headers) -> str:
-    # Names of metadata are in lower case, so the lookup of a dict suffices, and it costs less.
-    return dict.get(metadata, "invoker-function", "")
+class RiffService(Service):
+    """riff's streaming calls."""
+
+    name = "riff"
+    on_grpc = True
+
+    def grpc_methods(self) -> Sequence[Method]:
+        """The method that invokes functions."""
+        from invoker.services.riff.method import riff_method
+
+        return (riff_method(),)
+
+    def add_servicers(self, server: Any, names: Sequence[str]) -> None:  # noqa: ARG002 - it describes functions
+        """What tells callers of the functions."""
+        if self.around.config.reflection:
+            from invoker.ops.describe import add_describe
+
+            add_describe(self.around.driver.engine.catalog, server)
+
+    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:
+        """A call with a value for each input."""
+        from invoker.ops.samples import call_command
+
+        return call_command(spec, address, is_one=is_one)

@@ -1,46 +1,17 @@
-"""`RiffService` and `RiffHttpService`: attach riff to the gRPC door, and its request and reply to the HTTP door."""
+"""`RiffHttpService`: attaches the HTTP API to the HTTP door."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
-    from invoker.author.spec import FunctionSpec
     from invoker.config import Config
-    from invoker.doors.grpc.methods import Method
     from invoker.doors.http.app import Front, SocketFront
     from invoker.services.riff.sockets import Sockets
 
-__all__ = ["RiffHttpService", "RiffService"]
-
-
-class RiffService(Service):
-    """riff's streaming calls."""
-
-    name = "riff"
-    on_grpc = True
-
-    def grpc_methods(self) -> Sequence[Method]:
-        """The method that invokes functions."""
-        from invoker.services.riff.grpc import riff_method
-
-        return (riff_method(),)
-
-    def add_servicers(self, server: Any, names: Sequence[str]) -> None:  # noqa: ARG002 - it describes functions
-        """What tells callers of the functions."""
-        if self.around.config.reflection:
-            from invoker.ops.describe import add_describe
-
-            add_describe(self.around.driver.engine.catalog, server)
-
-    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:
-        """A call with a value for each input."""
-        from invoker.ops.samples import call_command
-
-        return call_command(spec, address, is_one=is_one)
+__all__ = ["RiffHttpService"]
 
 
 class RiffHttpService(Service):

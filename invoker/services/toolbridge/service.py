@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from invoker.config import parsers as parse
 from invoker.config.knob import knob
@@ -147,6 +147,12 @@ class ToolBridgeService(Service):
     def numbers(self) -> Numbers | None:
         """What the bridge has counted."""
         return self._bridge.watch.numbers() if self._bridge is not None else None
+
+    def families(self, numbers: Numbers) -> Iterator[Any]:
+        """Sessions, calls and their durations by tool."""
+        from invoker.ops.toolmetrics import families
+
+        return families(numbers)
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nothing here takes long
         """Leave the store and the hosts, and write what waits for the audit log."""

@@ -1,24 +1,21 @@
-"""`invoker.services.riff.grpc`: riff's method of the gRPC doors."""
+"""`invoker.services.riff.grpc`: what riff attaches to the gRPC door."""
 
 from __future__ import annotations
 
-import pytest
-
-from invoker.core.steps import Open
-from invoker.doors.grpc.methods import metadata_of
-from invoker.services.riff.grpc import riff_method
-from tests.doors.riff import start
+from invoker.author.reader import read
+from invoker.services.riff.grpc import RiffService
+from tests.services.around import around
 
 
-def test_its_path_is_that_of_the_proto():
-    """As riff's clients say it."""
-    assert riff_method().path == "/streaming.Riff/Invoke"
+def square(x: int) -> int:
+    return x * x
 
 
-@pytest.mark.parametrize(("pairs", "function"), [((("invoker-function", "f"),), "f"), ((("x", "f"),), ""), ((), "")])
-def test_riff_takes_the_function_from_the_metadata(pairs, function):
-    """And gives it all of them."""
-    (step,) = riff_method().session(metadata_of(pairs)).receive(start())
-    assert isinstance(step, Open)
-    assert step.function == function
-    assert dict(step.metadata) == dict(pairs)
+def test_its_method_is_on_the_grpc_door():
+    """One, in which a call is an invocation."""
+    assert [one.path for one in RiffService(around(square)).grpc_methods()] == ["/streaming.Riff/Invoke"]
+
+
+def test_R005_its_sample_is_a_call():
+    """Of the function, at the address."""
+    assert RiffService(around(square)).sample(read(square), "h:1", is_one=True) == "call h:1 --data 7"

@@ -1,12 +1,11 @@
-"""`invoker.services.riff.service`: what riff attaches to which door."""
+"""`invoker.services.riff.service`: what answers a path of the HTTP door."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from invoker.author.reader import read
 from invoker.core.http import RequestHead
-from invoker.services.riff.service import RiffHttpService, RiffService
+from invoker.services.riff.service import RiffHttpService
 from invoker.services.riff.sockets import NoSocketFront
 from tests.services.around import around
 
@@ -20,16 +19,6 @@ class Asked:
 
 def square(x: int) -> int:
     return x * x
-
-
-def test_its_method_is_on_the_grpc_door():
-    """One, in which a call is an invocation."""
-    assert [one.path for one in RiffService(around(square)).grpc_methods()] == ["/streaming.Riff/Invoke"]
-
-
-def test_R005_its_sample_is_a_call():
-    """Of the function, at the address."""
-    assert RiffService(around(square)).sample(read(square), "h:1", is_one=True) == "call h:1 --data 7"
 
 
 async def test_its_http_twin_answers_whatever_the_path_is():

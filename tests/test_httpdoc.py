@@ -1,10 +1,10 @@
-"""The tables of docs/reference/http.md are whole; tests/e2e/test_reference.py asks a server for their rows."""
+"""`tests.httpdoc`: the tables of docs/reference/http.md are whole; tests/e2e/test_reference.py asks for their rows."""
 
 from __future__ import annotations
 
 from invoker.protocols.riff.reply import STATUSES
-from invoker.services.reference import tables
 from tests import gendocs, trace
+from tests.httpdoc import tables
 
 
 def test_rows_are_as_wide_as_their_heads_and_differ() -> None:
