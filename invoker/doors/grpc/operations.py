@@ -172,6 +172,17 @@ class Operations:
             self.unread = Unread(self.memory)
         self.unread.add(len(frame or b""), lambda error: self.cut(int(error.status), str(error)), copies=COPIES)
 
+    def _count_unlocked(self, frame: bytes) -> bool:
+        """Do so with the lock held, which is given up meanwhile; whether the frame can still be sent then."""
+        self._sending = True  # so that nobody else sends
+        self.lock.release()
+        try:
+            self._count(frame)
+        finally:
+            self.lock.acquire()
+            self._sending = False
+        return not (self.is_gone or self._is_finished)
+
     def _send(self, frame: bytes, flags: int) -> None:
         self._held = None
         self._sending = True

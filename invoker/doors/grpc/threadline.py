@@ -328,6 +328,8 @@ class ThreadLine(Operations):
 
     def put(self, frame: bytes) -> None:
         """Send one frame now, when there is room."""
+        if len(frame) > STEP_BYTES and not self._count_unlocked(frame):
+            return
         self._send(frame, NO_FLAGS)
 
     # Inside.

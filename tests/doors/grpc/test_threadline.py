@@ -169,3 +169,31 @@ def test_R126_a_function_that_waits_for_room_lets_its_peer_write():
         time.sleep(0.1)
         assert call.some(200) == [payload] * 200
         assert call.code is grpc.StatusCode.OK
+
+
+def test_large_values_of_several_outputs_count_until_the_peer_takes_them():
+    """Each output waits for room on the same wire; what is under way counts, and is given back with the call."""
+    size, count = 1 << 20, 8
+
+    def pair(xs: Iterator[bytes]) -> tuple[Iterator[bytes], Iterator[bytes]]:
+        return (bytes(size) for _ in range(count)), (bytes(size) for _ in range(count))
+
+    with Riff("direct", pair) as riff:
+        memory = riff.driver.engine.memory
+        call = riff.raw(start(outputs=2))
+        assert eventually(lambda: memory.held >= size)
+        assert [len(one) for one in call.rest()] == [size] * 2 * count
+        assert eventually(lambda: not memory.held)
+
+
+def test_several_outputs_end_with_their_call_when_memory_runs_out():
+    """The peer takes nothing of them; its call ends and nothing is held for it."""
+
+    def pair(xs: Iterator[bytes]) -> tuple[Iterator[bytes], Iterator[bytes]]:
+        return (bytes(4 << 20) for _ in range(8)), (bytes(4 << 20) for _ in range(8))
+
+    with Riff("direct", pair) as riff:
+        memory = riff.driver.engine.memory
+        memory.most_bytes = 1 << 20
+        assert riff.raw(start(outputs=2)).code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert eventually(lambda: not memory.held)
