@@ -188,6 +188,7 @@ class Driver:
         return ThreadRunner(
             invocation, host,
             threads=self.threads, grace_s=settings.grace_s, on_left=self._left, debug=settings.debug,
+            memory=self.engine.memory,
         )  # fmt: skip
 
     def _spawn(self, body: Body) -> None:

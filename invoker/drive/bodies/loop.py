@@ -246,6 +246,7 @@ class LoopRunner:
                     continue
                 room = emitted(invocation, number, message)
                 if room is not None:
+                    del value, message  # the wire has them, and the peer may be slow
                     await room
             if invocation.end_output(index):
                 self.host.ended(invocation, index)

@@ -192,6 +192,7 @@ class SyncBody(ABC):
             except Discarded:
                 self.check_over()
                 continue
+            del value  # its message is enough while the peer is slow
             put(number, message)
         with self.lock:
             if self.invocation.end_output(index):

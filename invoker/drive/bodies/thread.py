@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from invoker.author.spec import Style
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
@@ -34,7 +35,8 @@ __all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
 log = logging.getLogger(__name__)
 
 OUTPUT_QUEUE = 16
-"""Values of one output that wait for the wire; who gives more waits (R-127). A large value counts as so many."""
+"""Values of one output that wait for the wire; who gives more waits (R-127). A large value counts as so many, until the
+peer has room for the next one."""
 
 
 class ThreadRunner(SpreadBody):
@@ -47,6 +49,7 @@ class ThreadRunner(SpreadBody):
         grace_s: How long user code may take to leave before its thread counts as stuck (R-116).
         on_left: Called with the runner on the loop once user code has been left.
         debug: Whether the peer may see tracebacks.
+        memory: Counts large values that the body has made and that are not at the wire yet; None: nobody does.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class ThreadRunner(SpreadBody):
         grace_s: float,
         on_left: Callable[[ThreadRunner], object],
         debug: bool = False,
+        memory: ProcessBudget | None = None,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         super().__init__(invocation, threads)
@@ -73,6 +77,8 @@ class ThreadRunner(SpreadBody):
         self.is_stopped = False
         self._queue: list[tuple[int, Message[bytes] | None]] = []  # as the body gave it; None is the end of an output
         self._queued = [0] * len(invocation.outputs)
+        self._made = 0  # bytes of large values that are not at the wire
+        self._unread = Unread(memory) if memory is not None else None
         self._is_due = False  # whether readers will be woken at the end of the turn
         self._is_awake = False  # whether the forwarder knows, or will, that there is something to do
         self._is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY and len(invocation.outputs) == 1
@@ -114,6 +120,9 @@ class ThreadRunner(SpreadBody):
         with self.lock:
             self.invocation.close_output(command.index)
             if 0 <= command.index < len(self._queued):
+                for index, message in self._queue:
+                    if index == command.index and message is not None:
+                        self._count(-_weight(message))
                 self._queue = [one for one in self._queue if one[0] != command.index or one[1] is None]
                 self._queued[command.index] = 0
                 self.changed.notify_all()
@@ -128,6 +137,7 @@ class ThreadRunner(SpreadBody):
         with self.lock:
             self.is_stopped = True
             self._queue = []
+            self._count(-self._made)
             self.changed.notify_all()
         self._awaiting.cancel()
         forwarder, self._forwarder = self._forwarder, None  # a cancelled task holds what it was about to write
@@ -154,19 +164,34 @@ class ThreadRunner(SpreadBody):
                     await self._wakeup
                 self._wakeup = None
                 continue
-            for index, message in batch:
+            batch.reverse()
+            while batch:
+                index, message = batch.pop()
                 if message is None:
                     self.host.ended(self.invocation, index)
                     continue
                 try:
-                    if (room := self.host.emitted(self.invocation, index, message)) is not None:
+                    room = self.host.emitted(self.invocation, index, message)
+                    weight, message = _weight(message), None  # it is the wire's now
+                    if weight:
+                        with self.lock:
+                            self._count(-weight)
+                    if room is not None:
                         await room
+                    if weight > LARGE_BYTES:
+                        self._make_room(index)
                 except StopInvocation:
                     return
                 except InvocationError as error:  # the peer is gone
                     self.host.finished(self.invocation, error)
                     return
         self.host.finished(self.invocation, self.failure)
+
+    def _make_room(self, index: int) -> None:
+        """The wire has room for the next large value of an output."""
+        with self.lock:
+            self._queued[index] = max(0, self._queued[index] - OUTPUT_QUEUE)
+            self.changed.notify_all()
 
     def _batch(self) -> list[tuple[int, Message[bytes] | None]] | None:
         """Take what waits for the wire, in the order in which the body gave it.
@@ -178,6 +203,9 @@ class ThreadRunner(SpreadBody):
             batch, self._queue = self._queue, []  # never the queue itself, which the body's thread goes on to fill
             if batch:
                 self._queued = [0] * len(self._queued)
+                for index, message in batch:
+                    if message is not None and _weight(message) > LARGE_BYTES:
+                        self._queued[index] = OUTPUT_QUEUE
                 self.changed.notify_all()
             elif self.running == 0 or self.failure is not None:
                 return None
@@ -223,7 +251,10 @@ class ThreadRunner(SpreadBody):
 
     def put(self, index: int, message: Message[bytes]) -> None:
         """Queue one message for the wire; waits while its output has no room there."""
+        weight = _weight(message)
         with self.lock:
+            if weight and not self.is_stopped:
+                self._count(weight)
             while self._queued[index] >= OUTPUT_QUEUE:
                 if self.is_stopped:
                     break
@@ -232,9 +263,19 @@ class ThreadRunner(SpreadBody):
                 # R-112: an endless output must not outlive the error of another one.
                 raise StopInvocation("the invocation is over")
             self._queue.append((index, message))
-            self._queued[index] += 1 if len(message.payload) <= LARGE_BYTES else OUTPUT_QUEUE
+            self._queued[index] += OUTPUT_QUEUE if weight > LARGE_BYTES else 1
             if not self._is_awake and not self._is_last():
                 self._wake_forwarder()
+
+    def _count(self, change: int) -> None:
+        """Count large values that are made, or that left; called with the lock held."""
+        self._made = max(0, self._made + change)
+        if self._unread is None or not change:
+            return
+        if self._made:
+            self._unread.hold(self._made, self.invocation.budget.end)
+        else:
+            self._unread.take()
 
     def _is_last(self) -> bool:
         """Whether the body leaves without running any more of the author's code, and wakes the forwarder then."""
@@ -316,3 +357,9 @@ class ThreadRunner(SpreadBody):
         finally:
             stream.waiters -= 1
         return None
+
+
+def _weight(message: Message[bytes]) -> int:
+    """Bytes of a large value; nobody counts a small one."""
+    size = len(message.payload)
+    return size if size > STEP_BYTES else 0

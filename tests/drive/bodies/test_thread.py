@@ -13,6 +13,7 @@ from invoker import Context, Output, function
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.steps import CallStep, Event, OutputEnded, Send
 from invoker.drive.bodies.thread import OUTPUT_QUEUE, ThreadRunner
+from invoker.drive.bodies.turns import LARGE_BYTES
 from invoker.protocols.riff.session import RiffSession, State
 from tests.drive.looplines import JSON, Line, until
 from tests.drive.memory import driver_of
@@ -217,4 +218,50 @@ async def test_H171_behind_a_large_value_nothing_waits_for_the_wire():
     peer.take()
     assert await peer.end() is None
     assert len(peer.got) == 20
+    peer.driver.threads.close()
+
+
+async def test_large_values_ahead_of_the_wire_count_and_are_few():
+    """One more is made while the peer has no room for the next; both count until the wire has them or the call ends."""
+    made = []
+
+    def large() -> Iterator[bytes]:
+        for number in range(8):
+            made.append(number)
+            yield bytes(LARGE_BYTES + 1)
+
+    peer = Line(driver_of(large))
+    memory = peer.driver.engine.memory
+    peer.is_full = True
+    peer.start("application/octet-stream")
+    await until(lambda: memory.held > LARGE_BYTES)
+    await asyncio.sleep(0.05)
+    assert len(made) == 2
+    peer.take()
+    assert await peer.end() is None
+    assert len(peer.got) == 8
+    assert memory.held == 0
+    peer.driver.threads.close()
+
+
+async def test_large_values_of_a_call_that_ends_are_given_back():
+    """Also the one whose thread waits for room."""
+    left = threading.Event()
+
+    def large() -> Iterator[bytes]:
+        try:
+            while True:
+                yield bytes(LARGE_BYTES + 1)
+        finally:
+            left.set()
+
+    peer = Line(driver_of(large))
+    memory = peer.driver.engine.memory
+    peer.is_full = True
+    peer.start("application/octet-stream")
+    await until(lambda: memory.held > LARGE_BYTES)
+    peer.go()
+    await peer.end()
+    await until(left.is_set)
+    assert memory.held == 0
     peer.driver.threads.close()
