@@ -210,10 +210,19 @@ class Unread:
                 forgotten when all is taken, since it knows the call, which knows this. None: nothing can end it.
             copies: Of the message that there are until it is `sent`.
         """
-        self._held, self._last = self._last + copies * size, size
-        self._share.end = end
+        self._hold(self._last + copies * size, end)
+        self._last = size
+
+    def hold(self, size: int, end: End | None) -> None:
+        """So many bytes of all messages are under way now; ``end`` as of `add`."""
+        self._hold(size, end)
+        self._last = size
+        self._share.shrink(size)
+
+    def _hold(self, size: int, end: End | None) -> None:
+        self._held, self._share.end = size, end
         try:
-            self._share.grow(self._held)
+            self._share.grow(size)
         except Overloaded as error:
             self._share.end = None
             if end is not None:

@@ -74,6 +74,11 @@ class LongMessage(msgspec.Struct, frozen=True):
     parts: tuple[bytes, ...]
     is_text: bool = False
 
+    @property
+    def size(self) -> int:
+        """Bytes of it."""
+        return sum(map(len, self.parts))
+
     def joined(self) -> str | bytes:
         """The message as one."""
         data = b"".join(self.parts)

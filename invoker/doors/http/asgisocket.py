@@ -11,15 +11,18 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import MutableMapping
+from functools import partial
 from typing import Any, Final
 
+from invoker.core.budget import STEP_BYTES, Unread
 from invoker.core.http import LongMessage, RequestHead, Response
 from invoker.core.peers import ABNORMAL, Client, peer_of
 from invoker.core.steps import Close
 from invoker.doors.http.app import NOT_FOUND, Conversation, HttpApp, SocketSettings
 from invoker.doors.http.asgiexchange import Receive, Scope, Send
 from invoker.doors.http.exchange import Listener
-from invoker.errors import LimitExceeded, ShuttingDown
+from invoker.drive.bodies.runner import later
+from invoker.errors import InvocationError, LimitExceeded, ShuttingDown
 
 __all__ = ["AsgiSocket", "refuse", "serve_socket"]
 
@@ -101,6 +104,8 @@ class AsgiSocket:
         self._settings = settings
         self._receive = receive
         self._send = send
+        self._unread: Unread | None = None  # what waits, once that is large
+        self._loop = asyncio.get_running_loop()
         self._out: deque[str | bytes] = deque()
         self._size = 0
         self._code = 0  # that we found, and not the conversation
@@ -166,6 +171,7 @@ class AsgiSocket:
         if not (self.is_gone or self._end is not None):
             self._out.append(frame)
             self._size += len(frame)
+            self._count()
             if self._size >= _ROOM_BYTES:
                 self._has_room.clear()
             self._changed.set()
@@ -185,6 +191,8 @@ class AsgiSocket:
         self.peer.got(code)
         reason = farewell.reason.encode("utf-8", "backslashreplace")[:_REASON_BYTES].decode("utf-8", "ignore")
         self._end = {"type": "websocket.close", "code": code, "reason": reason}
+        if self._unread is not None and self._size:
+            self._unread.part()
         self._wants.set()
         self._changed.set()
 
@@ -225,6 +233,7 @@ class AsgiSocket:
                 async with asyncio.timeout(write_s):
                     await self._send({"type": "websocket.send", kind: frame})
                 self._size -= len(frame)
+                self._count()
                 if self._size <= _ROOM_BYTES // 2:
                     self._has_room.set()
             elif self._end is not None:
@@ -235,6 +244,21 @@ class AsgiSocket:
                 self._changed.clear()
                 await self._changed.wait()
 
+    def _count(self) -> None:
+        """Count what waits, if it is large, and what the server has of it."""
+        if self._unread is None:
+            if self._size <= STEP_BYTES:
+                return
+            self._unread = Unread(self._app.driver.engine.memory)
+        if self._size:
+            self._unread.hold(self._size, partial(later, self._loop, self._drop))
+        else:
+            self._unread.take()
+
+    def _drop(self, error: InvocationError) -> None:
+        log.info("a connection is ended, since its peer takes nothing", extra={"detail": str(error)})
+        self.abort()
+
     def _leave(self) -> None:
         """Nobody is there any more: end what runs for it."""
         if self.is_gone:
@@ -243,6 +267,7 @@ class AsgiSocket:
         self.peer.got(ABNORMAL)
         self._out.clear()
         self._size = 0
+        self._count()
         self._changed.set()
         self._has_room.set()
         if self._end is None:

@@ -23,9 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
 from typing import Any, Final
 
 from invoker.core.budget import ProcessBudget
@@ -36,18 +34,8 @@ from invoker.doors.http.alarm import Alarm
 from invoker.doors.http.app import Conversation, SocketSettings
 from invoker.doors.http.connections import Connections
 from invoker.doors.http.exchange import Listener
-from invoker.doors.http.frames import (
-    CLOSE,
-    PING,
-    PONG,
-    Control,
-    FrameError,
-    FrameReader,
-    closing,
-    control,
-    fragments,
-    framed,
-)
+from invoker.doors.http.frames import CLOSE, PING, PONG, Control, FrameError, FrameReader, closing, control, framed
+from invoker.doors.http.outgoing import Outgoing
 from invoker.doors.http.tap import Tap
 from invoker.errors import InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
 
@@ -71,7 +59,7 @@ class SocketLine(asyncio.Protocol):
         conversation: What is done with it.
         settings: Limits.
         connections: Of the door.
-        memory: Counts what has come of messages that are not complete.
+        memory: Counts what has come of messages that are not complete, and what is long of those that go.
 
     Attributes:
         is_gone: Whether the peer will get nothing any more.
@@ -97,7 +85,7 @@ class SocketLine(asyncio.Protocol):
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = False
         self._is_held = self._will_take = False  # the conversation wants no more for now; or others have a turn
         self._out: list[bytes] = []
-        self._long: Iterator[bytes] | None = None  # frames that are not made yet; other messages wait behind them
+        self._long = Outgoing(memory, self.abort)  # other messages wait behind these
         self._will_flush = self._is_full = False
         self._pong: bytes | None = None
         self._waiters: list[asyncio.Future[None]] = []
@@ -141,6 +129,7 @@ class SocketLine(asyncio.Protocol):
         self._alarm.close()
         self._connections.leave(self)
         self._leave()
+        self._long.taken()
         self._share.close()
         self._conversation.over()
 
@@ -156,7 +145,8 @@ class SocketLine(asyncio.Protocol):
             self._alarm.set(self._settings.linger_s, self._end)
         else:
             self._alarm.unset()
-        if self._pong is not None or self._long is not None:
+        self._long.taken()
+        if self._pong is not None or self._long:
             self._flush_soon()
         self._wake()
 
@@ -193,14 +183,15 @@ class SocketLine(asyncio.Protocol):
         """Send one message; False when the next one should wait for `room`."""
         if self.is_gone or self._is_closing:
             return True
-        if isinstance(frame, LongMessage) or self._long is not None:
-            self._long = chain(self._long or (), fragments(frame))
+        if isinstance(frame, LongMessage) or self._long:
+            self._long.put(frame)
             self._flush_soon()
             return False
         data = framed(frame)
         self._out.append(data)
         self._out_bytes += len(data)
         if self._out_bytes >= _ROOM_BYTES:
+            self._long.hand(len(data))
             self._flush()
         elif not self._will_flush:
             self._flush_soon()
@@ -208,7 +199,7 @@ class SocketLine(asyncio.Protocol):
 
     async def room(self) -> None:
         """Wait until the peer has taken most of what was written, or is gone."""
-        while (self._is_full or self._long is not None) and not self.is_gone:
+        while (self._is_full or self._long) and not self.is_gone:
             waiter = self._loop.create_future()
             self._waiters.append(waiter)
             try:
@@ -227,7 +218,8 @@ class SocketLine(asyncio.Protocol):
         code = self._code or (_GOING_AWAY if isinstance(close.error, ShuttingDown) else farewell.code)
         self._farewell = code, farewell.reason
         self.peer.got(code)
-        if self._long is None or self._is_broken:
+        self._long.part()
+        if not self._long or self._is_broken:
             self._bid_farewell(*self._farewell)
 
     def _bid_farewell(self, code: int, reason: str) -> None:
@@ -337,13 +329,15 @@ class SocketLine(asyncio.Protocol):
             out.clear()
             self._out_bytes = 0
             self._transport.write(data)
-        if self._long is None or self._is_full:
+        if self._is_full:
             return
-        if (part := next(self._long, None)) is not None:  # others have a turn before the next one
+        self._long.taken()
+        if not self._long:
+            return
+        if (part := self._long.next()) is not None:  # others have a turn before the next one
             self._transport.write(part)
             self._flush_soon()
             return
-        self._long = None
         self._wake()
         if self._farewell is not None:
             self._bid_farewell(*self._farewell)
@@ -351,7 +345,8 @@ class SocketLine(asyncio.Protocol):
     def _say_close(self, code: int, reason: str) -> None:
         self._out.append(closing(code, reason))
         self._is_closing = True
-        self._long = self._pong = None
+        self._long.clear()
+        self._pong = None
         self._flush()
 
     def _wake(self) -> None:
@@ -388,7 +383,7 @@ class SocketLine(asyncio.Protocol):
             self.peer.got(ABNORMAL)
             self._out.clear()
             self._out_bytes = 0
-            self._long = None
+            self._long.clear()
             self._wake()
             if not self._is_over:
                 self._listener.gone()

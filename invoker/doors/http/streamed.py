@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import Any, Final, Protocol
 
-from invoker.core.http import BodyChunk, BodyParts, Response, ResponseHead
+from invoker.core.http import LONG_BYTES, BodyChunk, BodyParts, Response, ResponseHead
 from invoker.core.peers import Client
 from invoker.core.session import CallSession
 from invoker.core.steps import Close, Elapsed
@@ -196,7 +196,7 @@ class Streamed:
         """Write a head, a piece or a whole response; whether the client takes more at once."""
         if type(frame) is BodyChunk:
             self._written_s = time.monotonic()
-            return self._exchange.write(frame.payload)
+            return self._write(frame.payload)
         if type(frame) is BodyParts:
             self._written_s = time.monotonic()
             self._exchange.count(frame.size)
@@ -206,6 +206,13 @@ class Streamed:
         else:
             self._response = frame
         return True
+
+    def _write(self, data: bytes) -> bool:
+        if len(data) <= LONG_BYTES:
+            return self._exchange.write(data)
+        self._exchange.count(len(data))
+        view = memoryview(data)
+        return self._exchange.write(bytes(view[at : at + LONG_BYTES]) for at in range(0, len(view), LONG_BYTES))
 
     async def room(self) -> None:
         """Wait until the client takes more."""

@@ -10,6 +10,7 @@ import pytest
 
 from invoker.core.budget import STEP_BYTES
 from invoker.doors.http.asgi import AsgiApp
+from tests.attack.sockets import handshake
 from tests.doors.doors import Served, until
 
 LINES = "application/x-ndjson"
@@ -139,3 +140,34 @@ async def test_H004_a_client_that_reads_late_gets_everything() -> None:
         data = await wire.reader.read(-1)
         assert data.count(b"x" * 50_000) >= 400
         assert data.endswith(b"0\r\n\r\n")
+
+
+class Held:
+    """Gives one value, then no more."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+
+    async def large(self) -> AsyncIterator[bytes]:
+        yield bytes(8 << 20)
+        await self.go.wait()
+
+
+@pytest.mark.parametrize("kind", ["leaves", "takes"])
+async def test_a_long_value_on_a_websocket_counts_until_it_is_taken(kind: str) -> None:
+    """Or until its peer has left."""
+    held = Held()
+    async with Served.at(held.large) as served:
+        memory = served.driver.engine.memory
+        async with served.wire() as wire:
+            wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await wire.send(handshake("/large/ws"))
+            await until(lambda: memory.held >= 4 << 20)
+            if kind == "leaves":
+                wire.writer.transport.abort()
+            else:
+                wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
+                while memory.held:
+                    assert await wire.reader.read(1 << 20)
+            await until(lambda: memory.held == 0)
+            held.go.set()
