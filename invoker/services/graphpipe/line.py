@@ -17,7 +17,9 @@ import struct
 from contextlib import suppress
 from typing import Any, Final
 
-from invoker.errors import Overloaded, let_go
+from invoker.core.budget import Unread
+from invoker.drive.bodies.runner import later
+from invoker.errors import InvocationError, Overloaded, let_go
 from invoker.protocols.graphpipe.answer import Reply
 from invoker.protocols.graphpipe.errors import translated
 from invoker.services.graphpipe.inferences import Inferences
@@ -245,6 +247,19 @@ class FramedLine:
         if response.size <= _SMALL_BYTES:
             await self._send(b"".join((prefix, *response.pieces)))
             return
+        unread, loop = Unread(self._inferences.driver.engine.memory), asyncio.get_running_loop()
+        unread.part()
+        unread.hold(response.size, lambda error: later(loop, self._drop, error))
+        try:
+            await self._write_pieces(prefix, response)
+        finally:
+            unread.take()
+
+    def _drop(self, error: InvocationError) -> None:
+        log.info("a GraphPipe connection is ended, since its client takes nothing", extra={"detail": str(error)})
+        self.abort()
+
+    async def _write_pieces(self, prefix: bytes, response: Reply) -> None:
         self._writer.write(prefix)
         for piece in response.pieces:
             view = memoryview(piece)

@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.client import AsyncGraphPipe, GraphPipeError
-from invoker.errors import StartupError
+from invoker.errors import Overloaded, StartupError
 from invoker.services.graphpipe import line as module
 from invoker.services.graphpipe.door import FramedDoor
 from invoker.services.graphpipe.inferences import Inferences
@@ -373,3 +373,39 @@ LONG = struct.pack("<I", (1 << 31) | 1025)
 def name_of(model: str) -> bytes:
     """How a connection names its model."""
     return struct.pack("<I", (1 << 31) | len(model)) + model.encode()
+
+
+async def test_a_response_counts_until_it_is_taken(path: Path | None) -> None:
+    """Also where its client leaves instead."""
+    large = np.zeros(6_000_000, "f4")
+    async with opened(path) as place:
+        memory = place.inferences.driver.engine.memory
+        for leaves in (True, False):
+            reader, writer = await place.connect()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(framed(ask(large)))
+            await until(lambda: memory.held >= large.nbytes and memory.unread == 1)
+            if leaves:
+                writer.transport.abort()
+            else:
+                writer.transport.resume_reading()  # type: ignore[attr-defined]
+                assert len(await read_one(reader)) > large.nbytes
+            await until(lambda: memory.held == memory.unread == 0)
+
+
+async def test_the_connection_ends_whose_client_takes_nothing_when_memory_runs_out() -> None:
+    """Another one is served."""
+    async with opened(None) as place:
+        _, writer = await place.connect()
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(framed(ask(np.zeros(6_000_000, "f4"))))
+        memory = place.inferences.driver.engine.memory
+        await until(lambda: memory.unread == 1)
+        memory.most_bytes = 30_000_000
+        share = memory.share()
+        with suppress(Overloaded):
+            share.grow(25_000_000)
+        await until(lambda: place.count == 0)
+        share.close()
+        other, ask_other = await place.connect()
+        assert values(await exchanged(other, ask_other, REQUEST)) == [[[2.0, 4.0]]]
