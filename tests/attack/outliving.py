@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,3 +126,28 @@ async def atensor(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The same on the event loop."""
     await aecho(bytes([int(x[0])]))
     return x * 2
+
+
+@function(safe=True)
+def fill(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """As many ones as the first element says."""
+    return np.ones(int(x[0]))
+
+
+@function(safe=True)
+async def afill(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same on the event loop."""
+    return fill(x)
+
+
+class Pair(NamedTuple):
+    """Two outputs."""
+
+    left: Iterator[bytes]
+    right: Iterator[bytes]
+
+
+@function(safe=True)
+def pair(size: int) -> Pair:
+    """Three values of such a size at each of two outputs."""
+    return Pair(gives(size, 3), gives(size, 3))
