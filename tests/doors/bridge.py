@@ -11,7 +11,7 @@ from google.protobuf import any_pb2
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from invoker.services.riff.grpc import riff_method
+from invoker.services.riff.method import riff_method
 from invoker.services.toolbridge.bridge import Bridge
 from invoker.services.toolbridge.rpcs import SERVICE, methods_of
 from tests.conftest import SLOW

@@ -14,7 +14,7 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.doors.grpc.methods import SessionMethod
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.services.evergreen.sessions import Evergreen
-from invoker.services.riff.grpc import riff_method
+from invoker.services.riff.method import riff_method
 from tests.doors.riff import KINDS, Call, Riff, form
 
 __all__ = ["DOORS", "PATH", "Endless", "Served", "Talk", "act", "frame", "leaf", "upper_of"]

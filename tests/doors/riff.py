@@ -17,7 +17,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.doors.grpc.aio import AioDoor
 from invoker.doors.grpc.fast import FastDoor
 from invoker.doors.grpc.lending import LendingLoop
-from invoker.services.riff.grpc import riff_method
+from invoker.services.riff.method import riff_method
 from tests.drive.memory import driver_of
 
 __all__ = ["FAST", "KINDS", "PATH", "Call", "Riff", "data", "eventually", "form", "start"]

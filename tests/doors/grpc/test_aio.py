@@ -15,7 +15,7 @@ from invoker.core.steps import Close, Send
 from invoker.doors.grpc.methods import CallMethod, LoopMethod
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.errors import StartupError
-from invoker.services.riff.grpc import riff_method
+from invoker.services.riff.method import riff_method
 from tests.conftest import SLOW
 from tests.doors.riff import FAST, KINDS, Riff, data, eventually, form, start
 

@@ -11,7 +11,7 @@ from invoker import Context, Status, StatusError
 from invoker.core.steps import Close, Send
 from invoker.doors.grpc.methods import CallMethod, CallWire, LoopMethod, OnClose, SessionMethod, metadata_of
 from invoker.message import EMPTY
-from invoker.services.riff.grpc import riff_method
+from invoker.services.riff.method import riff_method
 from tests.doors.riff import KINDS, Riff, form, start
 
 
