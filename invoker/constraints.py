@@ -25,7 +25,7 @@ from invoker.aliases import unaliased
 from invoker.backtracking import LONGEST_MATCHED, doubling_text, longest_matched
 from invoker.errors import SpecError
 from invoker.linear import linear_search
-from invoker.marks import SCALARS, UNIONS, fits, kinds_of
+from invoker.marks import SCALARS, UNIONS, fits, kinds_of, pattern_text
 from invoker.rules import rule_named
 
 __all__ = [
@@ -53,7 +53,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     gt: float | None = None,
     le: float | None = None,
     lt: float | None = None,
-    pattern: str | None = None,
+    pattern: str | re.Pattern[str] | None = None,
     min_length: int | None = None,
     max_length: int | None = None,
     rules: str | Sequence[str] = (),
@@ -66,7 +66,8 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         gt: Numbers are above this.
         le: Numbers are at most this.
         lt: Numbers are below this.
-        pattern: A regular expression that matches somewhere in the text; write ``^`` and ``$`` for all of it.
+        pattern: A regular expression, or a compiled one with its flags, that matches somewhere in the text;
+            write ``^`` and ``$`` for all of it.
         min_length: Characters of a text, bytes, or items of a list or a dict, at least.
         max_length: The same, at most.
         rules: Names of rules: non_empty, finite, positive, non_negative, email, url, uuid, json, unique_items, or of
@@ -79,6 +80,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     names = (rules,) if isinstance(rules, str) else tuple(rules)
     for name in names:
         rule_named(name)
+    pattern = None if pattern is None else pattern_text(pattern)
     said = {"ge": ge, "gt": gt, "le": le, "lt": lt, "pattern": pattern, "min_length": min_length}
     said |= {"max_length": max_length, "description": description or None}
     extra: dict[str, Any] = {FIELD_RULES: names} if names else {}
@@ -125,17 +127,20 @@ def _doubling(pattern: str) -> str:
     )
 
 
-def slow_pattern(mark: Any) -> str:
-    """Why msgspec must not match texts with the pattern of a mark of its own; empty if it may."""
-    if not (isinstance(mark, msgspec.Meta) and mark.pattern):
-        return ""
-    if problem := _doubling(mark.pattern):
+def slow_pattern(pattern: str, max_length: int | None) -> str:
+    """Why Python's `re` must not match texts of any length with a pattern; empty if it may.
+
+    Args:
+        pattern: Whoever applies it does not know the bounds of `Constraints`: msgspec, or pydantic.
+        max_length: Characters of a text at most; longer ones are refused before they are matched.
+    """
+    if problem := _doubling(pattern):
         return problem
-    longest = longest_matched(mark.pattern)
-    if longest == LONGEST_MATCHED or (mark.max_length is not None and mark.max_length <= longest):
+    longest = longest_matched(pattern)
+    if longest == LONGEST_MATCHED or (max_length is not None and max_length <= longest):
         return ""
     return (
-        f"the time of the pattern {mark.pattern!r} grows faster than the text, so a caller could hold up the process; "
+        f"the time of the pattern {pattern!r} grows faster than the text, so a caller could hold up the process; "
         f"begin it with what stands at the start of the text, as in ^a+$, or say max_length={longest} beside it"
     )
 
@@ -316,8 +321,7 @@ def _bounded(mark: Any, type_: Any, *, rules: tuple[str, ...] = ()) -> Constrain
         low = math.floor(mark.gt) + 1 if is_whole else math.nextafter(mark.gt, math.inf)
     if said("lt") is not None:
         high = math.ceil(mark.lt) - 1 if is_whole else math.nextafter(mark.lt, -math.inf)
-    words, pattern = said("description"), said("pattern")
-    pattern = getattr(pattern, "pattern", pattern) or ""
+    words, pattern = said("description"), pattern_text(said("pattern"))
     return Constraints(
         low, high, pattern, said("min_length"), said("max_length"), rules,
         words if isinstance(words, str) else "",

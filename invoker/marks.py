@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from typing import Annotated, Any, Final
@@ -9,8 +10,9 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from invoker.aliases import unaliased
+from invoker.errors import SpecError
 
-__all__ = ["SCALARS", "UNIONS", "bare", "fits", "is_read", "kinds_of", "misplaced", "unread"]
+__all__ = ["SCALARS", "UNIONS", "bare", "fits", "is_read", "kinds_of", "misplaced", "pattern_text", "unread"]
 
 SCALARS: Final = (int, float, bool, str, bytes)
 UNIONS: Final = (typing.Union, types.UnionType)
@@ -83,6 +85,26 @@ def misplaced(mark: Any) -> str:
         return ""
     blank = type(mark)()
     return next((name for name in _OF_FIELDS if getattr(mark, name, None) != getattr(blank, name, None)), "")
+
+
+def pattern_text(pattern: Any) -> str:
+    """A pattern as text; flags of a compiled one are written in front of it, so that they count wherever it is matched.
+
+    Args:
+        pattern: A text, what `re.compile` made of one, or None, which is no pattern.
+
+    Raises:
+        SpecError: It matches bytes.
+    """
+    text = getattr(pattern, "pattern", pattern) or ""
+    if not isinstance(text, str):
+        raise SpecError(f"the pattern {pattern!r} matches bytes, and a text is matched with it; write it as a text")
+    if not isinstance(pattern, re.Pattern) or pattern.flags == re.compile(text).flags:
+        return text
+    return f"(?{''.join(letter for letter, flag in _FLAGS.items() if pattern.flags & flag)}){text}"
+
+
+_FLAGS: Final = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
 
 
 def fits(mark: Any, type_: Any) -> bool:

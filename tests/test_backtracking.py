@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import msgspec
+import pydantic
 import pytest
+import typing_extensions
 
 from invoker import Field, constraints
 from invoker.backtracking import LONGEST_MATCHED, doubling_text, longest_matched
 from invoker.body.prepare import prepare_function
+from invoker.codecs.validated import unapplied
 from invoker.errors import SpecError
 from tests.conftest import SLOW
 
@@ -113,6 +118,58 @@ def test_a_mark_of_msgspec_deeper_within_has_to_bound_the_text_itself(most: int 
         prepare_function(deep)
     deep.__annotations__["names"] = list[Annotated[str, Field(pattern=r"a+$")]]
     prepare_function(deep)
+
+
+def _plain_class(type_: Any) -> type:
+    return type("Made", (), {"__annotations__": {"text": type_}})
+
+
+def _typed_dict(type_: Any, config: Any) -> Any:
+    made = typing_extensions.TypedDict("Made", {"text": type_})  # noqa: UP013 - the annotation is a value
+    made.__pydantic_config__ = config
+    return made
+
+
+PYTHON = pydantic.ConfigDict(regex_engine="python-re")
+
+
+def _model(type_: Any, config: Any) -> Any:
+    return pydantic.create_model("Made", __config__=config, text=(type_, ...))
+
+
+FORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "model": _model,
+    "model-in-list": lambda *said: list.__class_getitem__(_model(*said)),
+    "model-in-model": lambda *said: pydantic.create_model("Outer", made=(_model(*said), ...)),
+    "dataclass": lambda type_, config: pydantic.dataclasses.dataclass(config=config)(_plain_class(type_)),
+    "typed-dict": _typed_dict,
+}
+MARKS: dict[str, Callable[..., Any]] = {"field": pydantic.Field, "constraints": pydantic.StringConstraints}
+
+
+@pytest.mark.parametrize(("most", "is_slow"), [(None, True), (4000, True), (2048, False)])
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("form", FORMS)
+def test_what_pydantic_gives_to_re_has_to_bound_the_text_itself(
+    form: str, mark: str, most: int | None, is_slow: bool
+) -> None:
+    """By its ``regex_engine``, and every compiled pattern; its own engine takes no longer with any text."""
+    for pattern, config in ((r"a+$", PYTHON), (re.compile(r"a+$"), PYTHON), (re.compile(r"a+$"), None)):
+        type_ = Annotated[str, MARKS[mark](pattern=pattern, max_length=most)]
+        said = unapplied(FORMS[form](type_, config)) or ""
+        assert said.startswith("the time of the pattern 'a+$' grows faster than the text") == is_slow, said
+    assert unapplied(FORMS[form](Annotated[str, MARKS[mark](pattern=r"a+$", max_length=most)], None)) is None
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_what_pydantic_gives_to_re_is_tried_for_catastrophe(mark: str) -> None:
+    """Whatever the longest text is; also within a list, and beside a mark that only pydantic applies."""
+    doubling = Annotated[str, MARKS[mark](pattern=re.compile(r"^(e+)+$"), max_length=2048)]
+    for type_ in (list[doubling], dict[str, doubling], Annotated[doubling, pydantic.AfterValidator(str.upper)]):
+        assert "takes twice as long with each repeat" in (unapplied(type_) or "")
+    assert "takes twice as long" in (
+        unapplied(FORMS["model"](Annotated[str, MARKS[mark](pattern="^(e+)+$")], PYTHON)) or ""
+    )
 
 
 @pytest.mark.usefixtures("_no_re2")

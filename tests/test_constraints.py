@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any, Literal
 
 import annotated_types
@@ -84,6 +85,38 @@ def test_T042_what_cannot_be_is_a_load_error(make: Any, words: str) -> None:
     """A wrong pattern, rule or bound stops the process at load and not at a call."""
     with pytest.raises(SpecError, match=words):
         make()
+
+
+MARKS: dict[str, Any] = {"ours": Field, "pydantic": pydantic.Field, "constraints": pydantic.StringConstraints}
+FLAGS = [
+    (re.compile("^ab$", re.IGNORECASE), "(?i)^ab$", "AB", "ac"),
+    (re.compile("^b", re.MULTILINE), "(?m)^b", "a\nb", "ab"),
+    (re.compile("^a.b$", re.DOTALL), "(?s)^a.b$", "a\nb", "ab"),
+    (re.compile(r"^\w$", re.ASCII), r"(?a)^\w$", "a", "ä"),
+    (re.compile("^a b$  # two letters", re.VERBOSE), "(?x)^a b$  # two letters", "ab", "a b"),
+    (re.compile("(?i)^ab$", re.DOTALL), "(?is)(?i)^ab$", "AB", "ac"),
+    (re.compile("(?i)^ab$"), "(?i)^ab$", "AB", "ac"),
+    (re.compile("^ab$"), "^ab$", "ab", "AB"),
+]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize(("pattern", "text", "good", "bad"), FLAGS)
+def test_flags_of_a_compiled_pattern_hold(mark: str, pattern: re.Pattern[str], text: str, good: str, bad: str) -> None:
+    """Whoever's mark it is; they stand in the text of the pattern, so that errors and schemas tell them."""
+    found = constraints_of(Annotated[str, MARKS[mark](pattern=pattern)])
+    check = found.checker()
+    assert found.pattern == text
+    assert check is not None
+    assert list(check(good)) == []
+    assert [one.code for one in check(bad)] == ["pattern"]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_pattern_of_bytes_is_refused(mark: str) -> None:
+    """With a sentence."""
+    with pytest.raises(SpecError, match=r"the pattern re.compile\(b'a'\) matches bytes"):
+        constraints_of(Annotated[str, MARKS[mark](pattern=re.compile(b"a"))])
 
 
 def test_problems_are_told_in_order() -> None:

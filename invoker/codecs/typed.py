@@ -276,7 +276,9 @@ def fields(type_: Any) -> Mapping[str, Any] | None:
 def is_structured(cls: type) -> bool:
     """Whether values of this class are objects with named fields."""
     marks = ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__", "__pydantic_fields__")
-    return any(hasattr(cls, mark) for mark in marks) or typing.is_typeddict(cls)
+    return (
+        any(hasattr(cls, mark) for mark in marks) or type(cls).__name__ == "_TypedDictMeta"
+    )  # of `typing_extensions`, too
 
 
 def plain(cls: type) -> bool:

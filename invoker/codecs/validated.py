@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -34,7 +35,7 @@ from invoker.codecs.typed import (
 )
 from invoker.constraints import FIELD_RULES, Constraints, slow_pattern
 from invoker.errors import EncodeError, StopInvocation
-from invoker.marks import is_read, misplaced, unread
+from invoker.marks import is_read, misplaced, pattern_text, unread
 from invoker.message import Message
 from invoker.wording import Place, Why
 
@@ -42,6 +43,7 @@ __all__ = ["unapplied", "validated", "validated_output"]
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 _WORDS: Final = ("Unit", "DocInfo")
+_PYTHON: Final = "python-re"
 
 
 def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Specialised) -> Decode:
@@ -137,9 +139,10 @@ def unapplied(type_: Any) -> str | None:
         return found
     if not holds_pydantic(type_):
         marks = (mark for one in within(type_) for mark in getattr(one, "__metadata__", ()))
-        return next(filter(None, map(slow_pattern, marks)), None)
+        said = ((one.pattern, one.max_length) for one in marks if isinstance(one, msgspec.Meta) and one.pattern)
+        return next(filter(None, (slow_pattern(*one) for one in said)), None)
     try:
-        return next(_unknown_to_pydantic(type_), None)
+        return next(chain(_unknown_to_pydantic(type_), _slow_in_pydantic(type_)), None)
     except TypeError as error:
         return f"pydantic cannot validate {spell(type_)}: {error}"
 
@@ -160,9 +163,31 @@ def _unknown_to_pydantic(type_: Any) -> Iterator[str]:
             is_known = one in own and is_read(mark, one)  # by `Constraints`
             if isinstance(mark, msgspec.Meta) and not is_known and _checks(mark):
                 yield f"pydantic validates {spell(type_)} and does not know {_spelt([mark])}; write pydantic's Field"
-            for part in getattr(mark, "metadata", None) or [mark]:
+            for part in _parts(mark):
                 if is_mark(part) and not _is_applied(one.__origin__, part):
                     yield f"nobody applies {_spelt([part])} to {spell(one.__origin__)}"
+
+
+def _slow_in_pydantic(type_: Any) -> Iterator[str]:
+    """Why pydantic must not match texts with a pattern that it gives to `re`: compiled ones, and as its config says."""
+    left: list[tuple[Any, bool]] = [(adapter(type_).core_schema, False)]
+    while left:
+        schema, is_python = left.pop()
+        if isinstance(schema, dict):
+            if isinstance(config := schema.get("config"), dict):
+                is_python = config.get("regex_engine") == _PYTHON
+            found = schema.get("pattern") if schema.get("type") == "str" else None
+            is_tried = is_python or schema.get("regex_engine") == _PYTHON or isinstance(found, re.Pattern)
+            if found and is_tried:
+                yield from filter(None, [slow_pattern(pattern_text(found), schema.get("max_length"))])
+            left += [(one, is_python) for one in schema.values()]
+        elif isinstance(schema, list | tuple):
+            left += [(one, is_python) for one in schema]
+
+
+def _parts(mark: Any) -> Iterable[Any]:
+    """The marks that pydantic's ``Field`` holds, or the mark itself."""
+    return getattr(mark, "metadata", None) or [mark]
 
 
 def _checks(mark: msgspec.Meta) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import Any, Final
 
 from invoker.codecs.typed import adapter
+from invoker.marks import pattern_text
 
 __all__ = ["REF", "pydantic_schema", "reached"]
 
@@ -22,11 +25,31 @@ def pydantic_schema(type_: Any, *, gives: bool) -> tuple[dict[str, Any], dict[st
         Exception: Pydantic knows no schema; of many classes, some of which are undocumented.
     """
     made = adapter(type_)
-    taken = made.json_schema(mode="validation")
-    if gives and _loosely(given := made.json_schema(mode="serialization")) != _loosely(taken):
+    taken = made.json_schema(mode="validation", schema_generator=_generator())
+    if gives and _loosely(given := made.json_schema(mode="serialization", schema_generator=_generator())) != _loosely(
+        taken
+    ):
         taken = given  # else both are the same but for what may be left out, and one definition serves
     definitions = taken.pop("$defs", {})
     return taken, definitions
+
+
+@cache
+def _generator() -> Any:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        """Says ``x-pattern`` of a compiled pattern with flags, which JSON Schema has not; pydantic drops them."""
+
+        def str_schema(self, schema: Any) -> Any:
+            made = super().str_schema(schema)
+            found = schema.get("pattern")
+            if isinstance(found, re.Pattern) and (text := pattern_text(found)) != found.pattern:
+                made.pop("pattern", None)
+                made["x-pattern"] = text
+            return made
+
+    return Generator
 
 
 def reached(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import msgspec
 
 from invoker.codecs.schema.plain import NOTHING, plain_value
 from invoker.constraints import FIELD_LENGTH, FIELD_RULES, Constraints
+from invoker.marks import pattern_text
 
 __all__ = ["bounded", "marked"]
 
@@ -114,8 +115,7 @@ def _lengthen(made: dict[str, Any], least: Any, most: Any) -> None:
 
 
 def _match(made: dict[str, Any], pattern: Any) -> None:
-    text = getattr(pattern, "pattern", pattern)
-    if isinstance(text, str) and text:
+    if (isinstance(pattern, str | re.Pattern)) and (text := pattern_text(pattern)):
         made["x-pattern" if _PYTHON_ONLY(text) else "pattern"] = text
 
 

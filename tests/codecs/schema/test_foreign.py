@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pydantic
 import pytest
 
@@ -55,3 +57,21 @@ def test_H065_definitions_that_are_reached() -> None:
     definitions = {"A": {"x": [{"$ref": "#/$defs/B"}]}, "B": {"$ref": "#/$defs/A"}, "C": {}, "D": {"$ref": "#/x"}}
     assert reached({"$ref": "#/$defs/A"}, definitions).keys() == {"A", "B"}
     assert reached(definitions["D"], definitions) == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("^a$", {"pattern": "^a$"}),
+        (re.compile("^a$"), {"pattern": "^a$"}),
+        (re.compile("^a$", re.IGNORECASE), {"x-pattern": "(?i)^a$"}),
+    ],
+)
+@pytest.mark.parametrize("gives", [False, True])
+def test_H065_flags_of_a_compiled_pattern_are_told(
+    pattern: str | re.Pattern[str], said: dict[str, str], gives: bool
+) -> None:
+    """As of a parameter; a client that takes the pattern without them refuses what the server takes."""
+    made = pydantic.create_model("Made", text=(str, pydantic.Field(pattern=pattern)))
+    schema, _ = pydantic_schema(made, gives=gives)
+    assert schema["properties"]["text"] == {"title": "Text", "type": "string", **said}
