@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from select import select
 
@@ -59,11 +60,18 @@ def literal(name: str, value: str) -> bytes:
 class Connection:
     """A connection whose streams are driven by ``turn``.
 
-    ``stream_window`` and ``window`` are the bytes that the server may send before ``grant``; ``path`` is the method.
+    ``stream_window`` and ``window`` are the bytes that the server may send before ``grant``; ``path`` is the method,
+    ``metadata`` that of every call.
     """
 
     def __init__(
-        self, address: str, *, stream_window: int = MOST, window: int = MOST, path: str = "/streaming.Riff/Invoke"
+        self,
+        address: str,
+        *,
+        stream_window: int = MOST,
+        window: int = MOST,
+        path: str = "/streaming.Riff/Invoke",
+        metadata: Sequence[tuple[str, str]] = (),
     ) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), 10)
@@ -82,7 +90,7 @@ class Connection:
         self._block = b""
         self._decoder = Decoder()
         self._statuses: dict[bytes, str] = {}
-        self._headers = _request_headers(address, path)
+        self._headers = _request_headers(address, path) + b"".join(literal(*one) for one in metadata)
         settings = ((_TABLE_SIZE, 0), (_PUSH, 0), (_INITIAL_WINDOW, stream_window))
         self._out = bytearray(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         self._out += frame(_SETTINGS, 0, 0, b"".join(_SETTING.pack(*one) for one in settings))

@@ -1,0 +1,1 @@
+"""What developers of invoker run by `python -m tools`; no part of the distribution."""

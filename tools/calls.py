@@ -1,0 +1,122 @@
+"""How many Python calls of its own the server makes for one call of each kind, and in how many files.
+
+A server runs under `tools.counted` with all default protocols. Calls are made one after another on a connection that is
+kept, a hundred at a time. What the server does now and then besides (log lines in company, sweeping, its health) only
+adds to that, so the least of several times counts, for each file. Resuming a generator or a coroutine is a call, too.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from tools.server import Server, serving
+from tools.wires import CALLS, STREAMS, Ask, Opening
+
+CATALOGUES = {"sync": "tools.served.sync", "mixed": "tools.served.mixed"}
+"""One of sync functions only, and one with an async function beside them."""
+_ASYNC = {"riff async", "http async"}
+_WARM, _EACH, _TIMES, _ITEMS = 30, 100, 7, 20
+_REST_S, _SETTLE_S = 0.003, 2.0
+
+Figures: TypeAlias = dict[str, dict[str, float]]
+PerFile: TypeAlias = Counter[str]
+
+
+def counts(note: Callable[[str], None]) -> dict[str, Figures]:
+    """By catalogue and kind of call: ``calls`` and ``files``.
+
+    Args:
+        note: Takes a line about what is being done.
+    """
+    found: dict[str, Figures] = {}
+    for catalogue, module in CATALOGUES.items():
+        note(f"counting the calls of {module}")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "counts")
+            program = (sys.executable, "-m", "tools.counted")
+            with serving(module, program=program, env={"COUNTS": str(path)}) as server, _connected(path) as counted:
+                found[catalogue] = _of(catalogue, module, server, counted)
+    return found
+
+
+def _of(catalogue: str, module: str, server: Server, counted: Counted) -> Figures:
+    found: Figures = {}
+    for kind, opening in CALLS.items():
+        if catalogue == "mixed" or kind not in _ASYNC:
+            with opening(server, module, 1) as ask:
+                cost = counted.cost(ask)
+            found[kind] = {"calls": cost.total(), "files": len(cost)}
+    for kind, opening in STREAMS.items():
+        found[kind] = _per_item(module, server, counted, opening)
+    return found
+
+
+def _per_item(module: str, server: Server, counted: Counted, opening: Opening) -> dict[str, float]:
+    """What an item takes that is not the first."""
+    costs: list[PerFile] = []
+    for items in (1, 1 + _ITEMS):
+        with opening(server, module, items) as ask:
+            costs.append(counted.cost(ask))
+    first, more = costs
+    return {"calls": round((more.total() - first.total()) / _ITEMS, 2), "files": len(more - first)}
+
+
+class Counted:
+    """A server that tells what it has counted.
+
+    Args:
+        stream: To its socket.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def cost(self, ask: Ask) -> PerFile:
+        """What one call takes, in the files that most of the calls pass."""
+        for _ in range(_WARM):
+            ask()
+        times: list[PerFile] = []
+        for _ in range(_TIMES):
+            before = self._rested()
+            for _ in range(_EACH):
+                ask()
+            times.append(self._rested() - before)
+        least = {file: min(one[file] for one in times) for file in times[0]}
+        return Counter({file: whole for file, count in least.items() if (whole := round(count / _EACH))})
+
+    def _rested(self) -> PerFile:
+        """What it has counted when it has nothing left to do.
+
+        Raises:
+            RuntimeError: It is never at rest.
+        """
+        before, until = self._told(), time.monotonic() + _SETTLE_S
+        while time.monotonic() < until:
+            time.sleep(_REST_S)
+            if (now := self._told()) == before:
+                return now
+            before = now
+        raise RuntimeError("the server works on although nobody calls it")
+
+    def _told(self) -> PerFile:
+        self._stream.write(b"?")
+        self._stream.flush()
+        return Counter(json.loads(self._stream.readline()))
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[Counted]:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_SETTLE_S)
+        connection.connect(str(path))
+        with connection.makefile("rwb") as stream:
+            yield Counted(stream)

@@ -1,0 +1,1 @@
+"""The two catalogues whose calls `python -m tools gates` counts."""

@@ -1,0 +1,14 @@
+"""The catalogue of `tools.served.sync` with one async function beside it."""
+
+from __future__ import annotations
+
+from invoker import function
+from tools.served.sync import reply, same, stream, ticks
+
+__all__ = ["async_reply", "reply", "same", "stream", "ticks"]
+
+
+@function
+async def async_reply(value: str) -> str:
+    """The text itself."""
+    return value
