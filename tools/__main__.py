@@ -1,11 +1,11 @@
-"""``python -m tools COMMAND``: `gates` compares figures of the tree with recorded ones."""
+"""``python -m tools COMMAND``: `gates` compares figures of the tree with recorded ones, `faults` plants faults."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-COMMANDS = ("gates",)
+COMMANDS = ("gates", "faults")
 
 
 def main(arguments: list[str]) -> int:
