@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tools import faults
 from tools.faults import KILLED, NO_TEST, RECORDS, SURVIVES, UNFIT, Fault, judged, read
 from tools.server import ROOT
 
@@ -31,33 +32,40 @@ def test_a_record_that_lacks_something_is_refused(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "test", "outcome"),
+    ("old", "new", "passes", "outcome"),
     [
-        ("A = 1\n", "A = 2\n", "test_one", KILLED),
-        ("B = 1\n", "B = 2\n", "test_one", SURVIVES),
-        ("C = 1\n", "C = 2\n", "test_one", UNFIT),
-        ("A = 1\n", "A = 2\n", "test_none", NO_TEST),
+        ("A = 1\n", "A = 2\n", True, KILLED),
+        ("B = 1\n", "B = 2\n", True, SURVIVES),
+        ("C = 1\n", "C = 2\n", True, UNFIT),
+        ("A = 1\n", "A = 2\n", False, NO_TEST),
     ],
 )
-@pytest.mark.timeout(60)
 def test_a_fault_is_killed_by_a_test_that_fails_with_it_only(
-    old: str, new: str, test: str, outcome: str, tmp_path: Path
+    old: str, new: str, passes: bool, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And it is taken out again."""
-    (tmp_path / "a.py").write_text("A = 1\nB = 1\n")
-    (tmp_path / "test_a.py").write_text(
-        "from pathlib import Path\n\ndef test_one():\n    assert 'A = 1' in Path('a.py').read_text()\n"
-    )
-    assert judged(Fault(1, "a.py", f"test_a.py::{test}", old, new), tmp_path) == outcome
-    assert (tmp_path / "a.py").read_text() == "A = 1\nB = 1\n"
+    path = tmp_path / "a.py"
+    path.write_text("A = 1\nB = 1\n")
+    monkeypatch.setattr(faults, "_run", lambda *_: 0 if passes and "A = 1" in path.read_text() else 1)
+    assert judged(Fault(1, "a.py", "test_a.py::test_one", old, new), tmp_path) == outcome
+    assert path.read_text() == "A = 1\nB = 1\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_test_is_run_in_the_copy(tmp_path: Path) -> None:
+    """By pytest, with the fault in it."""
+    (tmp_path / "a.py").write_text("A = 1\n")
+    (tmp_path / "test_a.py").write_text("import a\n\ndef test_one():\n    assert a.A == 1\n")
+    assert judged(Fault(1, "a.py", "test_a.py::test_one", "A = 1\n", "A = 2\n"), tmp_path) == KILLED
 
 
 def test_each_recorded_fault_fits_the_tree() -> None:
     """Its lines are there once, and its test is defined."""
-    faults = read(RECORDS.read_text(encoding="utf-8"))
-    unfit = [one for one in faults if (ROOT / one.file).read_text(encoding="utf-8").count(one.old) != 1]
+    recorded = read(RECORDS.read_text(encoding="utf-8"))
+    unfit = [one for one in recorded if (ROOT / one.file).read_text(encoding="utf-8").count(one.old) != 1]
     assert not unfit
-    for one in faults:
+    for one in recorded:
         path, _, name = one.test.partition("::")
         assert f"def {name.partition('[')[0].rpartition('::')[2]}(" in (ROOT / path).read_text(encoding="utf-8"), (
             one.test
