@@ -17,7 +17,7 @@ import msgspec
 
 from invoker.codecs.wholes import REFUSED, retried
 
-__all__ = ["SMALL_BYTES", "bounded", "capped", "is_costly", "json_value"]
+__all__ = ["SMALL_BYTES", "bounded", "capped", "is_costly", "json_value", "read_constant", "read_float"]
 
 SMALL_BYTES: Final = 4096
 """A payload up to this size has too few numbers to take long, whatever they are: seven milliseconds."""
@@ -117,16 +117,22 @@ def _patient(payload: bytes | str) -> Any:
     return _DECODER.decode(text)
 
 
-def _float(text: str) -> float:
+def read_float(text: str) -> float:
+    """A number of JSON with a fraction or an exponent; a parser lets other threads run when it calls this.
+
+    Raises:
+        ValueError: It is out of range.
+    """
     number = float(text)
     if number - number != 0.0:  # what is infinite
         raise ValueError(f"the number {text[:40]} is out of range")
     return number
 
 
-def _constant(text: str) -> NoReturn:
+def read_constant(text: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python's parser takes."""
     raise ValueError(f"{text} is no JSON number")
 
 
-_DECODER: Final = json.JSONDecoder(parse_float=_float, parse_constant=_constant)
+_DECODER: Final = json.JSONDecoder(parse_float=read_float, parse_constant=read_constant)
 _read: Final = bounded(msgspec.json.decode)

@@ -23,7 +23,7 @@ from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusin
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.protocols.typed.calls import EACH, ENTRY, JSON, PROTO
+from invoker.protocols.typed.calls import JSON, PROTO
 from invoker.wording import Place
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ class FieldCodec(Specialised):
             return refusing(refuse_decode(get, where, "protobuf", type_))
         parse: Callable[[bytes], Any] = page.request.FromString
         if media_type.essence == JSON:
-            whole = partial(_parse_json, page.request, name, _AROUND[media_type.param("each") or ""])
+            from invoker.protocols.typed.parsing import AROUND, parse_json
+
+            whole = partial(parse_json, page.request, name, AROUND[media_type.param("each") or ""])
             parse = careful(whole, json_exceeds, self.max_containers)
 
         def decode(message: Message[bytes]) -> Any:
@@ -192,21 +194,6 @@ class FieldCodec(Specialised):
 
 def _own(find: Callable[[str], Any], package: str, name: str) -> Any:
     return find(name if name.startswith("google.") else f"{package}.{name}")
-
-
-_AROUND = {"": b'{"%b":%b}', EACH: b'{"%b":[%b]}', ENTRY: b'{"%b":{"":%b}}'}
-"""What stands around the JSON of a field, of one element of it, or of the value of one entry."""
-
-
-def _parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
-    from google.protobuf import json_format
-
-    if not payload:
-        return cls()
-    try:
-        return json_format.Parse(around % (field.encode(), payload), cls(), ignore_unknown_fields=True)
-    except json_format.ParseError as error:
-        raise ValueError(str(error)) from None
 
 
 def _write_json(message: Any, *, is_whole: bool) -> bytes:
