@@ -95,8 +95,10 @@ def _begin(*, is_process: bool) -> None:
     if sys.path[0] in ("", folder) and (why := shadowed(folder)):
         raise LoadError(why)
     if is_process:
+        from invoker.ops.memory import share_arenas
         from invoker.process.init import as_init
 
+        share_arenas()
         as_init()
 
 

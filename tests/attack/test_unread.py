@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.attack.runner import MIB, chosen, probed, victim
-from tests.attack.unread import ARGS, ATTACKS
+from tests.attack.unread import ARGS, ATTACKS, SETTLED_MIB
 from tests.conftest import SLOW
 
 pytestmark = pytest.mark.timeout(60 * SLOW)
@@ -21,4 +21,4 @@ def test_unread_responses_are_bounded_all_together(name: str) -> None:
         account = probed(ATTACKS[name], target, 1)
     assert account.failures == 0
     assert int(account.figures["still MiB"]) < 400, account.figures
-    assert int(account.figures["after MiB"]) < 250, account.figures
+    assert int(account.figures["after MiB"]) <= SETTLED_MIB, account.figures

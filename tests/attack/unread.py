@@ -31,13 +31,16 @@ from tests.doors.bridge import packed
 from tests.doors.riff import PATH, data, start
 from tests.protocols.graphpipe.asking import ask
 
-__all__ = ["ARGS", "ATTACKS"]
+__all__ = ["ARGS", "ATTACKS", "SETTLED_MIB"]
 
 FUNCTIONS = "tests.attack.outliving"
 ARGS = (FUNCTIONS, "--graphpipe-tcp", "127.0.0.1:0")
 
 Open: TypeAlias = Callable[[Victim, ExitStack], Callable[[], str]]
 """Begins a call that is not read; what comes tells how it ended by now, or is empty."""
+
+SETTLED_MIB = 150
+"""Less is left once all clients have left."""
 
 _BYTES = 9_000_000
 _CALLS = 100
@@ -193,7 +196,7 @@ def _unread(begin: Open, victim: Victim, seconds: float) -> Figures:
         wait_until_still(victim, [], max(seconds, _TRIMMED_S))
         still = victim.rss_bytes
         ended = [one for look in looks if (one := look())]
-    after, took_s = settled(victim, 150 * MIB)
+    after, took_s = settled(victim, SETTLED_MIB * MIB)
     return {
         "still MiB": still // MIB,
         "peak MiB": peak.bytes // MIB,

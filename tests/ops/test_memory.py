@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
+
+import pytest
 
 from invoker.core.budget import ProcessBudget
 from invoker.drive.bodies.pool import Threads
@@ -45,6 +51,35 @@ def test_the_c_library_is_asked_or_there_is_none() -> None:
     del blocks
     assert malloc_trim() in ((True, False) if hasattr(ctypes.CDLL(None), "malloc_trim") else (False,))
     assert keep
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="another C library")
+@pytest.mark.parametrize("given", [None, "5"])
+def test_threads_share_two_arenas_unless_the_environment_says_otherwise(given: str | None, tmp_path: Path) -> None:
+    """Else each thread that frees much keeps the end of an arena of its own, which nobody can give back."""
+    program = f"""
+import ctypes, threading
+from invoker.ops.memory import share_arenas
+share_arenas()
+together = threading.Barrier(8)
+def take():
+    together.wait()
+    blocks = [bytes(100_000) for _ in range(50)]
+    together.wait()
+threads = [threading.Thread(target=take) for _ in range(8)]
+[one.start() for one in threads]
+[one.join() for one in threads]
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen({str(tmp_path / "arenas").encode()!r}, b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
+    env = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    if given is not None:
+        env["MALLOC_ARENA_MAX"] = given
+    subprocess.run([sys.executable, "-c", program], env=env, check=True, timeout=60)
+    assert (tmp_path / "arenas").read_text().count("<heap ") == int(given or 2)
 
 
 async def test_nothing_looks_behind_the_stop() -> None:
