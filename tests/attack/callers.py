@@ -123,13 +123,17 @@ def _evergreen(victim: Victim, function: str, payload: bytes) -> None:
 _REQUESTS: dict[str, Any] = {"ExecuteTool": bridge_pb2.ToolCallRequest, "StreamTool": bridge_pb2.ToolStreamRequest}
 
 
-def _tool(rpc: str, victim: Victim, function: str, payload: bytes) -> None:
+def _tool(rpc: str, victim: Victim, function: str, payload: bytes, request_id: str = "") -> None:
+    """A call in a session of its own; with a request id, results are kept."""
     with grpc.insecure_channel(victim.grpc, _OPTIONS) as channel:
-        begin = bridge_pb2.InitializeSessionRequest(session_id=f"s{next(_NUMBERS)}")
+        config = bridge_pb2.SessionConfig(enable_caching=bool(request_id))
+        begin = bridge_pb2.InitializeSessionRequest(session_id=f"s{next(_NUMBERS)}", config=config)
         path = f"/{BRIDGE}"
         unary: Any = channel.unary_unary
         unary(f"{path}/InitializeSession")(begin.SerializeToString(), timeout=_PATIENCE_S)
         request = _REQUESTS[rpc](session_id=begin.session_id, tool_id=function, args=[packed(payload)])
+        if request_id:
+            request.request_id = request_id
         timeout_s = _LEAVE_S if _is_left(payload) else _PATIENCE_S
         try:
             call = channel.unary_stream(f"{path}/{rpc}")(request.SerializeToString(), timeout=timeout_s)
@@ -272,6 +276,7 @@ _WIRES: dict[str, tuple[Call, tuple[str, ...]]] = {
     "typed": (_typed, _BOTH),
     "evergreen": (_evergreen, _BOTH),
     "ExecuteTool": (partial(_tool, "ExecuteTool"), _UNARY),
+    "request id": (partial(_tool, "ExecuteTool", request_id="r"), _UNARY),
     "StreamTool": (partial(_tool, "StreamTool"), _BOTH[:4]),
     "http": (partial(_http, "/", _OCTETS, "*/*", _as_it_is), _UNARY),
     "path": (partial(_http, "/{0}", _OCTETS, "*/*", _as_it_is), _UNARY),

@@ -210,7 +210,7 @@ class Reactor:
             return
         invocation.peer = getattr(self.wire, "peer", "")
         if step.is_shared:
-            self.runners[step.id] = Shared(self.driver, invocation, self).runner
+            self.runners[step.id] = Shared(self.driver, invocation, self).join(self, is_owner=True)
         else:
             self.runners[step.id] = runner = self.driver.runner(invocation, self)
             invocation.may_be_ended(partial(later, runner.loop, self._relieve, step.id))
@@ -221,8 +221,7 @@ class Reactor:
         """Hold a shared invocation, and return whether there is one. If not, a caller that wants to own it opens it."""
         shared: Shared | None = self.driver.shared.get(key)
         if shared is not None:
-            shared.join(self, is_owner=is_owner)
-            self.runners[key] = shared.runner
+            self.runners[key] = shared.join(self, is_owner=is_owner)
         elif not is_owner:
             self._deliver(Finished(key, Cancelled(f"the invocation {key!a} is over, or was never there")))
         return shared is not None

@@ -17,7 +17,7 @@ from invoker.core.steps import Answered, Ask, Await, Event, Subscribe, Told
 from invoker.core.store import News
 from invoker.drive.driver import Driver
 from invoker.drive.loop.wire import Wire
-from invoker.errors import InternalError, InvocationError, ShuttingDown
+from invoker.errors import InternalError, InvocationError, ShuttingDown, let_go
 
 __all__ = ["Seat"]
 
@@ -123,6 +123,8 @@ class Seat:
             log.error("something that a session awaited has failed", exc_info=value)
             value = InternalError()
         self._tell(Answered(key, value))
+        if isinstance(value, InvocationError):
+            let_go(value)  # its frames hold what was awaited, and stand in a circle with it
 
     async def _tell_news(self) -> None:
         """Tell all news, one of each space in turn, and wait for room on the wire between them."""

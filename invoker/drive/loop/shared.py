@@ -66,7 +66,7 @@ class Shared:
     Attributes:
         owners: Conversations with which it ends, in the order in which they came.
         feeders: Conversations that joined it.
-        runner: Of its body.
+        runner: Of its body; None once it is over.
         is_paused: Whether one who feeds it is to be told of room; asked from the body's thread, too.
     """
 
@@ -79,17 +79,19 @@ class Shared:
         self._driver = driver
         self._waits: list[tuple[Holder, asyncio.Task[None]]] = []
         invocation.may_be_ended(partial(later, loop, self.finish))
-        self.runner = driver.runner(invocation, self)
+        self.runner: Runner | None = driver.runner(invocation, self)
         driver.shared[invocation.key] = self
         loop.call_soon(self._start)
         self.heed(owner)
 
-    def join(self, holder: Holder, *, is_owner: bool) -> None:
-        """Let one more conversation hold the invocation. A conversation that owns it already stays an owner."""
+    def join(self, holder: Holder, *, is_owner: bool) -> Runner:
+        """Let one more conversation hold the invocation, and give its runner. Who owns it already stays an owner."""
         if holder not in self.owners:
             self.feeders.pop(holder, None)
             (self.owners if is_owner else self.feeders)[holder] = None
             self.heed(holder)
+        assert self.runner is not None, "the driver knows it until it is over"
+        return self.runner
 
     def heed(self, holder: Holder) -> None:
         """Tell a conversation of room from now on, if it has paused or hears waits. Most of many need not be told."""
@@ -110,8 +112,9 @@ class Shared:
     def finish(self, error: InvocationError | None) -> None:
         """End it, and tell all who hold it; the first ending counts."""
         runner, driver = self.runner, self._driver
-        if not runner.finish(error):
+        if runner is None or not runner.finish(error):
             return
+        self.runner = None  # which knows this; a cycle would keep what the invocation was given until it is collected
         del driver.shared[runner.invocation.key]
         driver.ended(runner)
         holders = (*self.owners, *self.feeders)
@@ -121,10 +124,11 @@ class Shared:
             one.let_go(runner.invocation.key, error)
 
     def _start(self) -> None:
-        if self.runner.invocation.is_finished:
+        runner = self.runner
+        if runner is None or runner.invocation.is_finished:
             return
         try:
-            self._driver.start(self.runner)
+            self._driver.start(runner)
         except InvocationError as error:
             self.finish(error)
 

@@ -2,7 +2,7 @@
 
 An entry is there from when its call begins. Whoever sends the same id meanwhile waits for that call; whoever sends it
 later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs again. The
-lock of the desk is held around each method here but `weigh` and `drop`.
+lock of the desk is held around each method here but `weigh`, `drop` and `close`.
 
 What is kept counts as held memory of the process (ADR 14). If there is too little of it, the session that keeps most
 loses what it keeps, so a request id that comes again runs again.
@@ -56,6 +56,8 @@ class Entry:
         if response is not None:
             call.release()
             self.call = None
+        else:
+            call.entry = None  # they would hold each other, and the arguments, until the garbage is collected
 
 
 class Results:
@@ -99,12 +101,12 @@ class Results:
 
     def keep(self, entry: Entry, request_id: str, response: bytes | None, now_ns: int) -> None:
         """Keep the response of a call; None: it has failed."""
+        entry.response, entry.stored_ns = response, now_ns  # for who waits, even if the session is gone
         if self._entries.get(request_id) is not entry:
             return
         if response is None or self._share is None:
             del self._entries[request_id]
             return
-        entry.response, entry.stored_ns = response, now_ns
         self._size += len(response)
         if len(self._entries) > _MOST or self._size > _MOST_BYTES:
             self._shrink(entry)
@@ -133,8 +135,10 @@ class Results:
             share.end = self.drop
 
     def close(self) -> None:
-        """The session is gone."""
-        share, self._share = self._share, None
+        """The session is gone, and what was kept with it: each entry knows this, which knows the entries."""
+        with self._desk.lock:
+            self._entries, self._size = OrderedDict(), 0
+            share, self._share = self._share, None
         if share is not None:
             share.close()
 

@@ -259,6 +259,7 @@ class HostTools:
     def close(self) -> None:
         """The session is gone; from any thread."""
         release, self._release = self._release, None
+        self.specs, self._tools = (), {}  # the session and its scope know each other, and so keep this for a while
         self._share.close()
         if release is not None:
             later(self._loop, release)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from invoker.codecs.anyvalue import pack
@@ -167,3 +169,45 @@ def test_T070_a_session_that_is_gone_gives_back_what_it_kept() -> None:
     late.emitted(emitted("x" * MIB))
     late.finish(None)
     assert memory.held == 0
+
+
+def test_T070_a_call_that_outlives_its_session_still_has_its_response() -> None:
+    """It was let go of with what was kept, so that whoever waited was answered with null."""
+    kept = Kept()
+    call = kept.run("r")
+    entry = kept.find("r")
+    assert entry is not None
+    kept.desk.remove(kept.session, Reason.DROPPED)
+    call.emitted(emitted("mine"))
+    call.finish(None)
+    assert entry.response is not None
+    assert b"mine" in entry.response
+    assert call.entry is entry
+
+
+def alive() -> int:
+    """How much there is of what sessions keep."""
+    return sum(type(one) in (Entry, Results, ToolCall) for one in gc.get_objects())
+
+
+@pytest.mark.parametrize("is_well", [True, False])
+def test_T070_a_session_that_is_gone_leaves_nothing_to_the_collector(is_well: bool) -> None:
+    """Neither responses nor calls and their arguments are in a circle, which may stay for minutes."""
+    gc.collect()
+    before = alive()
+
+    def run() -> None:
+        kept = Kept()
+        call = kept.run("r")
+        if is_well:
+            call.emitted(emitted(1))
+        call.finish(None if is_well else Overloaded("full"))
+        kept.desk.remove(kept.session, Reason.DROPPED)
+        kept.desk.ended.clear()
+
+    gc.disable()
+    try:
+        run()
+        assert alive() == before
+    finally:
+        gc.enable()
