@@ -106,7 +106,8 @@ class DirectConversation:
             while self.invocation is None and self._closed is None:
                 self._receive()
         except InvocationError as error:
-            return Close(self._ending(error))
+            ending = self._ending(error)
+            return self._closed or Close(ending)  # the session may have said how it ends, with trailers
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished and self._may_serve(invocation):
             copy_context().run(self._serve, invocation)  # the thread may serve other calls later
