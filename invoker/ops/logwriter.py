@@ -26,7 +26,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Final
 
-__all__ = ["LogWriter", "drain_all"]
+__all__ = ["LogWriter", "drain_all", "dropped_lines"]
 
 _MOST: Final = 8 * 1024 * 1024
 """Characters that may wait."""
@@ -203,6 +203,11 @@ def drain_all() -> None:
     """Wait until what this process has logged and printed is written."""
     for one in list(_MADE):
         one.drain()
+
+
+def dropped_lines() -> int:
+    """How many lines this process has dropped, of its log and of what functions print."""
+    return sum(one.dropped for one in list(_MADE))
 
 
 def _after_fork() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from invoker.ops.board import Numbers
+from invoker.ops.logwriter import dropped_lines
 
 if TYPE_CHECKING:
     from invoker.core.engine import Engine
@@ -46,6 +47,7 @@ COUNTERS = {
     "invoker_in_bytes": "Payload bytes given to inputs.",
     "invoker_out_bytes": "Payload bytes sent by outputs.",
     "invoker_invocation_seconds": "Time that invocations took, in all.",
+    "invoker_log_lines_dropped": "Lines, of the log and of what functions print, that their reader left no room for.",
     RESTARTS: "Workers that were started because another had died or was killed.",
     RELOADS: "Workers that were started to take another's place on SIGHUP.",
 }
@@ -73,6 +75,7 @@ def numbers_of(engine: Engine, driver: Driver) -> Numbers:
         "invoker_in_bytes": counters.bytes_in,
         "invoker_out_bytes": counters.bytes_out,
         "invoker_invocation_seconds": counters.seconds,
+        "invoker_log_lines_dropped": dropped_lines(),
     }
     gauges = {
         "invoker_running_invocations": len(engine.running),

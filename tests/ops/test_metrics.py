@@ -1,5 +1,6 @@
 """`Metrics`: what the engine counted, as Prometheus reads it."""
 
+import os
 import re
 
 from invoker.body.prepare import prepare_function
@@ -11,6 +12,7 @@ from invoker.drive.driver import Driver
 from invoker.errors import Cancelled, Status
 from invoker.message import Message
 from invoker.ops.board import Board, Numbers, Row
+from invoker.ops.logwriter import LogWriter
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS, Metrics, numbers_of
 from tests.gendocs import table
 from tests.opsdoc import metrics_page
@@ -51,6 +53,26 @@ async def test_stuck_threads_are_told() -> None:
     driver.threads.stuck = 3
     _, text = Metrics(lambda: numbers_of(engine, driver)).render()
     assert b"invoker_stuck_threads 3.0" in text
+
+
+async def test_lines_that_were_dropped_are_counted() -> None:
+    """Whichever writer had no room for them."""
+    engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
+    metrics = Metrics(lambda: numbers_of(engine, Driver(engine)))
+
+    def told() -> float:
+        return float(
+            re.findall(r"^invoker_log_lines_dropped_total (\S+)$", metrics.render()[1].decode(), re.MULTILINE)[0]
+        )
+
+    before = told()
+    ours, theirs = os.pipe()
+    os.close(ours)  # so nobody can read what is written
+    writers = LogWriter(theirs), LogWriter(theirs)
+    for number, writer in enumerate(writers, 1):
+        writer.write("line\n" * number)
+    assert told() == before + 3
+    os.close(theirs)
 
 
 def test_a_process_of_its_own_says_nothing_of_workers() -> None:
