@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
+from invoker.core.peers import Client
 from invoker.drive.driver import Driver
 from invoker.errors import DeadlineExceeded, InvocationError
 from invoker.protocols.graphpipe.answer import Answer, Reply
@@ -32,7 +33,16 @@ T = TypeVar("T")
 
 _NOTHING: Final = CheckedRequest(())
 
-Converse = Callable[[Model, CheckedRequest], Awaitable[Answer | Reply]]
+_OK: Final = 200
+_TOLD: Final = 8
+"""Addresses of those who called together that the log lists."""
+
+
+class Converse(Protocol):
+    """Runs one request, or several as one, for whoever called."""
+
+    def __call__(self, model: Model, prepared: CheckedRequest, *, peer: str | Client) -> Awaitable[Answer | Reply]:
+        """Run it."""
 
 
 class Timely(Protocol):
@@ -48,6 +58,7 @@ class _Place:
 
     prepared: CheckedRequest
     done: asyncio.Future[Reply]
+    peer: str | Client
     task: asyncio.Task[None] | None = None  # set if the request runs alone
 
     def fail(self, error: InvocationError) -> None:
@@ -97,11 +108,12 @@ class Batching:
         self._open: dict[Hashable, _Batch] = {}
         self._running: set[asyncio.Task[None]] = set()
 
-    async def ask(self, prepared: CheckedRequest) -> Reply:
+    async def ask(self, prepared: CheckedRequest, peer: str | Client = "") -> Reply:
         """Answer a request together with others.
 
         Args:
             prepared: With a ``kind``, by which others are alike.
+            peer: Who calls, for the log.
 
         Raises:
             DeadlineExceeded: It took too long.
@@ -116,7 +128,7 @@ class Batching:
         if batch is None:
             batch = self._open[prepared.kind] = _Batch()
             batch.timer = loop.call_later(traits.batch_wait_ms / 1000, self._run, prepared.kind, batch)
-        place = _Place(prepared, loop.create_future())
+        place = _Place(prepared, loop.create_future(), peer)
         batch.places.append(place)
         batch.rows += prepared.count
         if batch.rows >= traits.batch_max:
@@ -170,29 +182,39 @@ class Batching:
 
     async def _together(self, places: Sequence[_Place]) -> bool:
         """Run several as one; False when each has to run alone."""
-        several = [one.prepared for one in places]
-        try:
-            prepared = await self._timely(
-                sum(map(_size, several)),
-                lambda: joint(self._model, several, limit_bytes=self._limit_bytes),
-            )
-            answer = await self._converse(self._model, prepared)
-            if not isinstance(answer, Answer):
-                return False
-            responses = await self._timely(answer.size, lambda: parted(answer, [one.count for one in several]))
-        except GraphPipeError:
-            return False
-        except Exception:  # a defect of ours; each request alone may still succeed
-            log.exception("a batch failed inside the invoker")
+        peer = _all_of([one.peer for one in places])
+        responses = await self._responses([one.prepared for one in places], peer)
+        if isinstance(peer, Client):
+            if responses is None:
+                peer.field = ""  # nobody gets anything for this attempt
+            else:
+                peer.got(_OK)
+        if responses is None:
             return False
         for one, response in zip(places, responses, strict=True):
             if not one.done.done():
                 one.done.set_result(response)
         return True
 
+    async def _responses(self, several: Sequence[CheckedRequest], peer: str | Client) -> Sequence[Reply] | None:
+        try:
+            prepared = await self._timely(
+                sum(map(_size, several)),
+                lambda: joint(self._model, several, limit_bytes=self._limit_bytes),
+            )
+            answer = await self._converse(self._model, prepared, peer=peer)
+            if not isinstance(answer, Answer):
+                return None
+            return await self._timely(answer.size, lambda: parted(answer, [one.count for one in several]))
+        except GraphPipeError:
+            return None
+        except Exception:  # a defect of ours; each request alone may still succeed
+            log.exception("a batch failed inside the invoker")
+            return None
+
     async def _alone(self, place: _Place) -> None:
         try:
-            answer = await self._converse(self._model, place.prepared)
+            answer = await self._converse(self._model, place.prepared, peer=place.peer)
             if isinstance(answer, Answer):
                 answer = await self._timely(answer.size, answer.response)
         except Exception as error:  # noqa: BLE001 - raised again by who awaits
@@ -201,6 +223,14 @@ class Batching:
         else:
             if not place.done.done():
                 place.done.set_result(answer)
+
+
+def _all_of(peers: Sequence[str | Client]) -> str | Client:
+    """Those who called together, as one for the log."""
+    addresses = list(dict.fromkeys(one if isinstance(one, str) else one.address for one in peers))
+    more = f" and {len(addresses) - _TOLD} more" if len(addresses) > _TOLD else ""
+    text = ", ".join(addresses[:_TOLD]) + more
+    return Client(text) if all(isinstance(one, Client) for one in peers) else text
 
 
 def _forget(task: asyncio.Task[None]) -> None:

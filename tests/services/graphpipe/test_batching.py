@@ -13,6 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.core.peers import Client
+from invoker.ops.endings import Endings
 from invoker.protocols.graphpipe.answer import Answer, Reply
 from invoker.services.graphpipe import batching as module
 from invoker.services.graphpipe.inferences import Inferences
@@ -34,8 +36,8 @@ def noted(calls: list[int], **said: Any) -> Any:
     return run
 
 
-async def infer(one: Inferences, value: Any, **more: Any) -> Any:
-    return await one.infer(one.first, bytearray(ask(np.float64(value), **more)), door="test")
+async def infer(one: Inferences, value: Any, *, peer: str | Client = "", **more: Any) -> Any:
+    return await one.infer(one.first, bytearray(ask(np.float64(value), **more)), door="test", peer=peer)
 
 
 async def test_G076_GT52_requests_at_once_are_one_call() -> None:
@@ -64,6 +66,26 @@ async def test_G076_an_error_reaches_only_who_caused_it() -> None:
     assert [code_of(several[1])] == [Code.FUNCTION_FAILED]
     assert [values(several[index]) for index in (0, 2, 3)] == [[[2.0]], [[6.0]], [[8.0]]]
     assert sorted(calls) == [1, 1, 1, 1, 4]
+
+
+async def test_the_line_of_a_batch_tells_who_called(caplog: pytest.LogCaptureFixture) -> None:
+    """All who called together, and what they got; alone each has its own line, also after its batch has failed."""
+    peers = [Client("ipv4:192.0.2.1:1"), Client("ipv4:192.0.2.2:2"), Client("ipv4:192.0.2.1:1"), Client("unix:")]
+    with caplog.at_level("INFO", logger="invoker"):
+        async with inferring(noted([], batch_max=4)) as one:
+            one.driver.engine.on_close.append(endings := Endings())
+            await asyncio.gather(*(infer(one, [at], peer=peer) for at, peer in enumerate(peers)))
+            await asyncio.gather(*(infer(one, [at], peer=f"tcp {at}") for at in range(4)))
+            await asyncio.gather(*(infer(one, [1 - at], peer=peer) for at, peer in enumerate(peers)))
+            for peer in peers:
+                peer.got(200)
+            endings.close()
+    lines = [
+        (vars(one).get("peer"), vars(one).get("http_status")) for one in caplog.records if "ended" in one.getMessage()
+    ]
+    together = "ipv4:192.0.2.1:1, ipv4:192.0.2.2:2, unix:"
+    assert lines[:2] == [(together, 200), ("tcp 0, tcp 1, tcp 2, tcp 3", None)]
+    assert lines[2:] == [(together, None), *((peer.address, 200) for peer in peers)]
 
 
 async def test_G077_other_configs_and_outputs_are_other_calls() -> None:
