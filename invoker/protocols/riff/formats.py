@@ -26,10 +26,11 @@ from typing import Any, Final
 
 import msgspec
 
+from invoker.errors import EncodeError
 from invoker.mediatypes import Range, ranges
 from invoker.message import Message
 from invoker.protocols.riff.asjson import as_json, json_parts, line_parts, slices, string_parts
-from invoker.protocols.riff.reply import LINES, fit
+from invoker.protocols.riff.reply import LINES, fit, typed_by
 
 __all__ = [
     "EVENTS",
@@ -57,6 +58,8 @@ _ALIASES: Final = {
 
 _JSON: Final = "application/json"
 _PROBLEM: Final = "application/problem+json"
+_ESCAPES: Final = {'"': "%22", "\r": "%0D", "\n": "%0A"}
+_SIGNS: Final = str.maketrans(_ESCAPES)
 _BREAK: Final = re.compile("\r\n|\r|\n")
 
 
@@ -221,10 +224,15 @@ class Mixed(Format):
     """A part for each value, with its own media type and headers.
 
     The delimiter of the next part follows each part at once, so that a reader knows where it ends.
+
+    Args:
+        names: As `Format`.
+        is_text: Whether values were made of text; None: nobody knows.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *, is_text: bool | None = None) -> None:
         super().__init__(names)
+        self._is_text = is_text
         boundary = secrets.token_hex(16)
         self.headers = (("Content-Type", f"{MIXED}; boundary={boundary}"), ("Cache-Control", "no-cache"))
         self._delimiter = b"\r\n--" + boundary.encode()
@@ -236,7 +244,7 @@ class Mixed(Format):
         return b"%b%b%b" % (before, message.payload, after)
 
     def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:
-        own = [("Content-Type", message.media_type or "application/octet-stream")]
+        own = [*typed_by(message, is_text=self._is_text)]
         own.append(("Content-Disposition", f'inline; name="{_quoted(self._name(index))}"'))
         own += [one for one in fit(message.headers) if one[0].lower() != "content-disposition"]
         return self._head(own, len(message.payload)), self._delimiter
@@ -292,14 +300,30 @@ class Pieces(Format):
 
 
 def _quoted(name: str) -> str:
-    """A name as browsers quote it in a form's parts."""
-    return name.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    """A name as browsers quote it in a form's parts; they escape no ``%``.
+
+    Raises:
+        EncodeError: It would be read as another name.
+    """
+    if any(written in name for written in _ESCAPES.values()):
+        raise EncodeError(
+            f": {name[:40]!a} cannot name a part of {MIXED}: {', '.join(_ESCAPES.values())} mean other signs"
+        )
+    return name.replace("\\", "\\\\").translate(_SIGNS)
 
 
-_FORMATS: Final[Mapping[str, type[Format]]] = {EVENTS: EventStream, LINES: Lines, MIXED: Mixed}
+_FORMATS: Final[Mapping[str, type[Format]]] = {EVENTS: EventStream, LINES: Lines}
 
 
-def format_of(kind: str, names: Sequence[str]) -> Format:
-    """The format of one response."""
+def format_of(kind: str, names: Sequence[str], *, is_text: bool | None = None) -> Format:
+    """The format of one response.
+
+    Args:
+        kind: Its media type.
+        names: Of the outputs.
+        is_text: Whether values were made of text; None: nobody knows.
+    """
+    if kind == MIXED:
+        return Mixed(names, is_text=is_text)
     made = _FORMATS.get(kind)
     return Pieces(kind) if made is None else made(names)

@@ -28,7 +28,7 @@ from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.values import message_of, named_members, named_parts, object_members, of_list, without_empty
 
-__all__ = ["Items", "Reading", "Reads", "reading_of", "reads"]
+__all__ = ["Items", "Reading", "Reads", "Wrapped", "reading_of", "reads", "wrapped"]
 
 Items: TypeAlias = Sequence[tuple[str, Message[bytes]]]
 """Names of inputs, and what is for them; an empty name means the one input that is still to be filled."""
@@ -124,8 +124,8 @@ def reads(
         named = [one.name for one in fields] if is_named else None
         options = frozenset(one.name for one in fields if one.is_option)
         known = {one.name for one in signature.fields}
-        if not is_named and fields[0].keys is not None and not known <= fields[0].keys:
-            return _Objects(fields[0], headers, most_bytes, known, drops=drops)
+        if not is_named and (by_name := wrapped(fields[0], known, drops=drops)) is not None:
+            return _Objects(by_name, headers, most_bytes)
         return _Lines(_JSON, headers, most_bytes, named, options=options, drops=drops)
     if how is Reading.TEXTS:
         _, sign, parameters = content_type.partition(";")
@@ -242,28 +242,52 @@ class _Lines:
 
 
 class _Objects(_Lines):
-    """Lines for one input of a class, each the object or, as a whole JSON object is, the object by the input's name."""
+    """Lines for one input of a class; see `Wrapped`."""
 
-    def __init__(self, field: Field, headers: Headers, most_bytes: int, known: Collection[str], *, drops: bool) -> None:
-        super().__init__(_JSON, headers, most_bytes, None, drops=drops)
-        self._name, self._own = field.name, field.keys or frozenset()
-        self._others = {*known} - self._own
-        sought = [re.escape(one.encode()) if one.isascii() else b"" for one in self._others]  # others may be escaped
-        self._sought = re.compile(b"|".join(sought))
+    def __init__(self, wrapped: Wrapped, headers: Headers, most_bytes: int) -> None:
+        super().__init__(_JSON, headers, most_bytes, None)
+        self._wrapped, self._sought = wrapped, wrapped.sought
 
     def _value(self, line: bytes) -> bytes:
-        """The value of a line; R-169.
+        return self._wrapped.value(line, f"line {self._count}")
+
+
+class Wrapped:
+    """Objects for one input of a class, each itself or, as a whole JSON object is, by the input's name (R-169).
+
+    Args:
+        field: Of the input; it has keys.
+        known: Names of all parameters.
+        drops: As the function's signature says.
+
+    Attributes:
+        sought: What an object has in it that may be more than the value; `value` returns any other one as it is.
+    """
+
+    def __init__(self, field: Field, known: Collection[str], *, drops: bool) -> None:
+        self._name, self._own = field.name, field.keys or frozenset()
+        self._others = {*known} - self._own
+        self._drops = drops
+        sought = [re.escape(one.encode()) if one.isascii() else b"" for one in self._others]  # others may be escaped
+        self.sought = re.compile(b"|".join(sought))
+
+    def value(self, payload: bytes, what: str) -> bytes:
+        """The value of the input.
+
+        Args:
+            payload: JSON.
+            what: It is, for the text of the error.
 
         Raises:
             DecodeError: It has a member that would be lost.
         """
-        members = object_members(line, _JSON)
+        members = object_members(payload, _JSON)
         met = [name for name in members or () if name in self._others]
         if not members or not met:
-            return line
+            return payload
         if self._name not in met:
             raise DecodeError(
-                f"line {self._count} has the member {met[0]!a}, which is no field of parameter '{self._name}', but "
+                f"{what} has the member {met[0]!a}, which is no field of parameter '{self._name}', but "
                 f"another parameter; give it in the query (?{met[0]}=...)"
             )
         strangers = [one for one in members if one != self._name]
@@ -271,10 +295,17 @@ class _Objects(_Lines):
             strangers = [one for one in strangers if one in self._others or one in self._own]
         if strangers:
             raise DecodeError(
-                f"line {self._count} has the member {strangers[0]!a} beside {self._name!a}, which is the whole value "
+                f"{what} has the member {strangers[0]!a} beside {self._name!a}, which is the whole value "
                 "of its input; give options in the query"
             )
         return bytes(members[self._name])
+
+
+def wrapped(field: Field, known: Collection[str], *, drops: bool) -> Wrapped | None:
+    """What takes objects by the name of their input; None where each is the value itself."""
+    if field.keys is None or {*known} <= field.keys:
+        return None
+    return Wrapped(field, known, drops=drops)
 
 
 class _Nothing:

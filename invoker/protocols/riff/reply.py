@@ -66,6 +66,7 @@ __all__ = [
     "refusal",
     "status_of",
     "told_text",
+    "typed_by",
 ]
 
 STATUSES: Mapping[Status, int] = {
@@ -215,10 +216,7 @@ def answer(
     headers += extra
     if status in _BODILESS:
         return Response(status, headers, b"")
-    media_type = message.media_type or _OCTETS
-    if is_text is None:
-        is_text = media_type[:5] == "text/" and _is_utf8(message.payload)
-    typed = _typed(media_type, in_utf8=is_text)
+    typed = typed_by(message, is_text=is_text)
     return Response(status, (*typed, *headers) if headers else typed, message.payload)
 
 
@@ -239,6 +237,19 @@ def opened(
     is_lines = headers[0][1] == LINES
     typed = headers[:1] if is_lines else _typed(message.media_type or _OCTETS, in_utf8=is_text is True)
     return _status(message.headers), (*typed, *headers[1:], *own)
+
+
+def typed_by(message: Message[bytes], *, is_text: bool | None) -> tuple[tuple[str, str]]:
+    """The header of a value's media type, as a response or a part of one has it.
+
+    Args:
+        message: The value.
+        is_text: As of `answer`.
+    """
+    media_type = message.media_type or _OCTETS
+    if is_text is None:
+        is_text = media_type[:5] == "text/" and _is_utf8(message.payload)
+    return _typed(media_type, in_utf8=is_text)
 
 
 def told_text(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

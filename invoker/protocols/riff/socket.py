@@ -28,7 +28,7 @@ from __future__ import annotations
 import codecs
 import enum
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -43,6 +43,7 @@ from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.faults import at_fault, named
 from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.filling import fill_query
+from invoker.protocols.riff.items import Wrapped, wrapped
 from invoker.protocols.riff.reply import problem
 from invoker.protocols.riff.values import HIDDEN, typed
 from invoker.wording import known_as
@@ -80,6 +81,7 @@ class Shape(msgspec.Struct, frozen=True):
         outputs: Names of its outputs.
         has_open_outputs: Whether the peer may name others.
         is_called: Whether it has no parameters: each item, whatever it is, is one call.
+        wrapped: What takes objects that are by the name of their input, by this name.
     """
 
     function: str
@@ -88,6 +90,7 @@ class Shape(msgspec.Struct, frozen=True):
     outputs: tuple[str, ...]
     has_open_outputs: bool = False
     is_called: bool = False
+    wrapped: Mapping[str, Wrapped] = {}
 
 
 def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
@@ -104,7 +107,11 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
     is_called = (
         all(one.is_ignored for one in spec.inputs) and bool(spec.inputs) and not (spec.optional or spec.open_names)
     )
-    return Shape(spec.name, signature_of(spec, registry), singles, outputs, spec.open_outputs, is_called)
+    signature = signature_of(spec, registry)
+    known = {one.name for one in (*signature.fields, *signature.options)}
+    found = {one.name: wrapped(one, known, drops=signature.drops) for one in signature.fields if not one.is_option}
+    named = {name: one for name, one in found.items() if one is not None}
+    return Shape(spec.name, signature, singles, outputs, spec.open_outputs, is_called, named)
 
 
 class _Told(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -136,6 +143,7 @@ class SocketSession:
         self._signature = shape.signature
         self._names: tuple[str, ...] = ()
         self._indexes: dict[str, int] = {}
+        self._wrapped: dict[int, Wrapped] = {}
         self._outputs = shape.outputs
         self._heads: list[str] = []
         self._announced = (0, EMPTY, "")
@@ -148,7 +156,7 @@ class SocketSession:
 
         Raises:
             ProtocolViolation: It is none, or may not come now.
-            DecodeError: A value of the query cannot be taken.
+            DecodeError: A value of the query, or an object with a member that would be lost, cannot be taken.
         """
         state = self.state
         if state is State.CLOSED:
@@ -208,6 +216,7 @@ class SocketSession:
         names, messages = fill_query(signature, query, EMPTY)
         self._names = names
         self._indexes = {name: index for index, name in enumerate(signature.named(names))}
+        self._wrapped = {index: shape.wrapped[name] for name, index in self._indexes.items() if name in shape.wrapped}
         fed = {index for index, _ in messages}
         ended = [self._indexes[one] for one in self._indexes if one in shape.singles or one not in known]
         self.state = State.RUNNING
@@ -239,7 +248,7 @@ class SocketSession:
         if told.data is not _NOTHING:
             if told.base64 is not None:
                 raise ProtocolViolation("a text frame has both data and base64")
-            payload, media_type = bytes(told.data), _JSON
+            payload, media_type = self._value(index, bytes(told.data)), _JSON
             if told.content_type:
                 payload, media_type = _as_text(payload), self._typed(index, told.content_type)
         elif told.base64 is not None:
@@ -255,6 +264,13 @@ class SocketSession:
         else:
             raise ProtocolViolation("a text frame has none of data, base64, contentType and end")
         return (Feed(_ID, index, Message(payload, headers, media_type)),)
+
+    def _value(self, index: int, data: bytes) -> bytes:
+        """The value of an input, which may be an object by the input's name (R-169)."""
+        by_name = self._wrapped.get(index)
+        if by_name is None or not by_name.sought.search(data):
+            return data
+        return by_name.value(data, "data")
 
     def _binary(self, frame: bytes) -> Sequence[Step]:
         self._has_item = True

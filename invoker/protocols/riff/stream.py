@@ -95,9 +95,10 @@ class StreamSession:
         self._early: list[tuple[str, Message[bytes]]] = []
         self._indexes: dict[str, int] = {}
         self._output: Message[bytes] | None = None
-        outputs = asked.inputs.outputs if asked.stream is not None else asked.outputs
-        self._outputs = outputs
-        self._format: Format | None = None if asked.stream is None else format_of(asked.stream[0], outputs)
+        self._outputs = outputs = asked.inputs.outputs if asked.stream is not None else asked.outputs
+        self._format: Format | None = (
+            None if asked.stream is None else format_of(asked.stream[0], outputs, is_text=asked.inputs.is_text)
+        )
         self._waits = asked.is_implied and asked.inputs.is_told  # for the first message, which says what the body is
 
     @property

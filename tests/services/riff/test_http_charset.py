@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from email.parser import BytesParser
+from email.policy import HTTP
 from typing import Any
 
 import pytest
@@ -98,6 +100,33 @@ async def test_H213_what_is_no_text_has_no_charset() -> None:
     assert await left(untold("text/html", latin)) == ("text/html", latin)
     assert await left(untold("text/html", b"<p>")) == ("text/html", b"<p>")
     assert (await left(message("text/html", TEXT, Message[str]), "application/x-ndjson"))[0] == "application/x-ndjson"
+
+
+async def parts(made: Callable[..., Any]) -> list[str]:
+    """The media types of the parts of a stream."""
+    async with Served.at(made) as served, served.client() as client:
+        response = await client.post("/fn", headers={"Accept": "multipart/mixed"})
+    head = f"Content-Type: {response.headers['content-type']}\r\n\r\n".encode()
+    read = BytesParser(policy=HTTP).parsebytes(head + response.content)
+    return [one["content-type"] for one in read.iter_parts()]
+
+
+@pytest.mark.parametrize("media_type", [*TYPES, "text/plain"])
+async def test_H213_parts_of_a_stream_say_that_they_are_utf_8(media_type: str) -> None:
+    """Whoever names the type. Bytes leave as they are."""
+    told = f'{media_type}; charset="utf-8"'
+    for made in (messages(media_type, TEXT, Message[str]), awaited(media_type, TEXT, str)):
+        assert await parts(made) == [told] * 2
+    assert await parts(untold(media_type, TEXT)) == [told]
+    assert await parts(messages(media_type, TEXT.encode("latin-1"), Message[bytes])) == [media_type] * 2
+
+
+async def test_H213_a_charset_of_the_author_stays_in_a_part() -> None:
+    """And the bytes are in it."""
+    assert (
+        await parts(messages("text/html;charset=iso-8859-1", TEXT, Message[str]))
+        == ['text/html; charset="iso-8859-1"'] * 2
+    )
 
 
 @pytest.mark.parametrize("accept", ["*/*", "*/*;q=0.8, image/webp", ""])

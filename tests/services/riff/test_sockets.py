@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pytest
@@ -96,6 +97,73 @@ def out(data: Any, name: str = "out") -> dict[str, Any]:
 
 
 END = {"end": True}
+
+
+@dataclass
+class Row:
+    x: int = 1
+    rows: int = 0
+
+
+@dataclass
+class Cell:
+    x: int = 1
+
+
+def many(cells: Iterator[Cell], k: int = 1) -> Iterator[int]:
+    return (one.x * k for one in cells)
+
+
+def single(cell: Cell) -> int:
+    return cell.x
+
+
+def own(rows: Iterator[Row]) -> Iterator[int]:
+    return (one.x + one.rows for one in rows)
+
+
+def pair(cells: Iterator[Cell], others: Iterator[Cell]) -> Iterator[int]:
+    return (a.x + b.x for a, b in zip(cells, others, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("function", "query", "frames", "answers"),
+    [
+        (many, "", [{"cells": {"x": 5}}, {"x": 6}, {}], [5, 6, 1]),
+        (single, "", [{"cell": {"x": 5}}, {"x": 6}], [5, 6]),
+        (many, "?k=2", [{"cells": {"x": 5}}], [10]), (own, "", [{"rows": 5}, {"x": 5}], [6, 5]),
+    ],
+)  # fmt: skip
+async def test_R169_an_object_is_also_given_by_the_name_of_its_input(
+    function: Any, query: str, frames: list[Any], answers: list[int]
+) -> None:
+    """As over HTTP, where a class has no field of that name."""
+    async with Served.at(function) as served, served.peer(f"/{function.__name__}/ws{query}") as peer:
+        await say(peer, *({"data": one} for one in frames), END)
+        assert await rest(peer) == [*map(out, answers), END]
+
+
+async def test_R169_an_object_is_given_by_the_name_of_each_of_several_inputs() -> None:
+    """Named or not."""
+    async with Served.at(pair) as served, served.peer("/pair/ws") as peer:
+        await say(peer, {"data": {"cells": {"x": 5}}}, {"input": "others", "data": {"others": {"x": 6}}}, END)
+        assert await rest(peer) == [out(11), END]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"x": 5, "k": 3}, "data has the member 'k', which is no field of parameter 'cells'"),
+        ({"cells": {"x": 5}, "k": 3}, "data has the member 'k' beside 'cells'"),
+    ],
+)
+async def test_R169_a_value_that_would_be_lost_is_refused(data: Any, text: str) -> None:
+    """Options stand in the query."""
+    async with Served.at(many) as served, served.peer("/many/ws") as peer:
+        await say(peer, {"data": data}, END)
+        *_, last = await rest(peer)
+        assert last["error"]["status"] == 400
+        assert text in last["error"]["detail"]
 
 
 @pytest.mark.parametrize(
