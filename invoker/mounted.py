@@ -48,7 +48,8 @@ _HOSTS: Final = frozenset(
     {
         "host", "port", "grpc_port", "grpc_driver", "http", "http_unix", "unix_mode", "tls_cert", "tls_key",
         "tls_client_ca", "max_streams", "settle_s", "lame_duck_s", "workers", "heartbeat_s", "connection_age_s",
-        "loop", "log_level", "log_format", "graphpipe_tcp", "graphpipe_unix", "graphpipe_connections", "federated",
+        "window_bytes", "loop", "log_level", "log_format", "graphpipe_tcp", "graphpipe_unix", "graphpipe_connections",
+        "federated",
     }
 )  # fmt: skip
 """Settings of sockets and of the process, which are the host's here."""

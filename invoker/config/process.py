@@ -70,6 +70,11 @@ class Config:
         10_000, "INVOKER_MAX_STREAMS", parse.whole(1),
         "A gRPC connection may have this many calls open at once; its client lets more of them wait.", unit="calls",
     )  # fmt: skip
+    window_bytes: int = knob(
+        1024 * 1024, "INVOKER_WINDOW_BYTES", parse.whole(65_535, 2**30),
+        "A gRPC client may send this much on a call, and on a connection, before it hears that it was received. More "
+        "is faster over long distances; each open call may hold as much beside INVOKER_MEMORY_BYTES.", unit="bytes",
+    )  # fmt: skip
     high_frames: int = knob(
         256, "INVOKER_HIGH_FRAMES", parse.whole(1),
         "Reading from a caller pauses when its invocation has this many unread frames.", unit="frames",

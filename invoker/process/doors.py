@@ -182,6 +182,7 @@ class Doors:
         settings = GrpcSettings(
             max_message_bytes=config.max_message_bytes,
             max_streams=config.max_streams,
+            window_bytes=config.window_bytes,
             settle_s=config.settle_s,
             share_port=self._share_ports,
             connection_age_s=config.grpc_age_s(has_others=self._share_ports),

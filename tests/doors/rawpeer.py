@@ -106,6 +106,23 @@ class RawPeer:
             self._h2.send_data(stream, _prefixed(message))
         self._flush()
 
+    def fill(self, stream: int, message: bytes, most_bytes: int, still_s: float) -> int:
+        """Send a message again and again, until the windows stay shut for so long or so much was sent; how much."""
+        sent, rest = 0, memoryview(b"")
+        while sent < most_bytes:
+            room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
+            if room:
+                rest = rest or memoryview(_prefixed(message))
+                part, rest = rest[:room], rest[room:]
+                self._h2.send_data(stream, bytes(part))
+                self._flush()
+                sent += len(part)
+            if select([self._socket], [], [], 0 if room else still_s)[0]:
+                self.receive()
+            elif not room:
+                break
+        return sent
+
     def half_close(self, stream: int) -> None:
         """Send an empty DATA frame with END_STREAM."""
         self._h2.end_stream(stream)

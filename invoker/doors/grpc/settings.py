@@ -31,6 +31,8 @@ class GrpcSettings:
         keepalive_timeout_s: Without an answer for this long after that, it is closed, and its calls are cancelled.
         idle_s: A connection that has had no call for this long is closed; its client connects anew for the next call.
         ping_s: Clients may ask for a sign of life as often as this, also while they have no call (T-163).
+        window_bytes: What a peer may send on one call, and on one connection, before it hears that it was received;
+            so much of each call may lie in grpcio, where no budget sees it.
     """
 
     max_message_bytes: int = 4 * 1024 * 1024
@@ -42,6 +44,7 @@ class GrpcSettings:
     keepalive_timeout_s: float = 20.0
     idle_s: float = 300.0
     ping_s: float = 10.0
+    window_bytes: int = 1024 * 1024
 
     def options(self, largest_bytes: int = 0) -> list[tuple[str, int]]:
         """Arguments of grpcio's server.
@@ -54,6 +57,10 @@ class GrpcSettings:
             ("grpc.max_receive_message_length", max(self.max_message_bytes, largest_bytes)),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_concurrent_streams", self.max_streams),
+            # grpcio's own windows are 4 MiB for each call at least, and grow without a bound where its probe thinks
+            # that more is under way, as it does when a process is slow to read.
+            ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", self.window_bytes),
             ("grpc.max_connection_age_ms", int(self.connection_age_s * 1000) or _MOST),
             # grpcio refuses calls beyond these with status 1 CANCELLED, which clients take for their own. What we
             # refuse ourselves is told as RESOURCE_EXHAUSTED, so every call has to reach us.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +14,7 @@ from h2.settings import SettingCodes
 from invoker.doors.grpc.settings import GrpcSettings
 from tests.conftest import SLOW
 from tests.doors.rawpeer import RawPeer
-from tests.doors.riff import PATH, Riff, form, start
+from tests.doors.riff import PATH, Riff, data, form, start
 
 pytestmark = pytest.mark.parametrize("kind", ["aio", "direct", "lending"])
 
@@ -47,6 +48,38 @@ def test_a_client_is_told_how_many_calls_it_may_have(kind):
         RawPeer(riff.port) as peer,
     ):
         assert peer.await_settings()[SettingCodes.MAX_CONCURRENT_STREAMS] == 7
+
+
+@pytest.mark.timeout(20)
+def test_R128_a_call_that_is_not_read_leaves_one_window_in_the_transport(kind):
+    """Beyond the 4 MiB, or 32 frames, at which reading pauses; however fast the peer is, and whatever it pings."""
+    window_bytes, high_bytes, frame = 256 * 1024, 4 * 1024 * 1024, data(bytes(60_000))
+    go, began = threading.Event(), threading.Semaphore(0)
+
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        began.release()
+        go.wait(15)
+        yield from xs
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        began.release()
+        while not go.is_set():  # noqa: ASYNC110 - it is set by another thread
+            await asyncio.sleep(0.01)
+        async for x in xs:
+            yield x
+
+    settings = GrpcSettings(window_bytes=window_bytes)
+    with (
+        Riff(kind, form(kind, sync, asyn), door={"settings": settings}) as riff,
+        RawPeer(riff.port) as peer,
+    ):
+        assert peer.await_settings()[SettingCodes.INITIAL_WINDOW_SIZE] == window_bytes
+        stream = peer.call(PATH, start())
+        assert began.acquire(timeout=5 * SLOW)
+        sent = peer.fill(stream, frame, 4 * high_bytes, 0.5 * SLOW)
+        go.set()
+    assert sent > window_bytes
+    assert sent < high_bytes + window_bytes + 4 * len(frame)
 
 
 @pytest.mark.timeout(20)
