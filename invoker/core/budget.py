@@ -201,7 +201,7 @@ class Unread:
         self._held = self._last = 0
         self._is_parted = False
 
-    def add(self, size: int, end: End | None, *, copies: int = 1) -> None:
+    def add(self, size: int, end: End | None, *, copies: int = 1) -> InvocationError | None:
         """A message is under way.
 
         Args:
@@ -209,9 +209,17 @@ class Unread:
             end: Ends the call from any thread: its peer takes nothing, and it holds most when memory runs out. It is
                 forgotten when all is taken, since it knows the call, which knows this. None: nothing can end it.
             copies: Of the message that there are until it is `sent`.
+
+        Returns:
+            Why the process may not hold it, which `end` has heard then. It is not counted.
         """
-        self._hold(self._last + copies * size, end)
-        self._last = size
+        before = self._held
+        refusal = self._hold(self._last + copies * size, end)
+        if refusal is None:
+            self._last = size
+        else:
+            self._held = before
+        return refusal
 
     def hold(self, size: int, end: End | None) -> None:
         """So many bytes of all messages are under way now; ``end`` as of `add`."""
@@ -219,7 +227,7 @@ class Unread:
         self._last = size
         self._share.shrink(size)
 
-    def _hold(self, size: int, end: End | None) -> None:
+    def _hold(self, size: int, end: End | None) -> InvocationError | None:
         self._held, self._share.end = size, end
         try:
             self._share.grow(size)
@@ -227,6 +235,8 @@ class Unread:
             self._share.end = None
             if end is not None:
                 end(error)
+            return error.with_traceback(None)
+        return None
 
     def sent(self) -> None:
         """The transport has it, and keeps one copy until the peer has taken it, which nobody is told."""

@@ -22,3 +22,13 @@ def test_unread_responses_are_bounded_all_together(name: str) -> None:
     assert account.failures == 0
     assert int(account.figures["still MiB"]) < 400, account.figures
     assert int(account.figures["after MiB"]) <= SETTLED_MIB, account.figures
+
+
+def test_unread_responses_on_grpc_aio_are_refused_beyond_the_budget() -> None:
+    """It ends no call whose response it has taken, so those that do not fit are not given to it."""
+    with victim(*ARGS, "--grpc-driver", "aio", env={"INVOKER_MEMORY_BYTES": str(BUDGET)}) as target:
+        account = probed(ATTACKS["riff agive"], target, 1)
+    assert account.failures == 0
+    assert int(account.figures["RESOURCE_EXHAUSTED"]) >= 90, account.figures
+    assert int(account.figures["still MiB"]) < 400, account.figures
+    assert int(account.figures["after MiB"]) <= SETTLED_MIB, account.figures

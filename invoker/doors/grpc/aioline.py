@@ -55,6 +55,8 @@ class AioLine:
     ) -> None:
         self._memory = memory or ProcessBudget()
         self._unread: Unread | None = None
+        self._refusal: InvocationError | None = None
+        self._listener: Listener | None = None
         self.headers: tuple[tuple[str, str], ...] = ()
         self.is_gone = False
         self.over: Callable[[], None] = nothing
@@ -130,19 +132,23 @@ class AioLine:
         Raises:
             asyncio.CancelledError: The call was cancelled; the session has heard of it.
         """
+        self._listener = listener
+        if self._refusal is not None:
+            listener.gone()
         reader = self._loop.create_task(self._read(listener, asyncio.current_task()), name="read")
         try:
             error = await self._closed
             while self._is_busy():
                 self._idle = self._loop.create_future()
                 await self._idle
-            return error
+            return self._refusal or error
         except asyncio.CancelledError:
             self._leave()
             listener.gone()
             raise
         finally:
             reader.cancel()
+            self._listener = None
             self.over()
 
     async def _read(self, listener: Listener, call: asyncio.Task[Any] | None) -> None:
@@ -194,9 +200,9 @@ class AioLine:
             else:
                 self._is_accepted, self._headers_due = True, False
                 frame = self._outbox.take()
+                if len(frame) > STEP_BYTES and not self._count(len(frame)):
+                    break
                 self._writing = self._context.write(frame)
-                if len(frame) > STEP_BYTES:
-                    self._count(len(frame))
                 _resolve(self._room)
             self._step()
         if not self._is_busy():
@@ -228,12 +234,24 @@ class AioLine:
             self._step()
             self._advance()
 
-    def _count(self, size: int) -> None:
-        """Count a large frame until the call is done, of which alone grpc.aio tells; nor can a call be ended before."""
+    def _count(self, size: int) -> bool:
+        """Count a large frame until the call is done, of which alone grpc.aio tells; whether it may leave.
+
+        grpc.aio ends no call whose message it has taken, so what does not fit ends its own call before that.
+        """
         if (unread := self._unread) is None:
             unread = self._unread = Unread(self._memory)
             self._context.add_done_callback(lambda _: unread.take())
-        unread.add(size, None, copies=COPIES)
+        self._refusal = unread.add(size, None, copies=COPIES)
+        if self._refusal is None:
+            return True
+        if not self._closed.done():
+            unread.part()
+            self._closed.set_result(self._refusal)
+            if self._listener is not None:
+                self._loop.call_soon(self._listener.gone)  # which may be about to hear that the frame was written
+        self._leave()
+        return False
 
     def _leave(self) -> None:
         self.is_gone = True

@@ -296,3 +296,41 @@ async def test_a_large_frame_counts_until_the_call_is_done():
     assert (memory.held >= 1_000_000, memory.unread) == (True, 1)
     call.done(None)
     assert (memory.held, memory.unread) == (0, 0)
+
+
+@pytest.mark.parametrize("ends_first", [False, True])
+async def test_a_large_frame_that_does_not_fit_ends_its_own_call_before_grpc_takes_it(ends_first):
+    """For grpc.aio ends no call whose message it has taken. Also the only message of a call that is over by then."""
+    memory, listener = ProcessBudget(2_500_000), Listener()
+    lines = []
+    for _ in range(2):
+        call = Call()
+        line = AioLine(call, 0.001, joins=False, memory=memory)
+        lines.append((call, line, asyncio.ensure_future(line.run(listener))))
+    await asyncio.sleep(0)
+    (first, line, taken), (second, other, refused) = lines
+    first.takes.clear()
+    assert line.write(bytes(1_000_000))
+    if ends_first:
+        second.takes.clear()
+        other.accepted()
+        await asyncio.sleep(0.01)  # the headers are under way, so the frame waits
+        other.write(bytes(1_000_000))
+        other.close(Close())
+        second.takes.set()
+    else:
+        other.write(bytes(1_000_000))
+    error = await asyncio.wait_for(refused, 5)
+    assert error is not None
+    assert error.status.name == "RESOURCE_EXHAUSTED"
+    assert not other.write(b"more")
+    assert [one for one in second.got if one != ()] == []
+    await asyncio.sleep(0)
+    assert listener.is_gone is not ends_first
+    assert memory.held < 2_500_000
+    second.done(None)
+    first.takes.set()
+    line.close(Close())
+    assert await taken is None
+    first.done(None)
+    assert (memory.held, memory.unread) == (0, 0)
