@@ -1,0 +1,1 @@
+"""A module for each protocol, whose `scenarios` gives what is played, by name."""
