@@ -19,7 +19,7 @@ from invoker.codecs.anyvalue import pack
 from invoker.errors import Cancelled
 from invoker.ops.board import Board, Row
 from invoker.ops.metrics import Metrics
-from invoker.ops.toolmetrics import GAUGES
+from invoker.ops.toolmetrics import GAUGES, families
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import Asked
 from invoker.services.toolbridge.bridge import Bridge
@@ -276,7 +276,7 @@ async def test_the_numbers_of_the_bridge_are_on_the_page_of_metrics():
     tool = bridge.desk.tools.find("square")
     for observer in bridge.desk.observers:
         observer(SimpleNamespace(tool=tool, error=None, took_s=0.02, via="batch", session=None))
-    text = Metrics(bridge.watch.numbers).render()[1].decode()
+    text = Metrics(bridge.watch.numbers, lambda: [families]).render()[1].decode()
     assert f'invoker_tool_calls_total{{outcome="ok",tool="{tool.id}"}} 1.0' in text
     assert f'invoker_tool_duration_seconds_bucket{{le="0.025",tool="{tool.id}"}} 1.0' in text
     assert "invoker_tool_batch_items_total 1.0" in text
