@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import numpy as np
@@ -12,31 +11,18 @@ import pydantic
 from numpy.typing import NDArray
 
 from invoker import Field, function
+from tests.attack.functions import akind, kind, kinds
+
+__all__ = [
+    "aboom", "afloats", "akind", "boom", "cubed", "decimals", "deep", "floats", "ids", "isolated_boom", "kind", "kinds",
+    "modelled", "named", "squared", "twice",
+]  # fmt: skip
 
 
 class Model(pydantic.BaseModel):
     """A class of pydantic's with numbers."""
 
     xs: list[float]
-
-
-@function
-def kind(value: Any) -> str:
-    """What came, without a look inside."""
-    return type(value).__name__
-
-
-@function
-async def akind(value: Any) -> str:
-    """The same on the event loop."""
-    return type(value).__name__
-
-
-@function
-def kinds(values: Iterator[Any]) -> Iterator[str]:
-    """The same of each value of a stream."""
-    for value in values:
-        yield type(value).__name__
 
 
 @function

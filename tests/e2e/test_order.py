@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from invoker.client import RiffClient
 from tests.doors.sockets import open_peer
 from tests.e2e.order_functions import ORDER, OUTPUTS
-from tests.serving import Served, serving
+from tests.serving import Served
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -73,18 +73,6 @@ WIRES: dict[str, Callable[[Served, str, int], Awaitable[Values]]] = {
 }  # fmt: skip
 SYNC = ("plain", "timed", "fed")
 """Served without async functions, for which HTTP and gRPC have threads that answer by themselves."""
-
-
-@pytest.fixture(scope="module")
-def alone() -> Iterator[Served]:
-    with serving(MODULE) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def together() -> Iterator[Served]:
-    with serving(f"{MODULE}_async") as served:
-        yield served
 
 
 @pytest.mark.parametrize("wire", WIRES)

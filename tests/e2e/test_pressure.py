@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ from invoker.client import RiffClient
 from invoker.ops.pressure import BLOCKED, PAUSED
 from tests.conftest import SLOW
 from tests.doors.sockets import open_peer
-from tests.serving import Served, serving
+from tests.serving import Served
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -58,18 +58,6 @@ async def riff(grpc: str, address: str, name: str, items: int) -> None:
 
 Way = Callable[[str, str, str, int], Awaitable[None]]
 WAYS: dict[str, Way] = {"http": http, "websocket": socket, "grpc": riff}
-
-
-@pytest.fixture(scope="module")
-def alone() -> Iterator[Served]:
-    with serving(MODULE) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def together() -> Iterator[Served]:
-    with serving(f"{MODULE}_async") as served:
-        yield served
 
 
 async def told(served: Served, name: str, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
