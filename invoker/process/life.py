@@ -54,6 +54,7 @@ async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
         await lame_duck(server, signals)
         return await end(server, drain_s)
     finally:
+        signals.close()
         server.guard.disarm()
 
 

@@ -32,6 +32,7 @@ from typing import IO, Any
 from invoker.errors import StartupError
 from invoker.ops.prints import finish
 from invoker.ops.ready import announce
+from invoker.process.waking import Waker
 
 __all__ = [
     "HOW_TO_LEAVE",
@@ -143,6 +144,7 @@ class Signals:
         self._is_told = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hangups = Hangups()
+        self._waker = Waker()
 
     def listen(self) -> None:
         """Take the signals from now on; on the loop of the main thread."""
@@ -158,6 +160,11 @@ class Signals:
             self._loop.add_signal_handler(number, lambda: None)  # only wakes the loop
             # Python's own handler also runs while a function blocks the loop; a handler of the loop would wait.
             signal.signal(number, self._interrupted)
+        self._waker.start(numbers)
+
+    def close(self) -> None:
+        """Hear the signals as Python does from now on; in the main thread."""
+        self._waker.close()
 
     def begin(self, *, drain: bool) -> None:
         """Begin to stop; in any thread, or in a signal handler.

@@ -17,7 +17,7 @@ import itertools
 import logging
 import signal
 import socket
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
 from invoker.config import Config
@@ -127,7 +127,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         self._signals.listen()
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
-        with self._kept:
+        with self._kept, closing(self._signals):
             self._make_store()
             await self._run()
             if self._is_leaving:

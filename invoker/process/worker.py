@@ -166,6 +166,7 @@ class Worker:
             return await self._serve()
         finally:
             self._over.set()
+            self._signals.close()
             self._server.guard.disarm()
             with suppress(OSError):
                 self._link.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads orders

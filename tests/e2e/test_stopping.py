@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import pty
@@ -131,6 +132,15 @@ def readiness(process: Process) -> tuple[int, int]:
     return status, health
 
 
+def thread_beside(pid: int) -> int:
+    """A thread of the process that takes signals, and is not the main one."""
+    for one in Path(f"/proc/{pid}/task").iterdir():
+        blocked = int((one / "status").read_text().partition("SigBlk:")[2].split()[0], 16)
+        if int(one.name) != pid and not blocked:
+            return int(one.name)
+    raise AssertionError("all other threads block signals")
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("name", ["deaf", "deaf_thread"])
 def test_R028_a_body_that_never_leaves_does_not_keep_the_process(module: Path, name: str, workers: str) -> None:
@@ -182,6 +192,25 @@ def test_R026_a_second_signal_is_heard_while_the_loop_is_blocked(module: Path) -
         process.send(signal.SIGINT)
         process.wait_for("press Ctrl-C once more to leave at once")
         process.send(signal.SIGINT)
+        assert process.exit_code() == 128 + signal.SIGINT
+        with pytest.raises(CallFailed):
+            running.result()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_R026_signals_that_another_thread_takes_are_heard_while_the_loop_is_blocked(module: Path, loop: str) -> None:
+    """So the function's wait is not interrupted, as when a signal comes right before it begins."""
+    with (
+        started("stopping", "--loop", loop, cwd=module) as process,
+        SyncRiffClient(process.ready()[0]) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        running = pool.submit(list, invoke(client, "blocked"))
+        process.wait_for("held\n")
+        other = thread_beside(process.pid)
+        for _ in range(2):
+            assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGINT) == 0
+            process.wait_for("press Ctrl-C once more to leave at once")
         assert process.exit_code() == 128 + signal.SIGINT
         with pytest.raises(CallFailed):
             running.result()
