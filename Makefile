@@ -12,8 +12,8 @@ ENGINE ?= docker podman buildah
 
 # On protobuf 6, what makes and reads protobuf's messages: sessions, clients, services, the gRPC doors and what is served by them.
 # Left out is what never meets one, or meets the same messages as other tests do: endings of the process, its log, HTTP and GraphPipe.
-PB6_TESTS := tests/protocols tests/client tests/services tests/doors/grpc tests/e2e tests/codecs/anyvalue tests/codecs/test_checkpoint.py tests/test_testing.py \
-    $(foreach t,protocols/graphpipe client/graphpipe services/graphpipe services/page $(foreach e,stopping shutdown log_reader cancels_all \
+PB6_TESTS := tests/protocols tests/client tests/attach tests/server/endpoints tests/transports/grpc tests/e2e tests/codecs/anyvalue tests/codecs/test_checkpoint.py tests/test_testing.py \
+    $(foreach t,protocols/graphpipe protocols/web/service/page $(foreach e,stopping shutdown log_reader cancels_all \
     lifecycle workers http_attacker websocket options_http generators_http reference tensors \
     tensor_authors graphpipe graphpipe_client graphpipe_doors graphpipe_foreign,e2e/test_$(e).py),--ignore tests/$(t))
 
@@ -21,7 +21,7 @@ PB6_TESTS := tests/protocols tests/client tests/services tests/doors/grpc tests/
 DIST_TESTS := tests/core tests/codecs tests/cli/test_main.py tests/test_packaging.py tests/test_gendocs.py tests/test_pages.py tests/functions
 
 # What takes libraries that are heavy and that few need.
-AGENT_TESTS := tests/services/toolbridge/agents 'tests/test_pages.py::test_the_page_works[run-agents]' \
+AGENT_TESTS := tests/protocols/toolbridge/service/agents 'tests/test_pages.py::test_the_page_works[run-agents]' \
     tests/codecs/anyvalue/test_frames.py tests/e2e/test_toolbridge_frames.py
 
 # What looks at the files only. No clock runs here, so it goes side by side with what is being installed.

@@ -2,7 +2,7 @@
 
 Usage: ``python -m benchmarks.asgi echo|kept|json|msgspec``; prints ``http=HOST:PORT`` and serves until it is killed.
 ``echo`` answers with the bytes of the request; so does ``kept``, whose process keeps the pages that it has had, as ours
-does (`invoker.services.graphpipe.inferences`). The others take a tensor as nested lists in JSON, make an array of it
+does (`protocols.graphpipe.service.inferences`). The others take a tensor as nested lists in JSON, make an array of it
 and answer with that: by the library of Python, and by msgspec.
 
 It spares hypercorn's idle timer, which would cost two tasks a request.

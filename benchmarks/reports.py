@@ -28,9 +28,9 @@ from benchmarks.report import table
 from benchmarks.servers import Series
 from invoker import Checkpoint, Update
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.client.federated.reading import parsed
 from invoker.codecs.checkpoint import write_checkpoint
 from invoker.codecs.chunks import ChunkStream, Packed, Terms
+from invoker.protocols.federated.client.reading import parsed
 from invoker.testing import TestServer
 
 __all__ = ["federated", "reports"]

@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from invoker import Checkpoint, Update, aggregators
-from invoker.secagg import dequantize, quantize
+from invoker import Checkpoint, Update
+from invoker.protocols.federated import aggregators
+from invoker.protocols.federated.secagg import dequantize, quantize
 
 DATA = Path(__file__).parent / "data" / "iris.csv"
 CENTRE, SPREAD = np.array([5.8, 3.0, 3.8, 1.2]), np.array([0.8, 0.4, 1.8, 0.8])

@@ -13,20 +13,21 @@ if sys.argv[:1] == ["-m"]:  # the current folder is in front of all packages
         sys.exit(f"invoker: {_why}")
 
 from invoker.author.decorator import function
-from invoker.body.tee import tee
+from invoker.author.tee import tee
 from invoker.codecs import Codec, codec
-from invoker.constraints import Field
 from invoker.context import Context
-from invoker.declared import Tensor
 from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation, VariableError
+from invoker.fields.constraints import Field
+from invoker.fields.rules import rule
 from invoker.message import Headers, Message, Metadata, Output, Ref
-from invoker.rules import rule
+from invoker.moved import lead
+from invoker.tensors.declared import Tensor
 
 if TYPE_CHECKING:
-    from invoker.checkpoint import Checkpoint, Update
-    from invoker.mounted import asgi
-    from invoker.serving import serve
-    from invoker.toolerror import ToolError
+    from invoker.protocols.toolbridge.toolerror import ToolError
+    from invoker.server.mounted import asgi
+    from invoker.server.serving import serve
+    from invoker.tensors.checkpoint import Checkpoint, Update
 
 __all__ = [
     "Checkpoint",
@@ -58,13 +59,16 @@ __all__ = [
 __version__ = "0.1.0"
 
 _LATER = {
-    "Checkpoint": "invoker.checkpoint",
-    "ToolError": "invoker.toolerror",
-    "Update": "invoker.checkpoint",
-    "asgi": "invoker.mounted",
-    "serve": "invoker.serving",
+    "Checkpoint": "invoker.tensors.checkpoint",
+    "ToolError": "invoker.protocols.toolbridge.toolerror",
+    "Update": "invoker.tensors.checkpoint",
+    "asgi": "invoker.server.mounted",
+    "serve": "invoker.server.serving",
 }
 """Names whose modules are imported when somebody asks for them: most functions do without, and some take a server."""
+
+
+lead()
 
 
 def __getattr__(name: str) -> Any:

@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
 from invoker.errors import EncodeError
+from invoker.errors.wording import cannot_wait
 from invoker.message import EMPTY, Headers, Message, find_output
 from invoker.traces import Trace, request_id_of, trace_of
-from invoker.wording import cannot_wait
 
 __all__ = [
     "RUNNING",
@@ -36,7 +36,7 @@ class Scope(Protocol):
     """What a function can reach beyond its own invocation; called on the loop, except `here`.
 
     The engine gives each invocation the scope of the catalogue, unless the session opened it with another one. Values
-    are encoded (see `invoker.drive.bodies.values`), so a function in another process can use it over a pipe.
+    are encoded (see `invoker.execution.bodies.values`), so a function in another process can use it over a pipe.
 
     Attributes:
         carries: The media types in which arguments travel, as an ``Accept`` list.
@@ -109,7 +109,7 @@ class Run(Protocol):
 
     @property
     def variables(self) -> Any:
-        """The variables of the host session; see `invoker.drive.bodies.variables`."""
+        """The variables of the host session; see `invoker.execution.bodies.variables`."""
 
 
 class Inputs(Sequence[Any]):

@@ -28,15 +28,15 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.body.lift import Function
-from invoker.body.prepare import prepare, prepare_function
+from invoker.author.lift import Function
+from invoker.author.prepare import prepare, prepare_function
 from invoker.codecs import Registry, builtin, wants_arrays
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
-from invoker.drive.driver import Driver
-from invoker.drive.loop.request import converse
-from invoker.drive.nested.scope import CatalogScope
 from invoker.errors import InvocationError
+from invoker.execution.driver import Driver
+from invoker.execution.loop.request import converse
+from invoker.execution.nested.scope import CatalogScope
 from invoker.message import EMPTY, Message, as_headers
 from invoker.protocols.riff.session import RiffSession
 

@@ -56,7 +56,9 @@ def api_page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
 
 def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
     import invoker
-    from invoker import context, mounted, secagg, serving, testing
+    from invoker import context, testing
+    from invoker.protocols.federated import secagg
+    from invoker.server import mounted, serving
 
     yield from ("# Python API", "", made, "", *INTRO.splitlines())
     parts = {

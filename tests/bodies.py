@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
+from invoker.author.lift import Function, lift
 from invoker.author.reader import read
-from invoker.body.lift import Function, lift
 from invoker.context import Context
 
 __all__ = ["async_generator", "async_value", "generator", "lifted", "run", "stream", "value"]

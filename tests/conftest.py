@@ -28,8 +28,8 @@ hypothesis.settings.load_profile("house")
 # Families that take a quarter of the time; `make check` runs them, `make test` leaves them out.
 SLOW_FAMILIES = (
     "tests/attack/",
-    "tests/drive/loop/test_sessions_leaks.py",
-    "tests/drive/test_leaks.py",
+    "tests/execution/loop/test_sessions_leaks.py",
+    "tests/execution/test_leaks.py",
     "tests/protocols/evergreen/test_bombs.py",
 )
 

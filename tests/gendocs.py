@@ -43,8 +43,8 @@ def _first_sentence(doc: str | None) -> str:
 
 def config_page() -> Iterator[str]:
     """Every knob of the process and of its services."""
-    from invoker.config import flag_of, knob_of
-    from invoker.services.table import TABLE
+    from invoker.server.table import TABLE
+    from invoker.settings import flag_of, knob_of
 
     yield from ("# Configuration", "", MADE, "")
     yield "Precedence: command line, then environment, then default. An empty variable counts as unset. A value that a"
@@ -69,11 +69,11 @@ def _shown(default: Any) -> str:
 
 def env_example() -> Iterator[str]:
     """Every variable with its default, to copy and edit."""
-    from invoker.config import knob_of
-    from invoker.services.table import TABLE
+    from invoker.server.table import TABLE
+    from invoker.settings import knob_of
 
     yield "# Every variable of `python -m invoker`, with its default. An empty one counts as unset; flags win."
-    yield "# Made by `make docs` from invoker/config/process.py and the services below invoker/services."
+    yield "# Made by `make docs` from invoker/settings/process.py and the services of invoker/server/table.py."
     for one in TABLE.knobs:
         knob = knob_of(one)
         yield from (
@@ -143,9 +143,13 @@ def _spelling(action: argparse.Action) -> str:
 
 
 def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    from invoker.cli import call, chat, completion, device, flags, proto, simulate
+    from invoker.cli import completion, flags
     from invoker.cli import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
+    from invoker.protocols.evergreen.verbs import chat
+    from invoker.protocols.federated.verbs import device, simulate
+    from invoker.protocols.riff.verbs import call
+    from invoker.protocols.typed.verbs import proto
 
     yield "Serves a function. Every flag has a variable: see [config.md](config.md).", flags.parser()
     commands = {

@@ -50,8 +50,8 @@ def tables() -> Mapping[str, Table]:
 
 
 def _paths() -> Table:
-    from invoker.services.functions import FUNCTIONS
-    from invoker.services.pages import PATHS
+    from invoker.protocols.web.service.functions import FUNCTIONS
+    from invoker.server.endpoints.pages import PATHS
 
     rows = [
         ("`/NAME`", "POST", "calls the function NAME"),
@@ -95,7 +95,7 @@ def _paths() -> Table:
 def _formats() -> Table:
     """Real bytes: what the formats write."""
     from invoker.message import Message
-    from invoker.protocols.riff.formats import EVENTS, LINES, MIXED, format_of
+    from invoker.protocols.web.formats import EVENTS, LINES, MIXED, format_of
 
     text = Message(b'"a"', media_type="application/json")
     rows = []
@@ -218,7 +218,7 @@ def _statuses() -> Table:
 
 def _chosen() -> Table:
     """The statuses that a function chooses by `StatusError`."""
-    from invoker.protocols.riff.reply import STATUSES
+    from invoker.protocols.web.reply import STATUSES
 
     by_status: dict[int, list[str]] = {}
     for status, number in STATUSES.items():
@@ -229,7 +229,7 @@ def _chosen() -> Table:
 
 
 def _headers() -> Table:
-    from invoker.doors.http.writing import ALWAYS
+    from invoker.transports.http.writing import ALWAYS
 
     nosniff = dict(ALWAYS)["X-Content-Type-Options"]
     rows = (
@@ -250,7 +250,7 @@ def _headers() -> Table:
 
 
 def _stream_headers() -> Table:
-    from invoker.protocols.riff.formats import EVENTS, LINES, MIXED, format_of
+    from invoker.protocols.web.formats import EVENTS, LINES, MIXED, format_of
 
     rows = []
     for kind in (EVENTS, LINES, MIXED):
@@ -264,11 +264,11 @@ def _limits() -> Table:
 
 
 def _limit_rows() -> Iterator[tuple[str, str, str]]:
-    from invoker.doors.http.exchange import HttpSettings
-    from invoker.doors.http.heads import MOST_BYTES, MOST_FIELDS
-    from invoker.doors.http.request import HIGH_BYTES
-    from invoker.doors.http.streamed import HEAD_S, HEARTBEAT_S
-    from invoker.services.page.fronts import MOST_WATCHERS
+    from invoker.protocols.web.service.page.fronts import MOST_WATCHERS
+    from invoker.transports.http.exchange import HttpSettings
+    from invoker.transports.http.heads import MOST_BYTES, MOST_FIELDS
+    from invoker.transports.http.request import HIGH_BYTES
+    from invoker.transports.http.streamed import HEAD_S, HEARTBEAT_S
 
     settings = HttpSettings()
     yield ("a body that is one value", "`INVOKER_MAX_MESSAGE_BYTES`", "413")

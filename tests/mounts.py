@@ -10,7 +10,7 @@ from typing import ClassVar
 import httpx
 import pytest
 
-from invoker.mounted import Mounted
+from invoker.server.mounted import Mounted
 
 MARK = contextvars.ContextVar("MARK", default="none")
 

@@ -107,9 +107,10 @@ the end of the process it has five seconds, or one if it takes nothing."""
 
 
 def metrics_page(made: str, table: Table) -> Iterator[str]:
-    """Every metric of `invoker.ops.metrics`."""
-    from invoker.ops import roundmetrics, toolmetrics
-    from invoker.ops.metrics import BY_STATUS, COUNTERS, GAUGES
+    """Every metric of `invoker.telemetry.metrics`."""
+    from invoker.protocols.federated import metrics as roundmetrics
+    from invoker.protocols.toolbridge import prometheus as toolmetrics
+    from invoker.telemetry.metrics import BY_STATUS, COUNTERS, GAUGES
 
     yield from ("# Metrics", "", made, "", *_wrapped(ABOUT_METRICS), "")
     rows = [(f'`{name}_total{{status="OK"}}`', "counter", text) for name, text in BY_STATUS.items()]

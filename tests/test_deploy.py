@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from invoker.config import Config, knob_of
-from invoker.process.server import _CLOSE_LIMIT_S
-from invoker.services.table import TABLE
+from invoker.server.server import _CLOSE_LIMIT_S
+from invoker.server.table import TABLE
+from invoker.settings import Config, knob_of
 from tests.image import containerfile
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"

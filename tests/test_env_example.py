@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from invoker.config import knob_of
-from invoker.services.table import TABLE
+from invoker.server.table import TABLE
+from invoker.settings import knob_of
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "GRPC_PORT.env.example"
 LINE = re.compile(r"^([A-Z][A-Z0-9_]*)=(\S*)$")

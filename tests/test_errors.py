@@ -24,7 +24,7 @@ from invoker.errors import (
     let_go,
     reason_of,
 )
-from invoker.wording import Place, Why
+from invoker.errors.wording import Place, Why
 
 
 def test_an_error_says_its_prefix_and_its_detail():

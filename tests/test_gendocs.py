@@ -41,7 +41,7 @@ def test_a_changed_page_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_each_knob_is_on_the_config_page() -> None:
     """Variable, flag, default and unit of a knob stand in its row."""
     rows = [line for line in gendocs.config_page() if line.startswith("| `")]
-    from invoker.services.table import TABLE
+    from invoker.server.table import TABLE
 
     assert len(rows) == len(TABLE.knobs)
     assert any(line.startswith("| `GRPC_PORT` | `--grpc-port` | `8081` | - |") for line in rows)

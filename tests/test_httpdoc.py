@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invoker.protocols.riff.reply import STATUSES
+from invoker.protocols.web.reply import STATUSES
 from tests import gendocs, trace
 from tests.httpdoc import tables
 

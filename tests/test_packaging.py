@@ -94,7 +94,7 @@ def test_nobody_is_sent_to_the_other_project() -> None:
 def test_H072_the_files_of_the_page_are_packed() -> None:
     """The wheel takes each of them as data of its package."""
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
-    folder = ROOT / "invoker/services/page"
-    packed = {path for pattern in patterns["invoker.services.page"] for path in folder.glob(pattern)}
+    folder = ROOT / "invoker/protocols/web/service/page"
+    packed = {path for pattern in patterns["invoker.protocols.web.service.page"] for path in folder.glob(pattern)}
     assert packed == {path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
     assert len(packed) > 5

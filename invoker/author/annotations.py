@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from invoker.aliases import hints_of, substituted, unaliased
 from invoker.author.spec import CONTEXT, IGNORED, WANTED, ResultShape, Slot, StreamSpec, Take
 from invoker.author.spelling import UNIONS, is_array, render
-from invoker.constraints import UNBOUND, Constraints, constraints_of
 from invoker.context import Context
 from invoker.errors import SpecError
-from invoker.marks import unread
+from invoker.fields.aliases import hints_of, substituted, unaliased
+from invoker.fields.constraints import UNBOUND, Constraints, constraints_of
+from invoker.fields.marks import unread
 from invoker.message import Headers, Message, Output
 
 __all__ = ["Reading", "Returned", "keys_of", "read_annotation", "read_parameter", "read_return"]

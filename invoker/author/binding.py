@@ -17,7 +17,7 @@ from invoker.author.parameters import Argument, input_spec
 from invoker.author.signature import Facts
 from invoker.author.spec import FunctionSpec, Parameter, ResultShape, Slot, StreamSpec, Style
 from invoker.errors import ProtocolViolation
-from invoker.wording import known_as
+from invoker.errors.wording import known_as
 
 __all__ = ["KEYWORD", "bind", "bind_options", "parameters"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from invoker.author.spec import FunctionSpec, Parameter
-from invoker.wording import known_as
+from invoker.errors.wording import known_as
 
 __all__ = ["BindError", "bound_names"]
 

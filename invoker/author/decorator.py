@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, overload
 
 from invoker.author.spec import Style, Take
-from invoker.declared import Tensor
 from invoker.errors import SpecError
+from invoker.tensors.declared import Tensor
 
 __all__ = ["ATTRIBUTE", "MediaTypes", "Options", "function", "options_of"]
 

@@ -34,7 +34,7 @@ from invoker.author.loadfail import (
 )
 from invoker.author.shadows import shadowed
 from invoker.errors import LoadError, StartupError
-from invoker.wording import describe, normalised
+from invoker.errors.wording import describe, normalised
 
 __all__ = ["Catalogue", "load", "module_of", "only_function"]
 

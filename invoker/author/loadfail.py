@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from invoker.errors import StartupError
-from invoker.wording import describe
+from invoker.errors.wording import describe
 
 __all__ = [
     "explain_import",

@@ -13,8 +13,8 @@ from invoker.author.signature import Facts
 from invoker.author.spec import StreamSpec
 from invoker.author.spelling import UNIONS, is_array, render
 from invoker.author.traits import NodeTraits, Traits
-from invoker.declared import Tensor
 from invoker.errors import SpecError
+from invoker.tensors.declared import Tensor
 
 __all__ = ["marked", "with_casting", "with_media_types", "with_tensors"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from invoker.author.traits import Traits
-from invoker.constraints import UNBOUND, Constraints
+from invoker.fields.constraints import UNBOUND, Constraints
 
 __all__ = [
     "CONTEXT",
@@ -178,7 +178,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """How `invoker.body.lift` calls the function.
+    """How `invoker.author.lift` calls the function.
 
     Attributes:
         slots: The arguments in the order of the parameters, without the variadic ones.
@@ -222,7 +222,7 @@ class FunctionSpec:
         isolation: ``"process"`` if each of its invocations runs in a child process; else empty.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
-        call: For `invoker.body.lift` only.
+        call: For `invoker.author.lift` only.
     """
 
     name: str

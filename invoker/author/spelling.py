@@ -8,8 +8,8 @@ import types
 import typing
 from typing import Any, Final
 
-from invoker.aliases import unaliased
 from invoker.author.spec import IGNORED
+from invoker.fields.aliases import unaliased
 
 __all__ = ["UNIONS", "is_array", "render"]
 

@@ -48,9 +48,12 @@ class _Flag:
 
 
 def _flags(command: str) -> list[_Flag]:
-    from invoker.cli import call, chat, device, proto, simulate
     from invoker.cli import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
+    from invoker.protocols.evergreen.verbs import chat
+    from invoker.protocols.federated.verbs import device, simulate
+    from invoker.protocols.riff.verbs import call
+    from invoker.protocols.typed.verbs import proto
 
     modules = {
         "call": call, "chat": chat, "device": device, "simulate": simulate, "inspect": inspect_cmd,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from invoker.config import Knob, flag_of, knob_of
-from invoker.services.table import TABLE
-from invoker.usage import Parser, nearest
+from invoker.server.table import TABLE
+from invoker.settings import Knob, flag_of, knob_of
+from invoker.settings.usage import Parser, nearest
 
 __all__ = ["COMMANDS", "command_meant", "parser"]
 

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from invoker.author.prepare import Prepared, prepare
 from invoker.author.signature import name_of
 from invoker.author.spec import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Style, Take
 from invoker.author.spelling import render
 from invoker.author.traits import NodeTraits
-from invoker.body.prepare import Prepared, prepare
 from invoker.codecs import wants_arrays
-from invoker.drive.driver import placement_of
 from invoker.errors import StartupError
+from invoker.execution.driver import placement_of
 from invoker.protocols.evergreen.listing import describe as describe_action
 
 __all__ = ["add_arguments", "describe_function", "run"]
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     kind, rounds = "tools" if args.tools else "functions", {}
     try:
         if args.entrypoint.endswith(".toml"):
-            from invoker.cli.rounds import inspected_rounds, rounds_text
+            from invoker.protocols.federated.verbs.rounds import inspected_rounds, rounds_text
 
             functions, rounds["rounds"] = inspected_rounds(args.entrypoint, allow_pickle=args.allow_pickle)
             behind = "\n\n" + rounds_text(rounds["rounds"])
@@ -100,7 +100,7 @@ def _as_openapi(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], st
     from invoker.codecs import builtin
     from invoker.core.catalog import Catalog
     from invoker.core.engine import Engine
-    from invoker.services.functions import openapi_of
+    from invoker.protocols.web.service.functions import openapi_of
 
     engine = Engine(Catalog([one.function for one in functions]), builtin())
     return [], json.dumps(openapi_of(engine), indent=2, ensure_ascii=False)

@@ -17,9 +17,9 @@ from invoker.author.shadows import shadowed
 from invoker.cli.flags import COMMANDS, command_meant, parser
 from invoker.cli.streams import arguments, with_streams
 from invoker.errors import ConfigError, LoadError, StartupError
-from invoker.process.building import ROUNDS, build, loop_factory
-from invoker.services.table import TABLE
-from invoker.usage import Parser
+from invoker.server.building import ROUNDS, build, loop_factory
+from invoker.server.table import TABLE
+from invoker.settings.usage import Parser
 
 __all__ = ["build", "main"]
 
@@ -81,7 +81,7 @@ def _as_asked(args: Sequence[str], sentence: str) -> str:
 
 def _as_logged(style: str | None, sentence: str) -> str:
     """Why the process does not serve, as an object where the lines of its log would be objects."""
-    from invoker.ops.logs import JsonFormatter
+    from invoker.telemetry.logs import JsonFormatter
 
     style = style or os.environ.get("INVOKER_LOG_FORMAT", "").lower()
     if style == "text" or (style != "json" and sys.stderr.isatty()):
@@ -95,8 +95,8 @@ def _begin(*, is_process: bool) -> None:
     if sys.path[0] in ("", folder) and (why := shadowed(folder)):
         raise LoadError(why)
     if is_process:
-        from invoker.ops.memory import share_arenas
-        from invoker.process.init import as_init
+        from invoker.server.init import as_init
+        from invoker.telemetry.memory import share_arenas
 
         share_arenas()
         as_init()
@@ -109,12 +109,12 @@ def _serve(options: argparse.Namespace) -> int:
         given["federated"] = options.entrypoint
     config = TABLE.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.cli.variables import strays
-    from invoker.ops.logs import set_up
-    from invoker.process.stopping import limit_exit
+    from invoker.server.stopping import limit_exit
+    from invoker.telemetry.logs import set_up
 
     is_text = set_up(config.log_level, config.log_format)
     if options.is_process:
-        from invoker.ops.prints import print_lines
+        from invoker.telemetry.prints import print_lines
 
         print_lines(as_objects=not is_text)
     is_worker = "INVOKER_WORKER" in os.environ
@@ -122,7 +122,7 @@ def _serve(options: argparse.Namespace) -> int:
         for stray in strays(os.environ):
             log.warning("%s", stray)
     if is_worker:
-        from invoker.process.worker import Assignment, work
+        from invoker.server.worker import Assignment, work
 
         try:
             return work(Assignment.taken(), config, lambda config: build(config, options.entrypoint), loop_factory)
@@ -130,7 +130,7 @@ def _serve(options: argparse.Namespace) -> int:
             if options.is_process:  # otherwise the caller's program goes on
                 limit_exit(config.hook_timeout_s)
     if config.workers > 1:
-        from invoker.process.supervisor import supervise
+        from invoker.server.supervisor import supervise
 
         if options.reload:
             raise ConfigError(
@@ -139,11 +139,11 @@ def _serve(options: argparse.Namespace) -> int:
             )
         return supervise(config, sys.argv[1:])
     if options.reload:
-        from invoker.process.reload import serve_with_reload
+        from invoker.server.reload import serve_with_reload
 
         return serve_with_reload(options.entrypoint, sys.argv[1:])
-    from invoker.process import life
-    from invoker.process.reload import taken_drain_s
+    from invoker.server import life
+    from invoker.server.reload import taken_drain_s
 
     server = build(config, options.entrypoint)
     try:
@@ -157,23 +157,23 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
     if command == "call":
-        from invoker.cli import call as module
+        from invoker.protocols.riff.verbs import call as module
 
         about = "Stream values to a riff invoker, and print what comes back as it comes."
     elif command == "chat":
-        from invoker.cli import chat as module  # type: ignore[no-redef]
+        from invoker.protocols.evergreen.verbs import chat as module  # type: ignore[no-redef]
 
         about = "Hold a conversation in the terminal with an action of any Evergreen server."
     elif command == "device":
-        from invoker.cli import device as module  # type: ignore[no-redef]
+        from invoker.protocols.federated.verbs import device as module  # type: ignore[no-redef]
 
         about = "Be a device, or many, that trains functions in rounds of a federated server."
     elif command == "simulate":
-        from invoker.cli import simulate as module  # type: ignore[no-redef]
+        from invoker.protocols.federated.verbs import simulate as module  # type: ignore[no-redef]
 
         about = "Simulate the rounds of a file with all their devices, in one process."
     elif command == "proto":
-        from invoker.cli import proto as module  # type: ignore[no-redef]
+        from invoker.protocols.typed.verbs import proto as module  # type: ignore[no-redef]
 
         about = "Print a .proto file of the signatures of functions, for generated clients of any language."
     elif command == "completion":

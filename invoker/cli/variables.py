@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from invoker.config import knob_of
-from invoker.services.table import TABLE
-from invoker.usage import nearest
+from invoker.server.table import TABLE
+from invoker.settings import knob_of
+from invoker.settings.usage import nearest
 
 __all__ = ["strays"]
 

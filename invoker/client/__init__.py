@@ -18,11 +18,9 @@ from invoker.client.evergreen import (
     TreeNode,
     attachment,
 )
-from invoker.client.failure import CallFailed, ConnectFailed
 from invoker.client.federated import DeviceOptions, FederatedClient, SyncFederatedClient
 from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
 from invoker.client.riff import Call, Options, Outputs, Received, RiffClient, SyncCall, SyncRiffClient
-from invoker.client.tls import Tls
 from invoker.client.toolbridge import (
     SyncToolBridge,
     ToolBridge,
@@ -30,6 +28,8 @@ from invoker.client.toolbridge import (
     ToolCommunicationError,
     ToolExecutionError,
 )
+from invoker.connect.failure import CallFailed, ConnectFailed
+from invoker.connect.tls import Tls
 
 __all__ = [
     "Answer",

@@ -18,15 +18,15 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from invoker.checkpoint import CHECKPOINT, NUM_CLIENTS, Checkpoint, Update
 from invoker.codecs.aggregands import read_aggregands
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, is_any, members
 from invoker.errors import InvocationError
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
+from invoker.tensors.checkpoint import CHECKPOINT, NUM_CLIENTS, Checkpoint, Update
 
 if TYPE_CHECKING:
     from zipfile import ZipInfo

@@ -6,10 +6,10 @@ from typing import Any
 
 from invoker.codecs.anyvalue import Known
 from invoker.codecs.interface import Decode
-from invoker.constraints import Constraints
 from invoker.errors import DecodeError
+from invoker.errors.wording import Place
+from invoker.fields.constraints import Constraints
 from invoker.message import Message
-from invoker.wording import Place
 
 __all__ = ["constrained"]
 

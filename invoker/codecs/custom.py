@@ -28,9 +28,9 @@ from invoker.codecs.interface import Decode, Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import is_any
 from invoker.errors import EncodeError, LoadError
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["Adapted", "adapt", "codec", "entry_points", "register", "registered", "unregister"]
 

@@ -16,9 +16,9 @@ from invoker.codecs.anyvalue import ANY, AnyCodec, Opaque
 from invoker.codecs.interface import Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, enc_hook, plain
+from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["EXACT", "ExactCodec"]
 

@@ -20,9 +20,9 @@ from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import bytes_like, converter, enc_hook, fields, is_any, is_structured, members
 from invoker.errors import DecodeError
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["MAX_FIELDS", "FormCodec", "gather", "is_object", "wants_list"]
 

@@ -16,9 +16,9 @@ import msgspec
 from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.refusal import refuse_encode
 from invoker.errors import DecodeError
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
 from invoker.message import Message
-from invoker.wording import Place
 
 __all__ = ["Codec", "Decode", "Encode", "Offer", "Specialised", "payload_of", "refusing"]
 

@@ -43,9 +43,9 @@ from invoker.codecs.typed import (
     plain,
     within,
 )
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["JsonCodec"]
 

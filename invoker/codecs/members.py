@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from invoker.aliases import hints_of, substituted
+from invoker.fields.aliases import hints_of, substituted
 
 __all__ = ["Members", "Property", "members_of"]
 

@@ -23,9 +23,9 @@ from invoker.codecs.typed import (
     per_member,
     plain,
 )
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["MsgpackCodec"]
 

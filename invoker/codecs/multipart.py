@@ -22,9 +22,9 @@ from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload
 from invoker.codecs.parts import Part, PartReader
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, converter, fields, is_structured, members
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["MultipartCodec"]
 

@@ -15,9 +15,9 @@ from invoker.codecs.interface import Decode, Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.tensor import array_wanted
 from invoker.codecs.typed import bytes_like
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["NpyCodec", "read_array", "write_array"]
 

@@ -9,9 +9,9 @@ from invoker.codecs import charsets, scalars
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, is_any
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["OctetsCodec", "ReadyCodec"]
 

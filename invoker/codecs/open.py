@@ -13,8 +13,8 @@ from invoker.codecs.text import TextCodec
 from invoker.codecs.typed import bytes_like, is_any
 from invoker.codecs.validated import validated
 from invoker.errors import UnsupportedMediaType
+from invoker.errors.wording import Place
 from invoker.mediatypes import parse
-from invoker.wording import Place
 
 __all__ = ["open_decoder"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import is_any, members
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["PickleCodec"]
 

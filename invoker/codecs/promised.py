@@ -22,8 +22,8 @@ import msgspec
 from invoker.codecs.refusal import spell
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, leaves, members
 from invoker.errors import EncodeError
+from invoker.errors.wording import Place
 from invoker.message import Message
-from invoker.wording import Place
 
 __all__ = ["check_promise"]
 

@@ -13,7 +13,7 @@ import msgspec
 
 from invoker.codecs.typed import fields, members
 from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation
-from invoker.wording import Place, Why, describe
+from invoker.errors.wording import Place, Why, describe
 
 __all__ = ["choices", "quote", "reason", "refuse_decode", "refuse_encode", "spell"]
 

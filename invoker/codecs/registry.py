@@ -31,8 +31,8 @@ from invoker.codecs.shaped import shaped
 from invoker.codecs.text import TextCodec
 from invoker.codecs.validated import validated
 from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, Range, matches, parse, rank
-from invoker.wording import Place
 
 __all__ = ["Registry", "builtin", "builtin_codecs"]
 

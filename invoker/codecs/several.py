@@ -13,9 +13,9 @@ import msgspec
 
 from invoker.codecs.interface import Encode, Offer, Specialised
 from invoker.errors import EncodeError
+from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["SEVERAL", "SeveralCodec", "several_in"]
 

@@ -12,8 +12,8 @@ from invoker.codecs.interface import Decode, Encode
 from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import leaves
 from invoker.errors import DecodeError, EncodeError
+from invoker.errors.wording import Place
 from invoker.message import Message
-from invoker.wording import Place
 
 if TYPE_CHECKING:
     from invoker.tensors import ArrayType, Declared

@@ -21,9 +21,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
-from invoker.aliases import unaliased
 from invoker.codecs.members import Members, members_of
-from invoker.marks import UNIONS
+from invoker.fields.aliases import unaliased
+from invoker.fields.marks import UNIONS
 
 __all__ = ["StandIn", "is_odd", "understood"]
 

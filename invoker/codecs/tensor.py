@@ -16,6 +16,7 @@ from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusin
 from invoker.codecs.refusal import reason, refuse_decode, refuse_encode
 from invoker.codecs.typed import bytes_like, is_any, leaves, members
 from invoker.errors import EncodeError
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
 from invoker.tensors import (
@@ -33,7 +34,6 @@ from invoker.tensors import (
     write_tensor,
 )
 from invoker.tensors.tables import wrong_length
-from invoker.wording import Place
 
 __all__ = ["TENSOR", "TensorCodec", "array_wanted", "message_of", "tensor_in"]
 

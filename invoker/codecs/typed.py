@@ -18,12 +18,12 @@ from typing import Any
 
 import msgspec
 
-from invoker.aliases import hints_of, unaliased
 from invoker.codecs.collisions import Check, checking, checks
 from invoker.codecs.containers import check_array
 from invoker.codecs.leftout import complete, completed, is_incomplete
 from invoker.codecs.standins import StandIn, understood
 from invoker.codecs.wholes import REFUSED, retried
+from invoker.fields.aliases import hints_of, unaliased
 
 __all__ = [
     "BYTES_LIKE",

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import msgspec
 
-from invoker.aliases import unaliased
 from invoker.codecs.custom import Adapted
 from invoker.codecs.interface import Decode, Encode, Specialised
 from invoker.codecs.refusal import reason, refuse_decode, spell
@@ -33,11 +32,12 @@ from invoker.codecs.typed import (
     leaves,
     within,
 )
-from invoker.constraints import FIELD_RULES, Constraints, slow_pattern
 from invoker.errors import EncodeError, StopInvocation
-from invoker.marks import is_read, misplaced, pattern_text, unread
+from invoker.errors.wording import Place, Why
+from invoker.fields.aliases import unaliased
+from invoker.fields.constraints import FIELD_RULES, Constraints, slow_pattern
+from invoker.fields.marks import is_read, misplaced, pattern_text, unread
 from invoker.message import Message
-from invoker.wording import Place, Why
 
 __all__ = ["unapplied", "validated", "validated_output"]
 

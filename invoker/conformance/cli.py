@@ -13,7 +13,7 @@ from invoker.conformance.runner import Outcome
 from invoker.conformance.runner import run as run_scenarios
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, Scenario
 from invoker.conformance.target import Addresses, ModelFacts, Target, Unreachable, parse_addresses
-from invoker.usage import Parser
+from invoker.settings.usage import Parser
 
 __all__ = ["add_arguments", "main", "run", "select"]
 

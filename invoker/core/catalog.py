@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from invoker.body.lift import Function
+from invoker.author.lift import Function
 from invoker.errors import ProtocolViolation
-from invoker.wording import spelt
+from invoker.errors.wording import spelt
 
 __all__ = ["Catalog"]
 

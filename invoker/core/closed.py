@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn, Self
 
 from invoker.errors import Discarded, EncodeError, StopInvocation
-from invoker.wording import Place
+from invoker.errors.wording import Place
 
 __all__ = ["ClosedOutput", "EndedOutput", "MutedOutput", "UnwantedOutput"]
 

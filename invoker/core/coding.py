@@ -22,11 +22,11 @@ from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
 from invoker.codecs.typed import leaves
 from invoker.codecs.validated import validated_output
-from invoker.constraints import UNBOUND
 from invoker.errors import EncodeError, UnacceptedType, UnsupportedMediaType
+from invoker.errors.wording import Place
+from invoker.fields.constraints import UNBOUND
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, METADATA, REFERENCE, Message, Metadata, Ref
-from invoker.wording import Place
 
 __all__ = ["Decode", "Decoders", "Encode", "Encoders", "wire_headers"]
 

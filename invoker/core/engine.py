@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from invoker.body.lift import Function
+from invoker.author.lift import Function
 from invoker.codecs import Registry
 from invoker.context import Context, Scope
 from invoker.core.budget import Budget, Limits, ProcessBudget

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from invoker.author.spec import FunctionSpec, StreamSpec
-from invoker.wording import known_as, quoted
+from invoker.errors.wording import known_as, quoted
 
 __all__ = ["Names", "Words", "bind_outputs", "in_order", "is_slip", "listed", "meant"]
 

@@ -17,8 +17,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from invoker.author.lift import Function
 from invoker.author.spec import Bounds, FunctionSpec, StreamSpec
-from invoker.body.lift import Function
 from invoker.codecs import Registry
 from invoker.core.coding import Decoders, Encoders
 from invoker.core.kept import Kept

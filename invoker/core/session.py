@@ -38,7 +38,7 @@ class Session(Protocol):
 
 
 class CallSession(Protocol):
-    """A session that every driver can run, also a thread that does nothing else (`invoker.drive.thread.direct`).
+    """A session that every driver can run, also a thread that does nothing else (`invoker.execution.thread.direct`).
 
     Such a thread is in user code, or waits for the peer. So nothing can come to it but frames, and it runs one body:
 

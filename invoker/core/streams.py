@@ -26,8 +26,8 @@ from collections import deque
 from invoker.core.budget import Budget, Limits
 from invoker.core.coding import Decode, Decoders, Encoders
 from invoker.errors import InputCancelled, InvocationError, ProtocolViolation
+from invoker.errors.wording import Place
 from invoker.message import Message
-from invoker.wording import Place
 
 __all__ = ["Budget", "InputStream", "Limits", "OutputStream", "SingleInput"]
 

@@ -10,8 +10,8 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from invoker.errors import DecodeError, LimitExceeded
+from invoker.errors.wording import quoted
 from invoker.fetch.errors import ReferenceRefused
-from invoker.wording import quoted
 
 __all__ = ["decode", "scheme_of"]
 

@@ -20,13 +20,13 @@ from functools import partial
 from pathlib import Path
 
 from invoker.errors import ConfigError
+from invoker.errors.wording import quoted
 from invoker.fetch.data_uri import scheme_of
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from invoker.fetch.files import read_file
 from invoker.fetch.hosts import Address, Hosts, Resolver, is_public, resolve
 from invoker.fetch.transfer import Transfer
 from invoker.fetch.web import WebReader
-from invoker.wording import quoted
 
 __all__ = ["FetchPolicy", "Fetcher"]
 

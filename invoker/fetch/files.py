@@ -22,8 +22,8 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from invoker.errors import LimitExceeded
+from invoker.errors.wording import quoted
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
-from invoker.wording import quoted
 
 __all__ = ["open_below", "path_of", "read_file"]
 

@@ -19,10 +19,10 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urljoin
 
 from invoker.errors import LimitExceeded
+from invoker.errors.wording import quoted
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from invoker.fetch.hosts import Address, Hosts, Resolver, host_of
 from invoker.fetch.transfer import Transfer
-from invoker.wording import quoted
 
 __all__ = ["Target", "WebReader", "target_of"]
 

@@ -3,34 +3,38 @@
 `invoker.tensors.arrays` goes between tensors and numpy's arrays; it imports numpy, so it is not gathered here.
 """
 
-from invoker.tensors.errors import MAX_ERRORS, MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
-from invoker.tensors.layout import MAX_BYTES, Written
-from invoker.tensors.messages import (
-    LIMIT_BYTES,
-    InferRequest,
-    InferResponse,
-    IOMetadata,
-    MetadataRequest,
-    MetadataResponse,
-    RemoteError,
-    listing,
-    read_infer_response,
-    read_metadata_response,
-    read_request,
-)
-from invoker.tensors.shapes import ANY_SIZE, Declared, described, misfit, numeric, shape_of, written
-from invoker.tensors.skeleton import Skeleton, Span, Trace
-from invoker.tensors.tables import read_tensor
-from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
-from invoker.tensors.wanted import ArrayType, Casting, array_spelled, array_type
-from invoker.tensors.writer import (
-    METADATA_REQUEST,
-    write_error_response,
-    write_infer_response,
-    write_metadata_response,
-    write_request,
-    write_tensor,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from invoker.tensors.errors import MAX_ERRORS, MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
+    from invoker.tensors.layout import MAX_BYTES, Written
+    from invoker.tensors.messages import (
+        LIMIT_BYTES,
+        InferRequest,
+        InferResponse,
+        IOMetadata,
+        MetadataRequest,
+        MetadataResponse,
+        RemoteError,
+        listing,
+        read_infer_response,
+        read_metadata_response,
+        read_request,
+    )
+    from invoker.tensors.shapes import ANY_SIZE, Declared, described, misfit, numeric, shape_of, written
+    from invoker.tensors.skeleton import Skeleton, Span, Trace
+    from invoker.tensors.tables import read_tensor
+    from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
+    from invoker.tensors.wanted import ArrayType, Casting, array_spelled, array_type
+    from invoker.tensors.writer import (
+        METADATA_REQUEST,
+        write_error_response,
+        write_infer_response,
+        write_metadata_response,
+        write_request,
+        write_tensor,
+    )
 
 __all__ = [
     "ANY_SIZE",
@@ -79,3 +83,30 @@ __all__ = [
     "write_tensor",
     "written",
 ]
+
+_WHERE = {
+    "errors": "MAX_ERRORS MAX_MESSAGE_BYTES Code GraphPipeError http_status",
+    "layout": "MAX_BYTES Written",
+    "messages": (
+        "LIMIT_BYTES InferRequest InferResponse IOMetadata MetadataRequest MetadataResponse RemoteError "
+        "listing read_infer_response read_metadata_response read_request"
+    ),
+    "shapes": "ANY_SIZE Declared described misfit numeric shape_of written",
+    "skeleton": "Skeleton Span Trace",
+    "tables": "read_tensor",
+    "types": "ITEM_BYTES MAX_RANK Tensor TensorType count_of spelled",
+    "wanted": "ArrayType Casting array_spelled array_type",
+    "writer": (
+        "METADATA_REQUEST write_error_response write_infer_response write_metadata_response write_request write_tensor"
+    ),
+}
+"""The names of each module, which is imported when somebody asks for one of them."""
+_MODULES = {name: module for module, names in _WHERE.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found

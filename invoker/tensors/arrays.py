@@ -16,8 +16,8 @@ from typing import Annotated, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from invoker.aliases import unaliased
-from invoker.declared import Tensor as Declaration
+from invoker.fields.aliases import unaliased
+from invoker.tensors.declared import Tensor as Declaration
 from invoker.tensors.errors import Code, GraphPipeError
 from invoker.tensors.types import MAX_RANK, Tensor, TensorType, spelled
 from invoker.tensors.wanted import ArrayType

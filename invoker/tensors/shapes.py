@@ -12,9 +12,9 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from invoker.aliases import unaliased
-from invoker.declared import ANY_SIZE, Size, declared_size
 from invoker.errors import SpecError
+from invoker.fields.aliases import unaliased
+from invoker.tensors.declared import ANY_SIZE, Size, declared_size
 
 __all__ = ["ANY_SIZE", "Declared", "Size", "described", "misfit", "numeric", "shape_of", "written"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from invoker.aliases import unaliased
+from invoker.fields.aliases import unaliased
 
 __all__ = ["ArrayType", "Casting", "array_spelled", "array_type"]
 

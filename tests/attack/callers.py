@@ -24,12 +24,12 @@ from invoker._pb.dspex import bridge_pb2
 from tests.attack.runner import Victim
 from tests.attack.sockets import framed, handshake
 from tests.conftest import SLOW
-from tests.doors.bridge import packed
-from tests.doors.evergreen import PATH as SESSION
-from tests.doors.evergreen import act, frame, leaf
-from tests.doors.riff import PATH as INVOKE
-from tests.doors.riff import data, start
 from tests.protocols.graphpipe.asking import ask
+from tests.transports.bridge import packed
+from tests.transports.evergreen import PATH as SESSION
+from tests.transports.evergreen import act, frame, leaf
+from tests.transports.riff import PATH as INVOKE
+from tests.transports.riff import data, start
 
 __all__ = ["CALLS", "ENDS", "SIZE", "Call", "varint"]
 

@@ -24,7 +24,7 @@ from tests.attack.callers import BRIDGE
 from tests.attack.memory import Peak, settled
 from tests.attack.runner import MIB, Attack, Figures, Victim, main
 from tests.conftest import SLOW
-from tests.doors.bridge import packed
+from tests.transports.bridge import packed
 
 __all__ = ["ATTACKS", "FUNCTIONS", "NO_COLLECTOR"]
 

@@ -20,8 +20,8 @@ from invoker._pb.evergreen import evergreen_pb2
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.attack.runner import MIB, Figures, Victim, main
 from tests.conftest import SLOW
-from tests.doors.evergreen import PATH, leaf
 from tests.protocols.graphpipe.asking import ask
+from tests.transports.evergreen import PATH, leaf
 
 __all__ = ["ATTACKS", "FUNCTIONS", "Peak", "settled", "wait_until_still"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from invoker import function
-from invoker.ops.memory import malloc_trim
+from invoker.telemetry.memory import malloc_trim
 
 gc.disable()
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from tests.attack.runner import Figures, Victim, main
-from tests.services.federated.devices import Device
+from tests.protocols.federated.service.devices import Device
 
 __all__ = ["ATTACKS", "DEVICES", "FILE", "rounds_file"]
 

@@ -32,7 +32,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.attack.callers import CALLS, ENDS
 from tests.attack.runner import MIB, Figures, Victim, main
 from tests.conftest import SLOW
-from tests.doors.riff import PATH, data, start
+from tests.transports.riff import PATH, data, start
 
 __all__ = ["ARGS", "ATTACKS", "above", "rise"]
 

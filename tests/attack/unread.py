@@ -27,9 +27,9 @@ from tests.attack.callers import BRIDGE, varint
 from tests.attack.memory import Peak, settled, wait_until_still
 from tests.attack.runner import MIB, Attack, Figures, Victim, main
 from tests.attack.sockets import handshake
-from tests.doors.bridge import packed
-from tests.doors.riff import PATH, data, start
 from tests.protocols.graphpipe.asking import ask
+from tests.transports.bridge import packed
+from tests.transports.riff import PATH, data, start
 
 __all__ = ["ARGS", "ATTACKS", "SETTLED_MIB"]
 

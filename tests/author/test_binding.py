@@ -7,9 +7,9 @@ import pytest
 
 from invoker import Context, function
 from invoker.author.binding import bind, bind_options
+from invoker.author.lift import lift
 from invoker.author.reader import read
 from invoker.author.spec import Style
-from invoker.body.lift import lift
 from invoker.errors import ProtocolViolation
 from tests.bodies import run
 

@@ -9,8 +9,8 @@ import pytest
 from invoker.author.decorator import Options, function, options_of
 from invoker.author.reader import read
 from invoker.author.spec import Bounds, Style, Take
-from invoker.declared import Tensor
 from invoker.errors import SpecError
+from invoker.tensors.declared import Tensor
 
 
 def test_it_returns_the_function_as_it_was() -> None:

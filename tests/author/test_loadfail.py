@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from invoker.author import loader, loadfail
-from invoker.body.prepare import prepare_all
+from invoker.author.prepare import prepare_all
 from invoker.errors import LoadError, StartupError
 from tests.forget import forget
 

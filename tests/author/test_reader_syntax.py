@@ -96,7 +96,7 @@ PROGRAM = f"""
 import sys
 import typing
 import newsyntax
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.codecs.schema import schema_of
 from invoker.testing import Harness
 

@@ -8,4 +8,4 @@ import pytest
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that a test runs in its own process leaves the process's logging as it was."""
-    monkeypatch.setattr("invoker.ops.logs.set_up", lambda level, style: None)
+    monkeypatch.setattr("invoker.telemetry.logs.set_up", lambda level, style: None)

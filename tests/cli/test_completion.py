@@ -11,8 +11,8 @@ import pytest
 from invoker.cli import main as cli
 from invoker.cli.completion import _SCRIPTS
 from invoker.cli.flags import COMMANDS
-from invoker.config import flag_of
-from invoker.services.table import TABLE
+from invoker.server.table import TABLE
+from invoker.settings import flag_of
 
 COMPLETED = [
     (["ca"], ["call"]),

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from invoker.cli.flags import COMMANDS, command_meant, parser
-from invoker.config import flag_of, knob_of
-from invoker.services.table import TABLE
+from invoker.server.table import TABLE
+from invoker.settings import flag_of, knob_of
 
 
 def test_every_knob_is_a_flag() -> None:

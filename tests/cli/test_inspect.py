@@ -14,7 +14,7 @@ import pytest
 
 from invoker.cli.inspect import add_arguments, run
 from tests.forget import forget
-from tests.protocols.riff.openapi.made import CATALOGUE, catalogue
+from tests.protocols.web.openapi.made import CATALOGUE, catalogue
 
 SAMPLE = '''
 import time

@@ -11,7 +11,7 @@ import pytest
 
 import invoker
 from invoker.cli import main as cli
-from invoker.process import life
+from invoker.server import life
 
 
 @pytest.fixture(autouse=True)
@@ -129,11 +129,11 @@ def test_a_variable_that_means_nothing_is_told_at_start(caplog, monkeypatch):
 def test_a_variable_that_means_nothing_is_told_once(caplog, monkeypatch):
     """Who reloads leaves it to its child, a worker to its supervisor."""
     monkeypatch.setenv("INVOKER_THREDS", "3")
-    monkeypatch.setattr("invoker.process.reload.serve_with_reload", lambda entrypoint, argv: 0)
+    monkeypatch.setattr("invoker.server.reload.serve_with_reload", lambda entrypoint, argv: 0)
     assert cli.main(["functions.square:square", "--reload"]) == 0
     monkeypatch.setenv("INVOKER_WORKER", "{}")
-    monkeypatch.setattr("invoker.process.worker.Assignment.taken", lambda: None)
-    monkeypatch.setattr("invoker.process.worker.work", lambda *_: 0)
+    monkeypatch.setattr("invoker.server.worker.Assignment.taken", lambda: None)
+    monkeypatch.setattr("invoker.server.worker.work", lambda *_: 0)
     assert cli.main(["functions.square:square"]) == 0
     assert not [one for one in caplog.records if "INVOKER_THREDS" in one.getMessage()]
 
@@ -148,8 +148,8 @@ def test_reload_is_for_one_process(capsys):
 
 def test_one_worker_is_the_process_itself(monkeypatch):
     """Without a supervisor, whose module is not even imported."""
-    monkeypatch.setitem(sys.modules, "invoker.process.supervisor", None)
-    monkeypatch.setitem(sys.modules, "invoker.process.worker", None)
+    monkeypatch.setitem(sys.modules, "invoker.server.supervisor", None)
+    monkeypatch.setitem(sys.modules, "invoker.server.worker", None)
     monkeypatch.setattr(life, "run", served_at_once)
     assert cli.main(["functions.square:square", "--workers", "1"]) == 0
     with pytest.raises(ImportError):

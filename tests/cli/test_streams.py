@@ -54,7 +54,7 @@ def test_a_server_serves_without_a_log(redirected):
     code = (
         "import os, signal, sys, threading\n"
         "from invoker.cli.main import main\n"
-        "from invoker.process import life\n"
+        "from invoker.server import life\n"
         "def ready(block):\n"
         "    assert all('socket' not in os.readlink(f'/proc/self/fd/{one}') for one in range(3))\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"

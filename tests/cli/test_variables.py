@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from invoker.cli.variables import strays
-from invoker.config import knob_of
-from invoker.services.table import TABLE
+from invoker.server.table import TABLE
+from invoker.settings import knob_of
 
 
 @pytest.mark.parametrize(

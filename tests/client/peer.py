@@ -16,7 +16,7 @@ import grpc
 import grpc.aio
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.client.quiet import quieten
+from invoker.connect.quiet import quieten
 
 Frames = AsyncIterator[pb.InputFrame]
 

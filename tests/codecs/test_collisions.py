@@ -21,9 +21,9 @@ from invoker.codecs.json import JsonCodec
 from invoker.codecs.msgpack import MsgpackCodec
 from invoker.codecs.typed import collisions_of, converter
 from invoker.errors import DecodeError
+from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 from tests.conftest import SLOW, case_name
 
 PRIME = sys.hash_info.modulus

@@ -11,10 +11,10 @@ import pytest
 from invoker import Field, Message
 from invoker.codecs.anyvalue import ANY, known, pack
 from invoker.codecs.constrained import constrained
-from invoker.constraints import UNBOUND, Constraints
 from invoker.errors import DecodeError
+from invoker.errors.wording import Place
+from invoker.fields.constraints import UNBOUND, Constraints
 from invoker.testing import Harness
-from invoker.wording import Place
 
 
 @dataclass

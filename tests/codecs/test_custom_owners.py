@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from invoker.body.lift import Function
-from invoker.body.prepare import prepare
+from invoker.author.lift import Function
+from invoker.author.prepare import prepare
 from invoker.codecs import builtin, custom, register, registered
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine

@@ -21,9 +21,9 @@ from invoker.codecs import exponents
 from invoker.codecs.exponents import SMALL_BYTES, bounded, is_costly, json_value
 from invoker.codecs.json import JsonCodec
 from invoker.errors import DecodeError
+from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 from tests.conftest import SLOW
 
 

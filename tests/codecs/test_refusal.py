@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from invoker.codecs.refusal import quote, reason, refuse_decode, refuse_encode, spell
 from invoker.core.policy import ErrorPolicy
 from invoker.errors import DecodeError, EncodeError, Status, StatusError, StopInvocation
-from invoker.wording import Place
+from invoker.errors.wording import Place
 from tests.codecs.wire import PATIENT, Point, decode
 
 IN, OUT = Place("input", 0), Place("output", 0)

@@ -16,11 +16,11 @@ from invoker.codecs.anyvalue import ANY
 from invoker.codecs.anyvalue.pack import pack
 from invoker.codecs.shaped import fitted_output, shaped
 from invoker.codecs.tensor import TENSOR
-from invoker.declared import Tensor
 from invoker.errors import DecodeError, EncodeError
 from invoker.message import EMPTY, Message
 from invoker.tensors import Casting, Code, GraphPipeError
 from invoker.tensors.arrays import annotation_of
+from invoker.tensors.declared import Tensor
 from tests.codecs.wire import JSON, MSGPACK, decode, encode
 
 REGISTRY = builtin(arrays=True, entry_points=False)

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
 from invoker import Field, Message
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.codecs import Registry, builtin
 from invoker.codecs.anyvalue import ANY
 from invoker.codecs.anyvalue.pack import pack
 from invoker.codecs.validated import validated_output
 from invoker.core.coding import Decoders, Encoders
 from invoker.errors import DecodeError, EncodeError, SpecError
+from invoker.errors.wording import Place
 from invoker.message import EMPTY
-from invoker.wording import Place
 from tests.codecs.wire import FORM, JSON, MSGPACK, OCTETS, TEXT
 from tests.conftest import case_name
 

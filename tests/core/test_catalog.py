@@ -2,7 +2,7 @@
 
 import pytest
 
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.core.catalog import Catalog
 from invoker.errors import ProtocolViolation
 

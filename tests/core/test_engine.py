@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.budget import Unread
 from invoker.core.catalog import Catalog

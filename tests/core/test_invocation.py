@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from invoker.author.decorator import function
+from invoker.author.prepare import prepare_function
 from invoker.author.spec import Bounds
-from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core import limits
 from invoker.core.catalog import Catalog

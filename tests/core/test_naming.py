@@ -9,7 +9,7 @@ import pytest
 
 from invoker.author.reader import read
 from invoker.core.naming import Names, Words, bind_outputs, in_order, is_slip, listed, meant
-from tests.protocols.action_engine.functions import concat, echo, gather, greet, split, tag, total
+from tests.protocols.evergreen.action_engine.functions import concat, echo, gather, greet, split, tag, total
 
 WORDS = Words(repr, LookupError)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from invoker.body.lift import Function
-from invoker.body.prepare import prepare_function
+from invoker.author.lift import Function
+from invoker.author.prepare import prepare_function
 from invoker.codecs import TextCodec, builtin, custom
 from invoker.core import plan as plans_module
 from invoker.core.catalog import Catalog

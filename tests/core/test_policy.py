@@ -14,7 +14,7 @@ from invoker.errors import (
     Status,
     StatusError,
 )
-from invoker.wording import Why
+from invoker.errors.wording import Why
 
 
 @pytest.mark.parametrize(("shows", "text"), [("message", "ValueError: secret"), ("type", "ValueError"), ("none", "")])

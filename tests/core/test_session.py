@@ -1,8 +1,8 @@
 """The interface that protocols offer."""
 
 from invoker.core.session import Session
-from invoker.protocols.riff.http import HttpSession
 from invoker.protocols.riff.session import RiffSession
+from invoker.protocols.web.http import HttpSession
 
 
 def test_the_protocols_offer_the_interface():

@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from invoker.protocols.action_engine.wire import ABORT, Action
-from tests.doors.sockets import item, open_peer, texts
+from invoker.protocols.evergreen.action_engine.wire import ABORT, Action
 from tests.e2e.process import started
 from tests.serving import serving
+from tests.transports.sockets import item, open_peer, texts
 
 pytestmark = pytest.mark.timeout(15)
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from invoker import function
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.client import EvergreenSession, RiffClient, SyncToolBridge, ToolExecutionError
 from invoker.errors import SpecError
 from tests.serving import Served, serving

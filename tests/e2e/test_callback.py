@@ -10,8 +10,8 @@ import pytest
 from invoker import Context, function
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.conftest import SLOW
-from tests.doors.bridge import packed, unpacked
 from tests.serving import Served, serving
+from tests.transports.bridge import packed, unpacked
 
 ENV = {"INVOKER_PROTOCOLS": "toolbridge"}
 

@@ -9,32 +9,32 @@ from typing import Any, NamedTuple
 import pytest
 
 from invoker._pb.evergreen import evergreen_pb2
+from invoker.author.prepare import prepare_function
 from invoker.author.reader import read
-from invoker.body.prepare import prepare_function
-from invoker.client.federated.cache import Cache, Entry
 from invoker.codecs import builtin
 from invoker.codecs.anyvalue import pack
 from invoker.core.http import RequestHead
 from invoker.core.kept import Kept
 from invoker.core.plan import Plans
 from invoker.core.steps import Open, Send
-from invoker.doors.grpc.settling import settle_time
-from invoker.doors.http.codings import PACKED, PLAIN, chosen
-from invoker.doors.http.origins import Origins
-from invoker.doors.http.packing import is_worth
-from invoker.doors.http.plain import PlainHeads
 from invoker.mediatypes import parse
 from invoker.message import Headers, Message
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
 from invoker.protocols.evergreen.wire import is_marker, is_utf8_text
+from invoker.protocols.federated.client.cache import Cache, Entry
 from invoker.protocols.graphpipe.plans import find
 from invoker.protocols.graphpipe.prepare import prepare
 from invoker.protocols.riff.session import RiffSession
 from invoker.protocols.toolbridge.arguments import Arguments
-from tests.doors.http.test_plain import Counting
-from tests.doors.riff import start
+from invoker.transports.grpc.settling import settle_time
+from invoker.transports.http.codings import PACKED, PLAIN, chosen
+from invoker.transports.http.origins import Origins
+from invoker.transports.http.packing import is_worth
+from invoker.transports.http.plain import PlainHeads
 from tests.protocols.graphpipe.asking import ask, model_of
+from tests.transports.http.test_plain import Counting
+from tests.transports.riff import start
 
 REFUSED = "refused"
 CORE = {"user-agent": "grpc-c++/1.60.0 grpc-c/37.0.0 (linux; chttp2)"}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from invoker.client import CallFailed, EvergreenSession, GraphPipe, GraphPipeError, SyncRiffClient
-from invoker.protocols.action_engine.wire import Action
-from tests.doors.sockets import item, open_peer
+from invoker.protocols.evergreen.action_engine.wire import Action
 from tests.e2e.process import Process, started
+from tests.transports.sockets import item, open_peer
 
 pytestmark = pytest.mark.timeout(15)
 

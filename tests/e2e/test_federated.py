@@ -20,7 +20,7 @@ import pytest
 
 from tests.conftest import SLOW
 from tests.e2e.process import Process, started
-from tests.services.federated.devices import Device, rounds
+from tests.protocols.federated.service.devices import Device, rounds
 from tests.serving import ROOT
 
 pytestmark = pytest.mark.timeout(60 * SLOW)

@@ -16,12 +16,12 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from tests.conftest import SLOW
 from tests.e2e.process import Process, started
-from tests.services.federated.devices import Device, rounds
+from tests.protocols.federated.service.devices import Device, rounds
 
 pytest.importorskip("cryptography")
 
-from invoker.client.federated.secagg import SecAggClient
-from invoker.client.federated.words import SecAggTask
+from invoker.protocols.federated.client.secagg import SecAggClient
+from invoker.protocols.federated.client.words import SecAggTask
 from tests.protocols.federated.secagg.test_what_the_server_holds import forms
 
 pytestmark = pytest.mark.timeout(60 * SLOW)

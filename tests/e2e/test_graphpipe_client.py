@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from invoker.client import AsyncGraphPipe, GraphPipe, GraphPipeError
-from invoker.client.graphpipe import remote
+from invoker.protocols.graphpipe.client import remote
 from invoker.tensors import Code, TensorType
-from tests.client.graphpipe.peer import nobody
+from tests.protocols.graphpipe.client.peer import nobody
 from tests.serving import Served, serving
 from tests.test_howto_tensors import FUNCTIONS, blocks
 

@@ -23,9 +23,9 @@ import trustme
 
 from invoker.client import GraphPipe, GraphPipeError
 from invoker.tensors import Code
-from tests.client.graphpipe.peer import nobody
 from tests.conftest import SLOW
 from tests.e2e.process import Process, started
+from tests.protocols.graphpipe.client.peer import nobody
 
 pytestmark = pytest.mark.timeout(20)
 

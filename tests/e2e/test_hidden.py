@@ -17,10 +17,10 @@ from google.protobuf.message import Message as Protobuf
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker._pb.riff import riff_rpc_pb2 as riff
 from invoker.client import AsyncGraphPipe, EvergreenSession
-from invoker.protocols.action_engine.wire import Action
+from invoker.protocols.evergreen.action_engine.wire import Action
 from tests.conftest import SLOW
-from tests.doors.sockets import open_peer
 from tests.serving import Served, serving
+from tests.transports.sockets import open_peer
 
 PROTOCOLS = "riff,http,evergreen,graphpipe,action-engine,toolbridge,typed"
 WHOLE = ("quince_alpha", "quince_beta", "quince_gamma")

@@ -18,7 +18,7 @@ import grpc
 import pytest
 
 from invoker.client import CallFailed, SyncRiffClient
-from invoker.services.table import TABLE
+from invoker.server.table import TABLE
 from tests.e2e.process import started
 
 pytestmark = pytest.mark.timeout(15)

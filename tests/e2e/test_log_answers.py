@@ -17,9 +17,9 @@ from wsproto.events import CloseConnection
 from invoker.client import RiffClient
 from invoker.protocols.typed.envelopes import envelope
 from tests.conftest import SLOW
-from tests.doors.sockets import open_peer
 from tests.protocols.graphpipe.asking import ask
 from tests.serving import Served, serving
+from tests.transports.sockets import open_peer
 
 pytestmark = pytest.mark.timeout(30 * SLOW)
 

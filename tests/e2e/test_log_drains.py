@@ -14,8 +14,8 @@ import pytest
 
 from invoker.client import CallFailed, RiffClient
 from tests.conftest import SLOW
-from tests.doors.sockets import open_peer
 from tests.e2e.process import Process, started
+from tests.transports.sockets import open_peer
 
 pytestmark = pytest.mark.timeout(30 * SLOW)
 

@@ -14,8 +14,8 @@ import pytest
 
 from invoker.client import EvergreenSession, SyncToolBridge
 from tests.conftest import SLOW
-from tests.doors.sockets import open_peer
 from tests.serving import ROOT, Served, serving
+from tests.transports.sockets import open_peer
 
 pytestmark = pytest.mark.timeout(30 * SLOW)
 

@@ -12,10 +12,10 @@ import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.conftest import SLOW
-from tests.doors.bridge import packed, unpacked
 from tests.e2e.value_functions import BROKEN, PLAIN, VALUES, given
-from tests.services.toolbridge.hosts import Elixir
+from tests.protocols.toolbridge.service.hosts import Elixir
 from tests.serving import Served, serving
+from tests.transports.bridge import packed, unpacked
 
 CALLERS = ("by_sync", "by_async", "by_isolated", "by_isolated_async")
 CALLEES = ("to_sync", "to_async", "to_isolated", "to_isolated_async")

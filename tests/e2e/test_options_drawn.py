@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
-from invoker.drive.driver import Driver
 from invoker.errors import InvocationError, ProtocolViolation
+from invoker.execution.driver import Driver
 from invoker.testing import Harness
-from tests.drive.wires import Call, SweeperByHand
+from tests.execution.wires import Call, SweeperByHand
 
 TEXT = "text/plain"
 NAMES = ("a", "b", "c", "d")

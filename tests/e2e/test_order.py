@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from invoker.client import RiffClient
-from tests.doors.sockets import open_peer
 from tests.e2e.order_functions import ORDER, OUTPUTS
 from tests.serving import Served
+from tests.transports.sockets import open_peer
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from invoker.client import RiffClient
-from invoker.ops.pressure import BLOCKED, PAUSED
+from invoker.telemetry.pressure import BLOCKED, PAUSED
 from tests.conftest import SLOW
-from tests.doors.sockets import open_peer
 from tests.serving import Served
+from tests.transports.sockets import open_peer
 
 pytestmark = pytest.mark.timeout(60)
 

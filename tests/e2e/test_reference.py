@@ -252,7 +252,7 @@ def _long_item(door: Door) -> bool:
 
 
 def _watched(door: Door) -> bool:
-    from invoker.services.page.fronts import MOST_WATCHERS
+    from invoker.protocols.web.service.page.fronts import MOST_WATCHERS
 
     connections = [RawHttp(door.address) for _ in range(MOST_WATCHERS)]
     try:
@@ -378,22 +378,22 @@ QUESTIONS: dict[str, dict[str, Question]] = {
     },
 }  # fmt: skip
 ELSEWHERE = {
-    "statuses": {"408": "tests/doors/http/test_exchange.py"},
+    "statuses": {"408": "tests/transports/http/test_exchange.py"},
     "limits": {
-        "requests of HTTP/1 behind the one that is answered": "tests/doors/http/test_h1.py",
-        "a connection without a request": "tests/doors/http/test_h1.py",
-        "a body that is one value, in time": "tests/doors/http/test_exchange.py",
-        "the head of a stream": "tests/doors/http/test_streamed.py",
-        "events without an item": "tests/doors/http/test_streamed.py",
-        "a client that takes nothing of its response": "tests/doors/http/test_h1.py",
-        "a message of WebSocket": "tests/services/riff/test_sockets.py",
-        "a WebSocket on which nothing comes": "tests/doors/http/test_socketline.py",
-        "a WebSocket that takes nothing of what is sent": "tests/doors/http/test_socketline.py",
-        "a peer whose machine is gone": "tests/doors/test_sockets.py",
-        "requests at once on a connection of HTTP/2": "tests/doors/http/test_h2.py",
-        "frames of HTTP/2 that ask for nothing": "tests/doors/http/test_h2.py",
-        "CONTINUATION frames of one head": "tests/doors/http/test_h2.py",
-        "connections": "tests/doors/http/test_connections.py",
+        "requests of HTTP/1 behind the one that is answered": "tests/transports/http/test_h1.py",
+        "a connection without a request": "tests/transports/http/test_h1.py",
+        "a body that is one value, in time": "tests/transports/http/test_exchange.py",
+        "the head of a stream": "tests/transports/http/test_streamed.py",
+        "events without an item": "tests/transports/http/test_streamed.py",
+        "a client that takes nothing of its response": "tests/transports/http/test_h1.py",
+        "a message of WebSocket": "tests/protocols/web/service/test_sockets.py",
+        "a WebSocket on which nothing comes": "tests/transports/http/test_socketline.py",
+        "a WebSocket that takes nothing of what is sent": "tests/transports/http/test_socketline.py",
+        "a peer whose machine is gone": "tests/transports/test_sockets.py",
+        "requests at once on a connection of HTTP/2": "tests/transports/http/test_h2.py",
+        "frames of HTTP/2 that ask for nothing": "tests/transports/http/test_h2.py",
+        "CONTINUATION frames of one head": "tests/transports/http/test_h2.py",
+        "connections": "tests/transports/http/test_connections.py",
         "connections with requests": "tests/attack/test_crowds.py",
     },
 }

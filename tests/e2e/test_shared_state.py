@@ -18,9 +18,9 @@ import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.conftest import SLOW
-from tests.doors.bridge import SERVICE, error_of, packed, unpacked
 from tests.serving import serving
 from tests.stores.servers import RedisServer
+from tests.transports.bridge import SERVICE, error_of, packed, unpacked
 
 FUNCTIONS = "tests/e2e/variable_functions.py:add"
 MODULE = "tests/e2e/variable_functions.py"

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from invoker.client import CallFailed, RiffClient
-from tests.doors.sockets import open_peer
 from tests.serving import Served, serving
+from tests.transports.sockets import open_peer
 
 pytestmark = pytest.mark.timeout(30)
 

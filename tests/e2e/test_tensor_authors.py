@@ -14,10 +14,10 @@ from invoker.client import CallFailed, EvergreenSession, GraphPipe, GraphPipeErr
 from invoker.codecs.tensor import TENSOR, tensor_in
 from invoker.tensors import Code, IOMetadata, TensorType
 from invoker.testing import Harness
-from tests.doors.models import inferring
 from tests.e2e import author_functions as functions
 from tests.protocols.graphpipe.asking import ask, received, values
 from tests.serving import serving
+from tests.transports.models import inferring
 
 X = np.float32([[1, 5, 0], [9, 2, 1]])
 SUMS, BEST = [6, 12], [1, 0]

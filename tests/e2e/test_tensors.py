@@ -93,7 +93,7 @@ async def test_another_type_fails_the_call(served: Served) -> None:
 def test_other_functions_do_not_import_numpy() -> None:
     """Neither to be served nor to be ready."""
     code = (
-        "import sys; from invoker.cli.main import build; from invoker.config import Config\n"
+        "import sys; from invoker.cli.main import build; from invoker.settings import Config\n"
         "build(Config(), 'functions.square:square')\n"
         "print('numpy' in sys.modules, any(one.startswith('invoker.tensors') for one in sys.modules))"
     )

@@ -14,9 +14,9 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.client import ToolBridge, ToolExecutionError
 from invoker.client.toolbridge import ToolSession
-from tests.doors.riff import PATH, data, start
 from tests.fuzz.toolbridge_requests import nested
 from tests.serving import Served, serving
+from tests.transports.riff import PATH, data, start
 
 pytestmark = pytest.mark.timeout(120)
 

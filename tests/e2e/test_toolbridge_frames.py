@@ -10,8 +10,8 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.client import SyncToolBridge, ToolExecutionError
-from tests.doors.bridge import Bridged
 from tests.serving import serving
+from tests.transports.bridge import Bridged
 
 HAS_BOTH = all(importlib.util.find_spec(name) is not None for name in ("pandas", "pyarrow"))
 

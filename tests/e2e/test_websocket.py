@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.doors.sockets import Peer, open_peer
 from tests.e2e.process import started
 from tests.e2e.test_loading import SLOW_START
+from tests.transports.sockets import Peer, open_peer
 
 pytestmark = pytest.mark.timeout(20)
 

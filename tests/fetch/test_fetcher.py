@@ -16,7 +16,7 @@ import trustme
 from invoker.errors import ConfigError, InvocationError, Status, StatusError
 from invoker.fetch.fetcher import Fetcher, FetchPolicy
 from invoker.fetch.hosts import Address
-from tests.doors.webpeer import LOOPBACK, MOST, fetcher, get, ok, peer, redirect, reply
+from tests.transports.webpeer import LOOPBACK, MOST, fetcher, get, ok, peer, redirect, reply
 
 
 async def refused(policy: FetchPolicy, uri: str) -> str:

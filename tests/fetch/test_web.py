@@ -12,7 +12,7 @@ from invoker.errors import InvocationError, Status
 from invoker.fetch.fetcher import Fetcher, FetchPolicy
 from invoker.fetch.hosts import Address
 from invoker.fetch.web import target_of
-from tests.doors.webpeer import LOOPBACK, MOST, Answer, error, fetcher, get, ok, peer, redirect, reply
+from tests.transports.webpeer import LOOPBACK, MOST, Answer, error, fetcher, get, ok, peer, redirect, reply
 
 
 async def answered(answer: Answer, most: int = MOST) -> bytes:

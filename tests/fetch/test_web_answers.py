@@ -15,7 +15,7 @@ import trustme
 from invoker.errors import InvocationError, Status
 from invoker.fetch.fetcher import Fetcher, FetchPolicy
 from invoker.fetch.hosts import Address
-from tests.doors.webpeer import MOST, Answer, Peer, error, fetcher, get, ok, peer, redirect, reply
+from tests.transports.webpeer import MOST, Answer, Peer, error, fetcher, get, ok, peer, redirect, reply
 
 
 async def answered(answer: Answer, most: int = MOST) -> bytes:

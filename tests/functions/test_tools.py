@@ -10,8 +10,8 @@ import pytest
 from functions import tools
 from invoker.codecs.anyvalue import unpack
 from invoker.protocols.toolbridge.errors import BridgeError
-from tests.doors.bridge import Bridged, packed, unpacked
 from tests.protocols.toolbridge.calling import called
+from tests.transports.bridge import Bridged, packed, unpacked
 
 ALL = (
     tools.count, tools.convert, tools.summarize, tools.days_until, tools.primes, tools.pause, tools.fill, tools.book,

@@ -20,7 +20,7 @@ import grpc.aio
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.testing import TestServer
 from tests.fuzz.federated_frames import frames
-from tests.services.federated.devices import PATH, Device, rounds
+from tests.protocols.federated.service.devices import PATH, Device, rounds
 
 __all__ = ["fuzz"]
 

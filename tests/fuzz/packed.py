@@ -20,8 +20,8 @@ from typing import Any
 
 import httpx
 
-from invoker.doors.http.codings import PACKED, ZSTD, zstd_module
 from invoker.testing import TestServer
+from invoker.transports.http.codings import PACKED, ZSTD, zstd_module
 from tests.conftest import SLOW
 
 __all__ = ["fuzz"]

@@ -11,7 +11,7 @@ from random import Random
 from invoker.testing import TestServer
 from tests.attack.sockets import framed, handshake
 from tests.conftest import SLOW
-from tests.doors.sockets import open_peer
+from tests.transports.sockets import open_peer
 
 __all__ = ["fuzz"]
 

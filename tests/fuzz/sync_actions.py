@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from invoker import Message, function
-from invoker.drive.bodies.pool import Threads
+from invoker.execution.bodies.pool import Threads
 
 _WATCHED = ("EvergreenSession", "Graph", "Node", "SessionReactor", "LoopRunner", "ThreadRunner", "Invocation")
 

@@ -14,7 +14,7 @@ import httpx
 import msgspec
 from google.protobuf import json_format
 
-from invoker.body.prepare import prepare
+from invoker.author.prepare import prepare
 from invoker.protocols.typed.calls import Call, calls_of
 from invoker.protocols.typed.codec import Book
 from invoker.protocols.typed.envelopes import envelope

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from invoker.protocols.action_engine.wire import END, HALF_CLOSE, Action, Fragment, decode
+from invoker.protocols.evergreen.action_engine.wire import END, HALF_CLOSE, Action, Fragment, decode
 from tests.conftest import SLOW
-from tests.doors.sockets import Peer, item, texts
-from tests.doors.sockets import open_peer as connected
 from tests.interop.tools import run
 from tests.serving import ROOT, Served, serving
+from tests.transports.sockets import Peer, item, texts
+from tests.transports.sockets import open_peer as connected
 
 PYTHON = ROOT / ".interop/action-engine/bin/python"
 PROGRAMS = Path(__file__).parent / "action_engine"

@@ -34,10 +34,10 @@ retry_min_s = 5.0
 retry_max_s = 7.0
 [[population.task]]
 name = "add"
-aggregate = "tests.services.federated.functions:add"
+aggregate = "tests.protocols.federated.service.functions:add"
 plan = "somewhere:train"
 params = {{ rate = 0.5 }}
-initial = "tests.services.federated.functions:initial"
+initial = "tests.protocols.federated.service.functions:initial"
 min_clients = 1
 goal_clients = 1
 
@@ -45,7 +45,7 @@ goal_clients = 1
 name = "large"
 [[population.task]]
 name = "last"
-aggregate = "tests.services.federated.functions:last"
+aggregate = "tests.protocols.federated.service.functions:last"
 plan = "somewhere:train"
 initial_file = "{large}"
 min_clients = 1
@@ -56,14 +56,14 @@ name = "asked"
 eligibility = "somewhere:eligible"
 [[population.task]]
 name = "first"
-aggregate = "tests.services.federated.functions:add"
+aggregate = "tests.protocols.federated.service.functions:add"
 plan = "somewhere:train"
-initial = "tests.services.federated.functions:initial"
+initial = "tests.protocols.federated.service.functions:initial"
 [[population.task]]
 name = "second"
-aggregate = "tests.services.federated.functions:add"
+aggregate = "tests.protocols.federated.service.functions:add"
 plan = "somewhere:train"
-initial = "tests.services.federated.functions:initial"
+initial = "tests.protocols.federated.service.functions:initial"
 
 [[population]]
 name = "secret"

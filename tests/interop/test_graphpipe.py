@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from invoker.client import GraphPipe, GraphPipeError
-from invoker.client.graphpipe import remote
+from invoker.protocols.graphpipe.client import remote
 from invoker.tensors import TensorType
 from invoker.tensors.arrays import DTYPES
 from tests.interop.graphpipe.peers import Refused, Stock, same, stock, stock_server

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2
 
-from invoker.body.prepare import prepare
+from invoker.author.prepare import prepare
 from invoker.cli.main import main
 from invoker.protocols.typed.descriptors import files_of
 from invoker.protocols.typed.schema import schemas_of

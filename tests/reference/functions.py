@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from invoker import Context
-from invoker.body.lift import Function
-from invoker.body.prepare import prepare_function
+from invoker.author.lift import Function
+from invoker.author.prepare import prepare_function
 from invoker.context import RUNNING
 from invoker.errors import InputCancelled
 from invoker.message import Message

@@ -16,14 +16,14 @@ from typing import Any
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Close
-from invoker.drive.driver import Driver, DriverSettings
-from invoker.drive.loop.reactor import Reactor
-from invoker.drive.loop.request import converse
-from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import Cancelled
+from invoker.execution.driver import Driver, DriverSettings
+from invoker.execution.loop.reactor import Reactor
+from invoker.execution.loop.request import converse
+from invoker.execution.loop.sessions import SessionReactor
 from tests.conftest import SLOW
-from tests.drive.wholes import WholeCall
-from tests.drive.wires import LIMIT_S, Call
+from tests.execution.wholes import WholeCall
+from tests.execution.wires import LIMIT_S, Call
 from tests.reference.driver import CANCEL, CUT, DEADLINE, HALF_CLOSE, Heard
 from tests.reference.functions import FORMS
 from tests.reference.protocols import registry_for

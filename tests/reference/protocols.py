@@ -18,15 +18,15 @@ from invoker.codecs import Registry, builtin
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.errors import InvocationError
 from invoker.message import Headers
-from invoker.protocols.riff.asking import RefusedError, ask
-from invoker.protocols.riff.fields import signature_of
-from invoker.protocols.riff.http import HttpSession
 from invoker.protocols.riff.session import RiffSession
-from invoker.protocols.riff.stream import StreamSession
 from invoker.protocols.typed.calls import calls_of
 from invoker.protocols.typed.codec import Book, FieldCodec
 from invoker.protocols.typed.session import TypedSession
 from invoker.protocols.typed.split import bytes_field
+from invoker.protocols.web.asking import RefusedError, ask
+from invoker.protocols.web.fields import signature_of
+from invoker.protocols.web.http import HttpSession
+from invoker.protocols.web.stream import StreamSession
 from tests.reference.functions import FORMS
 from tests.reference.steps import steps
 from tests.reference.talk import JSON, Item, Talk, values_of

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from invoker.drive.bodies.loop import LoopInput, LoopRunner
-from invoker.drive.bodies.sync import SyncBody, SyncInput
-from invoker.drive.loop.reactor import Reactor
-from invoker.drive.thread.direct import DirectConversation
-from invoker.drive.thread.single import Single
-from invoker.drive.whole import Whole
+from invoker.execution.bodies.loop import LoopInput, LoopRunner
+from invoker.execution.bodies.sync import SyncBody, SyncInput
+from invoker.execution.loop.reactor import Reactor
+from invoker.execution.thread.direct import DirectConversation
+from invoker.execution.thread.single import Single
+from invoker.execution.whole import Whole
 from tests.reference.functions import NAMES
 from tests.reference.players import PLAYERS, engine_of
 from tests.reference.protocols import riff
@@ -134,7 +134,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, owner: Any, method: str, old: str, ne
 def test_a_planted_fault_is_found(monkeypatch, fault):
     """By a peer that hears something else, or nothing more."""
     kind, *change = FAULTS[fault]
-    for where in ("tests.reference.players.WAIT_S", "tests.drive.wires.LIMIT_S"):
+    for where in ("tests.reference.players.WAIT_S", "tests.execution.wires.LIMIT_S"):
         monkeypatch.setattr(where, 1.0)
     monkeypatch.setattr("invoker.protocols.riff.session._PATIENCE_S", 0.01)
     plant(monkeypatch, *change)

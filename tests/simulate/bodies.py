@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from invoker import Context, function
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.errors import CallError, EncodeError, FunctionError, InputCancelled, InvocationError
 from invoker.message import Message, Output
 

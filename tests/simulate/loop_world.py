@@ -11,8 +11,8 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Close
-from invoker.drive.driver import Driver, DriverSettings
-from invoker.drive.loop.reactor import Reactor
+from invoker.execution.driver import Driver, DriverSettings
+from invoker.execution.loop.reactor import Reactor
 from invoker.protocols.riff.session import RiffSession
 from tests.simulate import verdict
 from tests.simulate.bodies import FUNCTIONS

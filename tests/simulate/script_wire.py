@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from invoker.core.steps import Trailers
-from invoker.drive.thread.gate import Pace
 from invoker.errors import Cancelled
+from invoker.execution.thread.gate import Pace
 from tests.simulate.peer import Ending, Reads
 from tests.simulate.seen import Seen, Violation
 

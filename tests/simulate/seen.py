@@ -15,7 +15,7 @@ from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close, Open
 from invoker.errors import InvocationError
-from invoker.ops import logs
+from invoker.telemetry import logs
 from tests.simulate.peer import Plan
 from tests.simulate.scene import Scene
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
+from invoker.author.lift import lift
 from invoker.author.reader import read
-from invoker.body.lift import lift
 from invoker.message import Message
 
 __all__ = ["ACTIONS", "FUNCTIONS", "Action", "Leaves", "pause", "seeded"]

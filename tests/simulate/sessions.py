@@ -15,9 +15,9 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close
-from invoker.drive.driver import Driver, DriverSettings
-from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InternalError, InvocationError
+from invoker.execution.driver import Driver, DriverSettings
+from invoker.execution.loop.sessions import SessionReactor
 from invoker.message import Headers
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.table import Table

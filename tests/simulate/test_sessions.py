@@ -8,7 +8,7 @@ import pytest
 
 from invoker.core.steps import Wants
 from invoker.core.streams import InputStream
-from invoker.drive.loop.sessions import SessionReactor
+from invoker.execution.loop.sessions import SessionReactor
 from invoker.protocols.evergreen.session import EvergreenSession
 from tests.simulate.sessions import simulate_session
 from tests.simulate.verdict import Violation

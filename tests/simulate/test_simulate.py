@@ -11,10 +11,10 @@ import pytest
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close, Feed
 from invoker.core.streams import InputStream
-from invoker.drive.bodies.loop import LoopRunner
-from invoker.drive.thread.direct import DirectConversation
-from invoker.drive.thread.single import Single
-from invoker.drive.whole import Whole
+from invoker.execution.bodies.loop import LoopRunner
+from invoker.execution.thread.direct import DirectConversation
+from invoker.execution.thread.single import Single
+from invoker.execution.whole import Whole
 from tests.simulate.verdict import Violation
 from tests.simulate.world import simulate
 

@@ -11,9 +11,9 @@ from typing import Any
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
-from invoker.drive.driver import Driver, DriverSettings
-from invoker.drive.thread.direct import DirectConversation
 from invoker.errors import ShuttingDown
+from invoker.execution.driver import Driver, DriverSettings
+from invoker.execution.thread.direct import DirectConversation
 from invoker.protocols.riff.session import RiffSession
 from tests.simulate import verdict
 from tests.simulate.script_wire import ScriptWire

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from invoker import Context, function
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.errors import InputCancelled
 from invoker.message import Message, Output
 

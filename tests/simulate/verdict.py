@@ -9,7 +9,6 @@ from typing import Any
 
 from invoker.core.invocation import Invocation
 from invoker.core.streams import Limits
-from invoker.drive.driver import Driver
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -18,6 +17,7 @@ from invoker.errors import (
     Overloaded,
     ShuttingDown,
 )
+from invoker.execution.driver import Driver
 from tests.simulate.peer import Ending
 from tests.simulate.scene import Scene
 from tests.simulate.seen import Seen, Violation, Witness

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 
 from invoker.core.steps import Close
-from invoker.drive.whole import Whole
 from invoker.errors import Cancelled, InvocationError, ShuttingDown
+from invoker.execution.whole import Whole
 from invoker.protocols.riff.session import RiffSession
 from tests.simulate import verdict
 from tests.simulate.peer import Ending, Reads

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from invoker.declared import Tensor as Declaration
 from invoker.tensors import ArrayType, Code, GraphPipeError, Tensor, TensorType, read_tensor, write_tensor
 from invoker.tensors import arrays as module
 from invoker.tensors.arrays import (
@@ -25,6 +24,7 @@ from invoker.tensors.arrays import (
     to_tensor,
     type_of,
 )
+from invoker.tensors.declared import Tensor as Declaration
 from tests.tensors.samples import ARRAYS, LIMIT, NUMERIC, numbers, strings
 
 

@@ -1,13 +1,13 @@
 """Drive Evergreen sessions: `EvergreenSession` for asyncio, `SyncEvergreenSession` for code without a loop."""
 
-from invoker.client.evergreen.answer import Answer
-from invoker.client.evergreen.attachments import attachment
-from invoker.client.evergreen.media import Ref
-from invoker.client.evergreen.nodes import LeafNode, Node, TreeNode
-from invoker.client.evergreen.outputs import OutputNode
-from invoker.client.evergreen.session import EvergreenSession
-from invoker.client.evergreen.sync import SyncAnswer, SyncEvergreenSession
-from invoker.client.evergreen.talk import Talk
+from invoker.protocols.evergreen.client.answer import Answer
+from invoker.protocols.evergreen.client.attachments import attachment
+from invoker.protocols.evergreen.client.media import Ref
+from invoker.protocols.evergreen.client.nodes import LeafNode, Node, TreeNode
+from invoker.protocols.evergreen.client.outputs import OutputNode
+from invoker.protocols.evergreen.client.session import EvergreenSession
+from invoker.protocols.evergreen.client.sync import SyncAnswer, SyncEvergreenSession
+from invoker.protocols.evergreen.client.talk import Talk
 
 __all__ = [
     "Answer",

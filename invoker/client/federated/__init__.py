@@ -3,13 +3,13 @@
 `FederatedClient` is one device; what it needs to run a function is a name that the server's plans have for it.
 """
 
-from invoker.client.federated.client import DeviceOptions, FederatedClient
-from invoker.client.federated.downloads import select_uri
-from invoker.client.federated.plans import Plan, entrypoint_plan, pickle_plan, read_plan
-from invoker.client.federated.running import Ran, Runner
-from invoker.client.federated.sync import SyncFederatedClient
-from invoker.client.federated.windows import Retry
-from invoker.client.federated.words import Assigned, Attempt, EligibilityAsked, Report
+from invoker.protocols.federated.client.client import DeviceOptions, FederatedClient
+from invoker.protocols.federated.client.downloads import select_uri
+from invoker.protocols.federated.client.plans import Plan, entrypoint_plan, pickle_plan, read_plan
+from invoker.protocols.federated.client.running import Ran, Runner
+from invoker.protocols.federated.client.sync import SyncFederatedClient
+from invoker.protocols.federated.client.windows import Retry
+from invoker.protocols.federated.client.words import Assigned, Attempt, EligibilityAsked, Report
 
 __all__ = [
     "Assigned",

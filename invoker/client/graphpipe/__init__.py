@@ -1,12 +1,12 @@
 """Ask GraphPipe servers, of any language: `GraphPipe` for plain code, `AsyncGraphPipe` for code on an event loop.
 
 `execute`, `execute_multi` and `metadata` are called as those of the ``graphpipe`` package; the rest of them is in
-`invoker.client.graphpipe.remote`. numpy is imported with the first array, not with this package.
+`invoker.protocols.graphpipe.client.remote`. numpy is imported with the first array, not with this package.
 """
 
-from invoker.client.graphpipe.aio import AsyncGraphPipe
-from invoker.client.graphpipe.client import GraphPipe
-from invoker.client.graphpipe.failure import GraphPipeError, NotReached
-from invoker.client.graphpipe.remote import execute, execute_multi, metadata
+from invoker.protocols.graphpipe.client.aio import AsyncGraphPipe
+from invoker.protocols.graphpipe.client.client import GraphPipe
+from invoker.protocols.graphpipe.client.failure import GraphPipeError, NotReached
+from invoker.protocols.graphpipe.client.remote import execute, execute_multi, metadata
 
 __all__ = ["AsyncGraphPipe", "GraphPipe", "GraphPipeError", "NotReached", "execute", "execute_multi", "metadata"]

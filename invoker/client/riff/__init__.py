@@ -1,9 +1,9 @@
 """Calls functions of riff invokers."""
 
-from invoker.client.riff.call import Call, Outputs
-from invoker.client.riff.client import RiffClient
-from invoker.client.riff.frames import Received
-from invoker.client.riff.request import Options
-from invoker.client.riff.sync import SyncCall, SyncRiffClient
+from invoker.protocols.riff.client.call import Call, Outputs
+from invoker.protocols.riff.client.client import RiffClient
+from invoker.protocols.riff.client.frames import Received
+from invoker.protocols.riff.client.request import Options
+from invoker.protocols.riff.client.sync import SyncCall, SyncRiffClient
 
 __all__ = ["Call", "Options", "Outputs", "Received", "RiffClient", "SyncCall", "SyncRiffClient"]

@@ -12,9 +12,9 @@ from invoker.codecs.anyvalue.unpack import unpack
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import converter, is_any
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.wording import Place
 
 __all__ = ["AnyCodec", "Known", "converting", "known"]
 

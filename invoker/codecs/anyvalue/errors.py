@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from invoker.errors import DecodeError, EncodeError
-from invoker.wording import Place
+from invoker.errors.wording import Place
 
 __all__ = ["BadAny", "MissingLibrary", "TooComplex", "Unserializable"]
 

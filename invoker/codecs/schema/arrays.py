@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from invoker.declared import ANY_SIZE
+from invoker.tensors.declared import ANY_SIZE
 
 __all__ = ["array_schema", "number_schema"]
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from invoker.codecs.typed import adapter
-from invoker.marks import pattern_text
+from invoker.fields.marks import pattern_text
 
 __all__ = ["REF", "pydantic_schema", "reached"]
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from invoker.codecs.schema.plain import NOTHING, plain_value
-from invoker.constraints import FIELD_LENGTH, FIELD_RULES, Constraints
-from invoker.marks import pattern_text
+from invoker.fields.constraints import FIELD_LENGTH, FIELD_RULES, Constraints
+from invoker.fields.marks import pattern_text
 
 __all__ = ["bounded", "marked"]
 

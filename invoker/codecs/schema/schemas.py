@@ -25,7 +25,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from invoker.aliases import unaliased
 from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.schema.arrays import array_schema, number_schema
@@ -36,7 +35,8 @@ from invoker.codecs.schema.marks import bounded, marked
 from invoker.codecs.schema.plain import NOTHING, plain_value
 from invoker.codecs.standins import is_odd
 from invoker.codecs.typed import BYTES_LIKE, leaves
-from invoker.constraints import UNBOUND, Constraints
+from invoker.fields.aliases import unaliased
+from invoker.fields.constraints import UNBOUND, Constraints
 
 __all__ = ["DEFINITIONS", "Schema", "Schemas", "schema_of"]
 

@@ -1,4 +1,4 @@
-"""`Secret`: a device's part of secure aggregation, from the primitives of `invoker.secagg`; it can be told to lie.
+"""`Secret`: a device's part of secure aggregation, from the primitives of `federated.secagg`; it can be told to lie.
 
 It does what a device does and nothing more: no check of what the server says, for the scenarios do that.
 """
@@ -10,11 +10,11 @@ from typing import Any
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.secagg.derive import mask_key, session_id
-from invoker.secagg.keys import KeyPair, new_key, open_sealed, seal
-from invoker.secagg.masks import add_masks
-from invoker.secagg.packing import pack
-from invoker.secagg.shares import split
+from invoker.protocols.federated.secagg.derive import mask_key, session_id
+from invoker.protocols.federated.secagg.keys import KeyPair, new_key, open_sealed, seal
+from invoker.protocols.federated.secagg.masks import add_masks
+from invoker.protocols.federated.secagg.packing import pack
+from invoker.protocols.federated.secagg.shares import split
 
 __all__ = ["Secret"]
 

@@ -12,7 +12,7 @@ from invoker.conformance.federated.circle import Circle, circle
 from invoker.conformance.federated.device import CHUNKS, NATIVE, Device
 from invoker.conformance.federated.fleet import Fleet
 from invoker.conformance.scenario import scenario
-from invoker.secagg.keys import KeyPair
+from invoker.protocols.federated.secagg.keys import KeyPair
 
 Change: TypeAlias = Callable[[pb.UnmaskingResponse], object]
 

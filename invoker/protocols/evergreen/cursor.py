@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import limit
 from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, Node, Reference
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker, is_utf8_text
-from invoker.wording import quoted
 
 __all__ = ["END", "WAIT", "Cursor", "Found", "whole_characters"]
 

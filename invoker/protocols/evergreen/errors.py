@@ -22,8 +22,8 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
+from invoker.errors.wording import Place
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
-from invoker.wording import Place
 
 __all__ = [
     "EvergreenError",

@@ -24,6 +24,7 @@ from google.protobuf import duration_pb2
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.core.steps import Cancel, CloseOutput, Send, Step, Timer
 from invoker.errors import Cancelled, InvocationError, Status
+from invoker.errors.wording import quoted
 from invoker.message import Headers, Message
 from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.protocols.evergreen.errors import EvergreenError, bad_action
@@ -36,7 +37,6 @@ from invoker.protocols.evergreen.settings import EXTENSIONS
 from invoker.protocols.evergreen.table import Table
 from invoker.protocols.evergreen.wire import leaf_frame, metadata_of, prefix_of
 from invoker.protocols.evergreen.writers import Form, Writer
-from invoker.wording import quoted
 
 __all__ = ["Extensions", "accepted"]
 

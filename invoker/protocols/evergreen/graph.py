@@ -18,12 +18,12 @@ from __future__ import annotations
 from typing import Any
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import bad_action, bad_fragment
 from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, UNDECIDED, Node, Reference
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.store import WEIGHT, NodeStore
 from invoker.protocols.evergreen.wire import headers_of
-from invoker.wording import quoted
 
 __all__ = ["Graph"]
 

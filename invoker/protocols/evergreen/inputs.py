@@ -6,12 +6,12 @@ from typing import Any
 
 from invoker.author.spec import StreamSpec, Take
 from invoker.core.steps import EndInput, Feed, Step
+from invoker.errors.wording import quoted
 from invoker.message import Message
 from invoker.protocols.evergreen.cursor import END, Cursor
 from invoker.protocols.evergreen.errors import bad_input
 from invoker.protocols.evergreen.nodes import Node, Owner
 from invoker.protocols.evergreen.references import References
-from invoker.wording import quoted
 
 __all__ = ["Input", "pieces_of"]
 

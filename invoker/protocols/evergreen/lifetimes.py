@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
+from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import bad_action, incomplete
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
-from invoker.wording import quoted
 
 __all__ = ["Lifetimes"]
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import bad_graph, limit
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
-from invoker.wording import quoted
 
 __all__ = ["Order"]
 

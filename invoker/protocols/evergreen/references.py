@@ -6,12 +6,12 @@ import itertools
 
 from invoker.core.steps import Fetch, Fetched, Step
 from invoker.errors import InvocationError
+from invoker.errors.wording import quoted
 from invoker.fetch.data_uri import decode, scheme_of
 from invoker.fetch.errors import ReferenceRefused
 from invoker.protocols.evergreen.errors import EvergreenError, translated
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Reference
-from invoker.wording import quoted
 
 __all__ = ["References"]
 

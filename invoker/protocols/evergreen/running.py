@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from invoker.core.steps import Open, Terms
+from invoker.errors.wording import Place, quoted
 from invoker.message import Headers
 from invoker.protocols.evergreen.inputs import Input
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.table import Binding
 from invoker.protocols.evergreen.writers import Writer
-from invoker.wording import Place, quoted
 
 __all__ = ["RunningAction", "open_step"]
 

@@ -22,6 +22,7 @@ from invoker.author.spec import FunctionSpec
 from invoker.author.traits import NodeTraits
 from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
 from invoker.errors import Cancelled, InvocationError, Status
+from invoker.errors.wording import quoted
 from invoker.message import EMPTY, Headers
 from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.protocols.evergreen.errors import EvergreenError, bad_action, bad_fragment, incomplete, limit, translated
@@ -34,7 +35,6 @@ from invoker.protocols.evergreen.running import RunningAction, open_step
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Binding, Table
 from invoker.protocols.evergreen.writers import Writer, form_of
-from invoker.wording import quoted
 
 __all__ = ["METHOD", "SERVICE", "EvergreenSession"]
 

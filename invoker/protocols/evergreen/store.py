@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from invoker.errors.wording import quoted
 from invoker.message import EMPTY
 from invoker.protocols.evergreen.errors import bad_fragment, limit
 from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, MOST, UNDECIDED, Node, Reference, Waiter
 from invoker.protocols.evergreen.order import Order
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker
-from invoker.wording import quoted
 
 __all__ = ["WEIGHT", "NodeStore"]
 

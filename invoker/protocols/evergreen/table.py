@@ -12,9 +12,9 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
 from invoker.core.kept import Kept
 from invoker.core.naming import Names, Words, bind_outputs, in_order, listed, meant
+from invoker.errors.wording import known_as, quoted
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.wording import known_as, quoted
 
 __all__ = ["Binding", "Table"]
 

@@ -26,13 +26,13 @@ from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Ta
 from invoker.author.traits import NodeTraits
 from invoker.core.steps import Send, Step
 from invoker.errors import EncodeError
+from invoker.errors.wording import quoted
 from invoker.message import REFERENCE, Message
 from invoker.protocols.evergreen.cursor import whole_characters
 from invoker.protocols.evergreen.errors import incomplete
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import LEAF, Node, Owner
 from invoker.protocols.evergreen.wire import children_frame, is_utf8_text, leaf_frame, metadata_of, prefix_of
-from invoker.wording import quoted
 
 __all__ = ["Form", "Writer", "form_of"]
 

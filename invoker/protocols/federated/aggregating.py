@@ -23,10 +23,10 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from invoker.checkpoint import CHECKPOINT
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Step, Terms, Wants
 from invoker.errors import Cancelled, InvocationError, Status, StatusError
 from invoker.message import Headers, Message
+from invoker.tensors.checkpoint import CHECKPOINT
 
 __all__ = ["AHEAD", "AHEAD_BYTES", "Abandon", "AggregatingSession", "Begin", "Enough", "Report", "Word"]
 

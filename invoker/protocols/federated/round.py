@@ -32,7 +32,6 @@ from functools import partial
 from typing import Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.checkpoint import CHECKPOINT
 from invoker.errors import InternalError, InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
@@ -43,6 +42,7 @@ from invoker.protocols.federated.selection import Selection
 from invoker.protocols.federated.tally import RoundRecord
 from invoker.protocols.federated.timers import Timer
 from invoker.protocols.federated.words import Blob, Offer, ReportIn, SecAggTerms
+from invoker.tensors.checkpoint import CHECKPOINT
 
 __all__ = ["Phase", "Round", "Rounds"]
 

@@ -21,6 +21,7 @@ from invoker.codecs.several import SEVERAL
 from invoker.codecs.tensor import TENSOR, array_wanted
 from invoker.codecs.typed import bytes_like, leaves, members
 from invoker.core.kept import Kept
+from invoker.errors.wording import known_as
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
 from invoker.tensors import (
     ANY_SIZE,
@@ -34,7 +35,6 @@ from invoker.tensors import (
     write_metadata_response,
     written,
 )
-from invoker.wording import known_as
 
 __all__ = ["Model", "ModelPort"]
 

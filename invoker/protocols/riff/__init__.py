@@ -1,3 +1,3 @@
-"""The riff streaming protocol and its request/reply twin over HTTP."""
+"""riff: streaming calls over gRPC."""
 
 __all__: list[str] = []

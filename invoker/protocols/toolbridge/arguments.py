@@ -19,10 +19,10 @@ from invoker.codecs.anyvalue.codec import converting
 from invoker.codecs.refusal import reason
 from invoker.codecs.standins import is_odd
 from invoker.codecs.typed import members
+from invoker.errors.wording import known_as
 from invoker.message import EMPTY, Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, python_type, spelled
-from invoker.wording import known_as
 
 __all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
 

@@ -61,7 +61,7 @@ def space_of(session_id: str) -> str:
 
 
 class Keeper(Protocol):
-    """Keeps the desk and the store true to each other; see `invoker.services.toolbridge.keeper`."""
+    """Keeps the desk and the store true to each other; see `invoker.protocols.toolbridge.service.keeper`."""
 
     def watch(self, session: HostSession) -> None:
         """A session has become known here; from any thread."""
@@ -83,7 +83,7 @@ class Keeper(Protocol):
 
 
 class Aside(Protocol):
-    """Reads the arguments of large requests where nobody waits; see `invoker.services.toolbridge.aside`."""
+    """Reads the arguments of large requests where nobody waits; see `invoker.protocols.toolbridge.service.aside`."""
 
     def is_due(self) -> bool:
         """Whether others wait for this thread, so that it must not do it itself."""
@@ -204,7 +204,7 @@ class Desk:
 
     Attributes:
         aside: Reads the arguments of large requests; None: whoever has the request does it.
-        callbacks: Connects to hosts (`invoker.services.toolbridge.callback`); None: no host can be called back.
+        callbacks: Connects to hosts (`protocols.toolbridge.service.callback`); None: no host can be called back.
         capabilities: What InitializeSession tells that is served.
         chunks: Data chunks that were streamed since the process started.
         created: Sessions that were made here since the process started.

@@ -53,7 +53,7 @@ from invoker.errors import (
     UnsupportedMediaType,
     VariableError,
 )
-from invoker.toolerror import KINDS, ToolError
+from invoker.protocols.toolbridge.toolerror import KINDS, ToolError
 
 __all__ = [
     "ENDS_RPC",

@@ -26,12 +26,12 @@ import msgspec
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.core.steps import Await, CallStep, Cancel, Emitted, EndInput, Feed, Open
 from invoker.errors import InvocationError
+from invoker.errors.wording import traceback_of
 from invoker.message import EMPTY, METADATA, Headers
 from invoker.protocols.toolbridge.arguments import Binding
 from invoker.protocols.toolbridge.desk import LARGE, Desk, HostSession, NoPlace, Operation
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.tools import Tool
-from invoker.wording import traceback_of
 
 __all__ = ["CORRELATION", "MOST_ITEMS", "Asked", "ToolCall", "correlation_of"]
 

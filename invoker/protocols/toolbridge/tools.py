@@ -13,8 +13,8 @@ from invoker.author.docstrings import read_docstring
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
 from invoker.author.traits import ToolTraits
 from invoker.codecs.anyvalue import ANY, Unserializable, pack, unpack
-from invoker.constraints import Constraints
 from invoker.errors import SpecError
+from invoker.fields.constraints import Constraints
 from invoker.protocols.toolbridge.arguments import Argument, Arguments, Binding
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, elixir_type, python_type

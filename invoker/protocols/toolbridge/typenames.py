@@ -10,8 +10,8 @@ import typing
 from collections import abc
 from typing import Any, Final
 
-from invoker.aliases import unaliased
 from invoker.codecs.typed import is_structured
+from invoker.fields.aliases import unaliased
 
 __all__ = ["allowed_values", "elixir_type", "python_type", "spelled"]
 

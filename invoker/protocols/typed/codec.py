@@ -21,10 +21,10 @@ from invoker.author.spec import FunctionSpec
 from invoker.codecs.containers import careful, json_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 from invoker.protocols.typed.calls import JSON, PROTO
-from invoker.wording import Place
 
 if TYPE_CHECKING:
     from invoker.protocols.typed.kinds import MessageDef

@@ -13,10 +13,10 @@ from collections import abc, deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from invoker.aliases import hints_of
 from invoker.author.spec import IGNORED
 from invoker.author.spelling import is_array, render
 from invoker.codecs.typed import adapter, is_any, leaves, members
+from invoker.fields.aliases import hints_of
 from invoker.protocols.typed.kinds import (
     AnyKind,
     ArrayKind,

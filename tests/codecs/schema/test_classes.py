@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, NotRequired, TypedDict, T
 import attrs
 import msgspec
 
-from invoker.aliases import substituted
 from invoker.codecs.schema.classes import Property, members_of
 from invoker.codecs.schema.plain import NOTHING
+from invoker.fields.aliases import substituted
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ import pytest
 
 from invoker import Field, rule
 from invoker.codecs.schema.marks import bounded, marked
-from invoker.constraints import Constraints, constraints_of
+from invoker.fields.constraints import Constraints, constraints_of
 
 TEXT, NUMBER, WHOLE = {"type": "string"}, {"type": "number"}, {"type": "integer"}
 LIST, DICT = {"type": "array"}, {"type": "object"}

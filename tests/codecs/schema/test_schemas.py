@@ -21,9 +21,9 @@ from invoker.codecs.interface import Offer
 from invoker.codecs.schema import DEFINITIONS, Schemas, schema_of
 from invoker.codecs.typed import converter
 from invoker.errors import DecodeError
+from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import Message
-from invoker.wording import Place
 from tests.codecs.schema.kinds import KINDS, Model, Node, Point
 
 JSON = parse("application/json")

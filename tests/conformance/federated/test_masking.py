@@ -7,8 +7,8 @@ import numpy as np
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.conformance.federated.masking import Secret
-from invoker.secagg.derive import session_id
-from invoker.secagg.packing import unpack
+from invoker.protocols.federated.secagg.derive import session_id
+from invoker.protocols.federated.secagg.packing import unpack
 
 
 def info() -> pb.AcceptanceInfo:

@@ -11,7 +11,7 @@ from invoker.conformance import Failure
 from invoker.conformance.target import Target, parse_addresses
 from invoker.conformance.toolbridge.host import Host
 from invoker.conformance.toolbridge.session import Session
-from tests.client.toolbridge.peer import Peer, serve
+from tests.protocols.toolbridge.client.peer import Peer, serve
 
 
 @pytest.fixture

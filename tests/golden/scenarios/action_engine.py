@@ -24,7 +24,7 @@ from invoker.errors import (
     UnsupportedMediaType,
 )
 from invoker.message import EMPTY, Message
-from invoker.protocols.action_engine.wire import (
+from invoker.protocols.evergreen.action_engine.wire import (
     ABORT,
     END,
     Action,
@@ -35,11 +35,11 @@ from invoker.protocols.action_engine.wire import (
     decode,
     encode,
 )
-from invoker.protocols.action_engine.wire import HALF_CLOSE as BYE
+from invoker.protocols.evergreen.action_engine.wire import HALF_CLOSE as BYE
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
-from tests.protocols.action_engine import functions
-from tests.protocols.action_engine.recordings import CONVERSATIONS, LAYOUTS, messages
-from tests.protocols.action_engine.sessions import ECHO, item, made, status
+from tests.protocols.evergreen.action_engine import functions
+from tests.protocols.evergreen.action_engine.recordings import CONVERSATIONS, LAYOUTS, messages
+from tests.protocols.evergreen.action_engine.sessions import ECHO, item, made, status
 
 __all__ = ["scenarios"]
 

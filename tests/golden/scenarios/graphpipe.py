@@ -29,13 +29,13 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
+from invoker.errors.wording import Place
 from invoker.message import EMPTY, Headers, Message, Output
 from invoker.protocols.graphpipe.answer import Answer
 from invoker.protocols.graphpipe.prepare import joint, prepare
 from invoker.protocols.graphpipe.session import GraphPipeSession, Row
 from invoker.tensors import LIMIT_BYTES, GraphPipeError, read_infer_response, read_metadata_response, write_tensor
 from invoker.tensors.arrays import to_tensor
-from invoker.wording import Place
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, model_of
 from tests.tensors.samples import Parts, crafted, fixture

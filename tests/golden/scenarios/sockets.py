@@ -10,9 +10,9 @@ from invoker.codecs import builtin
 from invoker.core.http import RequestHead
 from invoker.core.steps import Emitted, Finished, OutputEnded
 from invoker.errors import DecodeError, FunctionError, LimitExceeded, ProtocolViolation
+from invoker.errors.wording import Place
 from invoker.message import EMPTY, Message, Output
-from invoker.protocols.riff.socket import SocketSession, shape_of
-from invoker.wording import Place
+from invoker.protocols.web.socket import SocketSession, shape_of
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 
 __all__ = ["scenarios"]

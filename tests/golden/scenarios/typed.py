@@ -29,12 +29,12 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
+from invoker.errors.wording import Place
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.typed.calls import calls_of
 from invoker.protocols.typed.envelopes import COMPRESSED, envelope
 from invoker.protocols.typed.session import TypedSession
 from invoker.protocols.typed.web import WebSession, timeout_of
-from invoker.wording import Place
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.protocols.typed.written import spec_of
 

@@ -12,9 +12,9 @@ from invoker.core.http import BodyChunk, RequestHead
 from invoker.core.steps import Elapsed, Emitted, Finished, OutputEnded
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import EMPTY, Message
-from invoker.protocols.riff.fields import Signature, signature_of
-from invoker.protocols.riff.http import HttpSession
-from invoker.protocols.riff.stream import StreamSession
+from invoker.protocols.web.fields import Signature, signature_of
+from invoker.protocols.web.http import HttpSession
+from invoker.protocols.web.stream import StreamSession
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.golden.scenarios import sockets, web_tables
 from tests.golden.scenarios.web_tables import JSON

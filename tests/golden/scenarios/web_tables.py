@@ -23,7 +23,7 @@ from invoker.errors import (
     UnacceptedType,
     UnsupportedMediaType,
 )
-from invoker.wording import Place
+from invoker.errors.wording import Place
 
 __all__ = ["ANSWERS", "BODIES", "COURSES", "ERRORS", "HEADS", "JSON", "TURNS"]
 

@@ -8,7 +8,7 @@ from google.protobuf import any_pb2
 from google.rpc import status_pb2
 
 from invoker.errors import DecodeError, Status
-from invoker.wording import Place
+from invoker.errors.wording import Place
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import join, ticks, upper
 from tests.protocols.evergreen.notation import A, F

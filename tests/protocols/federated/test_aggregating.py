@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from invoker.checkpoint import CHECKPOINT
 from invoker.core.steps import Close
-from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InvocationError, Status, StatusError
+from invoker.execution.loop.sessions import SessionReactor
 from invoker.message import Headers, Message
 from invoker.protocols.federated import aggregating as ours
 from invoker.protocols.federated.aggregating import (
@@ -22,9 +21,10 @@ from invoker.protocols.federated.aggregating import (
     Enough,
     Report,
 )
-from tests.drive import memory
-from tests.drive.looplines import until
-from tests.drive.memory import driver_of
+from invoker.tensors.checkpoint import CHECKPOINT
+from tests.execution import memory
+from tests.execution.looplines import until
+from tests.execution.memory import driver_of
 
 
 @pytest.fixture(autouse=True)

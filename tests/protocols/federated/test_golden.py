@@ -22,7 +22,7 @@ from invoker.protocols.federated.words import (
     Secure,
     Window,
 )
-from tests.client.federated import golden
+from tests.protocols.federated.client import golden
 from tests.protocols.federated.desks import NoMailbox, NotedDesk
 
 PLAN, START = Blob(golden.PLAN), Blob(golden.START)

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.client.federated.downloads import MOST_BYTES
 from invoker.codecs.chunks import Limits, Terms
 from invoker.errors import FunctionError, Status
 from invoker.protocols.federated.aggregating import Begin, Enough
 from invoker.protocols.federated.backing import DEVICE_BYTES
+from invoker.protocols.federated.client.downloads import MOST_BYTES
 from invoker.protocols.federated.forms import form_of_offer
 from invoker.protocols.federated.words import Capabilities, Rejected, ReportTaken
 from tests.protocols.federated.house import Client, House, caught, population, task

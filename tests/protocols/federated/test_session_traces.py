@@ -2,7 +2,7 @@
 
 The traces ``small-*`` of tests/data/federated have chunks of 32 bytes, so that both sides need them, and each frame of
 the server is compared. They were written without protobuf, from the tables of the catalogue. Beside them lie traces
-that client and server both replay; tests/client/federated/golden.py writes those.
+that client and server both replay; tests/protocols/federated/client/golden.py writes those.
 """
 
 from __future__ import annotations

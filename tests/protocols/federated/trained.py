@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from invoker.client.federated.secagg import SecAggClient
-from invoker.client.federated.words import SecAggTask, Turn
+from invoker.protocols.federated.client.secagg import SecAggClient
+from invoker.protocols.federated.client.words import SecAggTask, Turn
 from invoker.protocols.federated.words import ReportIn, Secure
 from tests.protocols.federated.house import Client
 

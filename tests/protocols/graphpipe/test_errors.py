@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from invoker import errors
 from invoker.errors import InvocationError, Status, StatusError
+from invoker.errors.wording import Place, Why
 from invoker.protocols.graphpipe.errors import translated
 from invoker.tensors import Code, GraphPipeError, TensorType, http_status
-from invoker.wording import Place, Why
 from tests.protocols.graphpipe.asking import model_of
 
 MSGPACK = "application/msgpack"

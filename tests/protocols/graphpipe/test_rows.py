@@ -16,8 +16,8 @@ from invoker.protocols.graphpipe.rows import no_rows, row, stacked
 from invoker.protocols.graphpipe.session import GraphPipeSession, Row
 from invoker.tensors import Code, GraphPipeError, IOMetadata, TensorType
 from invoker.tensors.arrays import to_array, to_tensor
-from tests.doors.models import inferring
 from tests.protocols.graphpipe.asking import Asked, ask, code_of, model_of, values
+from tests.transports.models import inferring
 
 Point = Annotated[NDArray[np.float32], (2,)]
 

@@ -7,15 +7,15 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.codecs import builtin, wants_arrays
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
-from invoker.drive.driver import Driver
-from invoker.drive.loop.request import converse
-from invoker.drive.nested.scope import CatalogScope
+from invoker.execution.driver import Driver
+from invoker.execution.loop.request import converse
+from invoker.execution.nested.scope import CatalogScope
 from invoker.protocols.toolbridge.tools import Tool
 
 __all__ = ["called"]

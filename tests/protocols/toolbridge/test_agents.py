@@ -24,9 +24,9 @@ from invoker.protocols.toolbridge.agents import (
 )
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.llms import Llms
-from tests.doors.bridge import packed, unpacked
 from tests.protocols.toolbridge.calls import desk_with, square
 from tests.protocols.toolbridge.desks import a_space, known
+from tests.transports.bridge import packed, unpacked
 
 
 def finish(x: int) -> int:

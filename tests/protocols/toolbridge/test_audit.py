@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from invoker.author.decorator import function
-from invoker.body.prepare import prepare_function
+from invoker.author.prepare import prepare_function
 from invoker.codecs.anyvalue import pack
 from invoker.errors import Cancelled, InvocationError
 from invoker.message import Headers

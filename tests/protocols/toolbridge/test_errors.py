@@ -7,7 +7,6 @@ import pytest
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.limits import LimitReached, TimedOut
 from invoker.core.store import Reason
-from invoker.drive.bodies.runner import production_failed
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -22,6 +21,7 @@ from invoker.errors import (
     Status,
     StatusError,
 )
+from invoker.execution.bodies.runner import production_failed
 from invoker.protocols.toolbridge.errors import (
     ENDS_RPC,
     TRAILER,
@@ -31,7 +31,7 @@ from invoker.protocols.toolbridge.errors import (
     session_gone,
     translated,
 )
-from invoker.toolerror import ToolError
+from invoker.protocols.toolbridge.toolerror import ToolError
 
 SET = {"ToolNotFound", "ValidationError", "TimeoutError", "ResourceExhausted", "SessionExpired", "InternalError"}
 

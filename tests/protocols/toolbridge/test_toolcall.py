@@ -11,8 +11,8 @@ from invoker import Field, function
 from invoker.codecs.anyvalue import ANY, pack, unpack
 from invoker.core.steps import Cancel, EndInput, Feed, Open
 from invoker.core.store import Reason
-from invoker.drive.bodies.runner import production_failed
 from invoker.errors import Cancelled, Overloaded
+from invoker.execution.bodies.runner import production_failed
 from invoker.message import Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.settings import BridgeSettings

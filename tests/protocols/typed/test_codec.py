@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from google.protobuf import json_format
 
-from invoker.body.prepare import prepare
+from invoker.author.prepare import prepare
 from invoker.codecs import Registry
 from invoker.errors import DecodeError, EncodeError, NotAcceptable
 from invoker.message import EMPTY, Message

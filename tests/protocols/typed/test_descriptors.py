@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.protobuf import descriptor_pb2
 
-from invoker.body.prepare import prepare
+from invoker.author.prepare import prepare
 from invoker.protocols.typed.descriptors import Classes, files_of
 from invoker.protocols.typed.schema import schemas_of
 

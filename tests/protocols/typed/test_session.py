@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from invoker import function
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Feed, Finished, Open, OutputEnded, Send
 from invoker.errors import CallError, DecodeError, InternalError, LimitExceeded, Status
+from invoker.errors.wording import Place
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.typed.calls import Call, calls_of
 from invoker.protocols.typed.session import State, TypedSession, told
-from invoker.wording import Place
 from tests.protocols.typed.written import spec_of
 
 A1, B2 = b"\x08\x01", b"\x10\x02"

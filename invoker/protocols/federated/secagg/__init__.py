@@ -1,3 +1,9 @@
-"""The server's side of secure aggregation: four rounds that end with the sum of the updates, and with nothing else."""
+"""Secure aggregation: the cryptography that devices and the aggregator share. It knows neither sessions nor rounds.
 
-__all__: list[str] = []
+Functions of a task use `quantize`, `dequantize`, `centred` and `widest_scale`, because what is summed up must be
+numbers from 0 to a modulus. The rest is for the two machines that speak the protocol.
+"""
+
+from invoker.protocols.federated.secagg.quantity import centred, dequantize, quantize, widest_scale
+
+__all__ = ["centred", "dequantize", "quantize", "widest_scale"]

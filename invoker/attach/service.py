@@ -1,0 +1,254 @@
+"""`Service`: how a protocol is attached to the doors. A subclass, and its row in `invoker.server.table`, attach one.
+
+The module of a subclass is loaded in every process, whether its protocol is served or not. It therefore imports the
+protocol and the doors only inside the methods that need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from invoker.author.spec import FunctionSpec
+    from invoker.execution.driver import Driver
+    from invoker.settings import Config
+    from invoker.telemetry.board import Numbers
+    from invoker.telemetry.metrics import Families
+    from invoker.transports.grpc.methods import Method
+    from invoker.transports.http.app import Front, SocketFront
+    from invoker.transports.tls import TlsFiles
+
+__all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings", "spoken_at"]
+
+IsReady: TypeAlias = Callable[[], Awaitable[bool]]
+"""Tells whether this process should get traffic."""
+
+Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
+"""Takes a line of the log: name of the logger, text, ``extra``."""
+
+
+class Address(NamedTuple):
+    """Where a socket of a service's own listens.
+
+    Attributes:
+        door: What the ready line calls it.
+        text: ``host:port``, or the path of a Unix socket.
+        port: Of TCP; 0 for a Unix socket.
+    """
+
+    door: str
+    text: str
+    port: int = 0
+
+
+class Port(NamedTuple):
+    """A TCP port of a service's own, before anything listens there.
+
+    Attributes:
+        host: Name or address.
+        number: 0 takes a free one.
+        door: What listens there.
+        knob: What says it, for errors.
+    """
+
+    host: str
+    number: int
+    door: str
+    knob: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a service finds in the process that it belongs to.
+
+    Attributes:
+        config: Every knob.
+        driver: Runs the conversations.
+        actions: Names of functions by those of actions, besides the functions' own.
+        is_ready: Whether this process should get traffic.
+        numbers: What the process has counted.
+        note: Takes a line of the log that may be written a little later; None: the service logs it itself.
+        tls: For its own sockets; None: they speak plain text.
+        share_port: Whether other processes may bind the same ports.
+        is_asked: Whether INVOKER_PROTOCOLS says which services there are; else they are those of the default.
+        http_address: ``host:port`` of the HTTP door; empty before it is open, None where there is none.
+        files: What `Service.files` of all services give.
+        spoken: Gives the names of the protocols that are served on open doors, each with an address.
+        hides: Whether the path of a function of this name belongs to something else.
+        is_lame: Whether the process takes calls still, and says that it is about to stop.
+        families: Gives `Service.families` of all services.
+    """
+
+    config: Config
+    driver: Driver
+    actions: Mapping[str, str]
+    is_ready: IsReady
+    numbers: Callable[[], Numbers]
+    note: Note | None = None
+    tls: TlsFiles | None = None
+    share_port: bool = False
+    is_asked: bool = True
+    http_address: Callable[[], str | None] = lambda: None
+    files: Callable[[], Sequence[bytes]] = lambda: ()
+    spoken: Callable[[], tuple[tuple[str, str], ...]] = tuple
+    hides: Callable[[str], bool] = lambda _: False
+    is_lame: Callable[[], bool] = lambda: False
+    families: Callable[[], Sequence[Families]] = tuple
+
+
+class Service:
+    """One protocol in one process. Every method has a default, for protocols that do not need it.
+
+    Args:
+        around: What the service finds in its process.
+
+    Attributes:
+        name: As INVOKER_PROTOCOLS says it.
+        knobs: A frozen dataclass of its own knobs (see `settings.knob`), which ``config.of(knobs)`` gives; None:
+            it has none.
+        is_default: Whether it is served when nobody chooses.
+        needs: What it lacks if nothing is served, though it was chosen.
+        on_grpc: Whether it has methods for the gRPC door.
+        on_http: Whether it answers paths of the HTTP door.
+        on_loop: Whether its conversations run on the event loop even where all functions are sync.
+        gives_arrays: Whether functions without annotations may be given arrays.
+        shares_state: Whether its calls find in the store what other calls have put there, so that several workers need
+            one store.
+    """
+
+    name: ClassVar[str]
+    knobs: ClassVar[type | None] = None
+    is_default: ClassVar[bool] = True
+    needs: ClassVar[str] = ""
+    on_grpc: ClassVar[bool] = False
+    on_http: ClassVar[bool] = False
+    on_loop: ClassVar[bool] = False
+    gives_arrays: ClassVar[bool] = False
+    shares_state: ClassVar[bool] = False
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - for those of HTTP
+        """Whether it is served.
+
+        Args:
+            config: Every knob.
+            is_chosen: Whether INVOKER_PROTOCOLS has it.
+            has_http: Whether there is an HTTP door.
+
+        Raises:
+            ConfigError: Knobs that do not go together.
+        """
+        return is_chosen
+
+    @classmethod
+    def unfit(cls, config: Config) -> str:  # noqa: ARG003 - for those that are not always fit
+        """Why it must not be served as things are; empty: it may.
+
+        Where INVOKER_PROTOCOLS asks for it, that is an error; otherwise it is left out, and the log says so.
+        """
+        return ""
+
+    @classmethod
+    def ports(cls, config: Config) -> Sequence[Port]:  # noqa: ARG003 - for those that have some
+        """The TCP ports of its own sockets; a supervisor reserves them for its workers."""
+        return ()
+
+    def grpc_methods(self) -> Sequence[Method]:
+        """The methods that the gRPC door serves for it.
+
+        Raises:
+            ConfigError: Its knobs say what cannot be.
+        """
+        return ()
+
+    def add_servicers(self, server: Any, names: Sequence[str]) -> None:
+        """Add generated servicers to the gRPC door, for calls that are no conversations.
+
+        Args:
+            server: A grpc.aio server or what stands in for one.
+            names: Of the gRPC services that the door's methods belong to.
+        """
+
+    def files(self) -> Sequence[bytes]:
+        """Serialised ``FileDescriptorProto`` for reflection, each behind those it imports.
+
+        They describe gRPC services whose messages are not in protobuf's own pool. Asked once, when a caller needs it.
+        """
+        return ()
+
+    def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - for those that answer some
+        """Who answers this path of the HTTP door; None: the service does not claim it."""
+        return None
+
+    def http_over(self, path: str, below: Front) -> Front:  # noqa: ARG002 - as `http_front`
+        """Who answers this path in front of who was found for it; it may leave requests to ``below``."""
+        return below
+
+    def socket_front(self, path: str) -> SocketFront | None:  # noqa: ARG002 - as `http_front`
+        """Who serves the WebSockets of this path of the HTTP door; None: the service does not claim it."""
+        return None
+
+    def numbers(self) -> Numbers | None:
+        """What it has counted besides what the engine counts, for ``/metrics``; None: nothing."""
+        return None
+
+    def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_front`
+        """The families of Prometheus that tell what it has counted, here or in other workers."""
+        return iter(())
+
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """Where its own sockets listen, once started."""
+        return ()
+
+    @property
+    def page(self) -> str:
+        """Path of a page for people, once the doors are open; empty: the service has none."""
+        return ""
+
+    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_front`
+        """What to type after ``python -m invoker`` to call a function; empty where the service knows nothing to type.
+
+        Args:
+            spec: Of the function.
+            address: Of the gRPC door.
+            is_one: Whether there is no other function.
+        """
+        return ""
+
+    async def start(self) -> None:
+        """Check what can be checked, and open the sockets of its own.
+
+        Raises:
+            SpecError: A function cannot be served by this protocol.
+            StartupError: An address cannot be bound.
+        """
+
+    async def refresh(self) -> None:
+        """Tell whoever watches that the readiness of the process may have changed."""
+
+    def leave(self) -> None:
+        """Accept no more connections on sockets of its own; those that are there are served as before."""
+
+    async def stop(self, grace_s: float) -> None:
+        """Close what it has opened; what is under way has ``grace_s``. The doors are closed already. Idempotent."""
+
+
+def spoken_at(services: Sequence[Service], grpc_address: str, http_address: str) -> tuple[tuple[str, str], ...]:
+    """The names of services that can be reached, each with an address.
+
+    Args:
+        services: Those of protocols.
+        grpc_address: Of the door; empty while it is not open.
+        http_address: Likewise.
+    """
+    found = []
+    for one in services:
+        own = [grpc_address] * one.on_grpc + [http_address] * one.on_http
+        found += [(one.name, address) for address in (*own, *(each.text for each in one.addresses)) if address]
+    return tuple(found)

@@ -1,0 +1,228 @@
+"""Starts and stops a function once a process: instantiation, ``with``, init, ready, destroy.
+
+Order of a start: a class is instantiated, its ``__enter__`` (or ``__aenter__``) runs, then the init hook. Order of a
+stop: the destroy hook, then ``__exit__``. When a start fails, the stop follows at once and the start's error is the one
+that is reported (R-023). Everything happens once: a second start or stop does nothing.
+
+Sync hooks run in a daemon thread of their own, so that they block neither the loop (R-019) nor, when they never return,
+the end of the process. A hook that ran out of time is abandoned; the process is about to end then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from invoker.author.loadfail import where_of
+from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec
+from invoker.errors import HookError, StartupError
+from invoker.errors.wording import describe
+
+__all__ = ["Hooks", "run_hook"]
+
+log = logging.getLogger(__name__)
+
+
+class Hooks:
+    """The life of one function in this process.
+
+    Args:
+        function: As the author gave it; a class is instantiated by `start`.
+        spec: As it was read.
+        timeout_s: For each hook, where the spec says nothing else.
+
+    Attributes:
+        target: What is called: the function itself, or the instance once there is one.
+    """
+
+    def __init__(self, function: Any, spec: FunctionSpec, *, timeout_s: float = HOOK_TIMEOUT_S) -> None:
+        self.target = function
+        self.spec = spec
+        self.timeout_s = timeout_s if spec.hooks.timeout_s is None else spec.hooks.timeout_s
+        self._is_started = False
+        self._is_stopped = False
+        self._is_entered = False
+
+    @property
+    def is_context_manager(self) -> bool:
+        """Whether the function is entered at start and left at the end."""
+        kind = self.target if isinstance(self.target, type) else type(self.target)
+        return hasattr(kind, "__enter__") or hasattr(kind, "__aenter__")
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether a start runs code of the author's."""
+        return self.spec.call.make or self.spec.hooks.init is not None or self.is_context_manager
+
+    async def start(self) -> None:
+        """Make, enter and initialise the function; must end before the first invocation (R-017).
+
+        Raises:
+            HookError: One of these steps raised or took too long. The stop hooks have run by then (R-021, R-023).
+        """
+        if self._is_started:
+            return
+        self._is_started = True
+        try:
+            if self.spec.call.make:
+                # No time limit: it is like the import of a module, and may load a model.
+                self.target = await self._run("constructor", self.target, None)
+            await self._enter()
+            if self.spec.hooks.init is not None:
+                await self._run("init hook", self.spec.hooks.init, self.timeout_s)
+        except BaseException:
+            try:
+                await self.stop()
+            except StartupError as second:
+                log.warning("%s", second, extra={"function": self.spec.name})
+            raise
+
+    async def stop(self) -> None:
+        """Destroy and leave the function; must begin after the last invocation (R-018).
+
+        Raises:
+            HookError: The first of what raised or took too long; the rest was done nevertheless.
+        """
+        if self._is_stopped or not self._is_started:
+            return
+        self._is_stopped = True
+        errors: list[HookError] = []
+        for step in (self._destroy, self._exit):
+            try:
+                await step()
+            except HookError as error:
+                errors.append(error)
+        for later in errors[1:]:
+            log.warning("%s", later, extra={"function": self.spec.name})
+        if errors:
+            raise errors[0]
+
+    @property
+    def stop_limit_s(self) -> float:
+        """How long `stop` may take."""
+        return self.timeout_s * ((self.spec.hooks.destroy is not None) + self.is_context_manager)
+
+    async def is_ready(self) -> bool:
+        """Ask the ready hook; without one, a started function is ready. A hook that fails means no."""
+        if not self._is_started or self._is_stopped:
+            return False
+        if self.spec.hooks.ready is None:
+            return True
+        try:
+            answer = await self._run("ready hook", self.spec.hooks.ready, self.timeout_s)
+        except HookError as error:
+            log.warning("%s", error, extra={"function": self.spec.name})
+            return False
+        return answer is None or bool(answer)
+
+    async def _enter(self) -> None:
+        for name in ("__aenter__", "__enter__"):
+            if (enter := _special(self.target, name)) is not None:
+                await self._run(name, enter, self.timeout_s)
+                self._is_entered = True
+                return
+
+    async def _destroy(self) -> None:
+        if self.spec.hooks.destroy is not None:
+            await self._run("destroy hook", self.spec.hooks.destroy, self.timeout_s)
+
+    async def _exit(self) -> None:
+        if not self._is_entered:
+            return
+        for name in ("__aexit__", "__exit__"):
+            if (leave := _special(self.target, name)) is not None:
+                await self._run(name, lambda: leave(None, None, None), self.timeout_s)
+                return
+
+    async def _run(self, kind: str, hook: Callable[[], Any], timeout_s: float | None) -> Any:
+        return await run_hook(hook, f"{kind} of '{self.spec.name}'", timeout_s=timeout_s)
+
+
+async def run_hook(hook: Callable[[], Any], title: str, *, timeout_s: float | None) -> Any:
+    """Run a sync or async hook and give what it returns.
+
+    Args:
+        hook: Without arguments. A sync one runs in a thread; an awaitable it returns is awaited here.
+        title: Names it in errors.
+        timeout_s: None for no limit.
+
+    Raises:
+        HookError: It raised (the cause is chained), or took longer than ``timeout_s`` (R-020).
+    """
+    limit = asyncio.timeout(timeout_s)
+    try:
+        async with limit:
+            result = await (_as_coroutine(hook) if _is_async(hook) else _in_thread(hook, title))
+            return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError:
+        raise
+    except BaseException as raised:  # noqa: BLE001 - user code may raise anything, SystemExit too
+        error = raised.error if isinstance(raised, _Raised) else raised
+        if limit.expired():
+            text = f"The hook took too long to run (timeout: {(timeout_s or 0) * 1000:.0f}ms): {title}"
+            raise HookError(text) from None
+        if isinstance(error, StartupError):
+            raise error from None
+        raise HookError(f"the {title} raised {describe(error)}{where_of(error)}") from error
+
+
+def _is_async(hook: Any) -> bool:
+    while isinstance(hook, functools.partial):
+        hook = hook.func
+    return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(_special(hook, "__call__"))
+
+
+async def _as_coroutine(hook: Callable[[], Any]) -> Any:
+    return hook()
+
+
+async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
+    """Run in a daemon thread; an executor's would be joined when the process ends."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(_Raised(error))
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = hook()
+        except BaseException as raised:  # noqa: BLE001 - told to whoever waits
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:  # the loop is closed, so nobody waits for this hook any more
+            log.warning("the %s ended after it was given up", title)
+
+    context = contextvars.copy_context()
+    try:
+        threading.Thread(target=context.run, args=(run,), name=f"invoker {title}", daemon=True).start()
+    except RuntimeError:  # Python 3.12 and later start no thread for what runs at the interpreter's exit
+        context.run(run)
+    return await done
+
+
+class _Raised(Exception):
+    """Carries an exception through a future, which refuses StopIteration and lets SystemExit end the process."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+def _special(target: Any, name: str) -> Callable[..., Any] | None:
+    """A special method of an instance, bound; None where its class has none."""
+    method = getattr(type(target), name, None)
+    return None if method is None or isinstance(target, type) else method.__get__(target)

@@ -1,0 +1,350 @@
+"""`lift`: any function of an author becomes a `Function`, whose body takes iterators and gives iterators.
+
+A request/reply function is mapped over its inputs inside the iterator that `Function.open` returns, so what it raises
+is raised while producing (R-033); a streaming function is called by `open` itself, once an invocation (R-029).
+
+The mapping is the hot path: per item it costs one call of the function and one look into a set of types known not to be
+awaitable. Whatever else depends on the shape of the function is settled once, when it is lifted or opened.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from types import AsyncGeneratorType
+from typing import Any, Final
+
+from invoker.author.binding import bind, bind_options
+from invoker.author.given import given_async, given_sync
+from invoker.author.hooks import Hooks
+from invoker.author.mapping import PLAIN, gather_map, is_plain, map_async, map_sync
+from invoker.author.results import async_results, parted, parted_async, sync_results, wanted
+from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, ResultShape, Slot, Style, Take
+from invoker.context import Context, Inputs
+from invoker.errors import DecodeError
+from invoker.errors.wording import Place
+
+__all__ = ["Function", "lift"]
+
+_END: Final = object()
+
+_MOST_BINDINGS: Final = 256
+
+Bind = Callable[[Callable[..., Any], Context], Callable[..., Any]]
+
+
+class Function:
+    """A function, ready to run; made by `lift` or `binding`, shared by all invocations.
+
+    Attributes:
+        spec: As its signature was understood.
+        hooks: Its life in this process.
+        awaits_values: Whether an input is one value, or an option, which has to come before the function is called.
+        takes_context: A parameter receives the invocation's context.
+        is_plain: It is sync, and mapped from payloads to values without anything between; see `once`.
+    """
+
+    def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
+        self.spec = spec
+        self.hooks = hooks
+        self.takes_context = spec.takes_context
+        self._names = tuple(stream.name for stream in spec.inputs)
+        self._ignores = all(slot.index < 0 for slot in spec.call.slots) and not spec.call.variadic
+        self._bind = _binder(spec)
+        self._maps = spec.style is Style.REQUEST_REPLY
+        self._drops = self._maps and spec.call.result is ResultShape.NOTHING
+        # If several outputs are declared without types, the function may send by name. It then returns None, which is
+        # not a value.
+        is_untyped = len(spec.outputs) > 1 and not spec.call.parts and spec.outputs[0].type is Any
+        self._skips_none = self._maps and is_untyped
+        self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
+        self._takes_options = bool(spec.options)
+        self._has_options = any(one.is_option for one in spec.inputs)
+        self._has_singles = any(one.single for one in spec.inputs)
+        self.is_plain = (
+            self._maps
+            and not (spec.is_async or self._drops or self._skips_none or self._has_options or spec.call.parts)
+            and bool(spec.inputs or self._ignores)
+            and all(one.take is Take.PAYLOAD for one in spec.inputs)
+        )
+        self._whole = self
+        self._bindings: dict[tuple[str, ...], Function] = {}
+
+    @property
+    def in_parts(self) -> Function:
+        """The same function with an output for each of its parts; itself if it has none."""
+        return Function(self.hooks, self.spec.in_parts) if self.spec.parts else self
+
+    def binding(self, names: tuple[str, ...]) -> Function:
+        """The same function with just these inputs, in this order; see `invoker.author.binding`.
+
+        Raises:
+            ProtocolViolation: A name is unknown, given twice or missing.
+        """
+        if names == self._names and len(self.spec.required) == len(names):
+            return self
+        found = self._bindings.get(names)
+        if found is None:
+            found = Function(self.hooks, bind(self.spec, names))
+            if len(self._bindings) >= _MOST_BINDINGS:  # peers choose the names, so a full cache is emptied
+                self._bindings.clear()
+            self._bindings[names] = found
+        return found
+
+    def with_options(self, names: tuple[str, ...]) -> Function:
+        """The same function with those options among its inputs that a caller may give; see `invoker.author.binding`.
+
+        Args:
+            names: Of the inputs, as the caller sent them.
+
+        Raises:
+            ProtocolViolation: There are too few or too many, or one is no option's.
+        """
+        if not self._takes_options or (self.spec.open_inputs and not _names_options(self.spec, names)):
+            return self
+        if not self.spec.open_inputs and (names and len(names) == _count(self.spec)):
+            return self
+        found = Function(self.hooks, bind_options(self.spec, names))
+        found._whole = self  # the options that arrive decide which binding runs
+        return found
+
+    async def start(self) -> None:
+        """Make, enter and initialise the function; before the first invocation. An isolated one starts in its children.
+
+        Raises:
+            HookError: It failed; the stop hooks have run.
+        """
+        if not self.spec.isolation:
+            await self.hooks.start()
+
+    async def stop(self) -> None:
+        """Destroy and leave the function; after the last invocation.
+
+        Raises:
+            HookError: A hook failed; the others have run.
+        """
+        if not self.spec.isolation:
+            await self.hooks.stop()
+
+    async def is_ready(self) -> bool:
+        """Whether the function can take work."""
+        return bool(self.spec.isolation) or await self.hooks.is_ready()
+
+    def open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
+        """Begin one run of a sync function.
+
+        Args:
+            inputs: One iterator for each input.
+            context: Of this invocation.
+
+        Returns:
+            One iterator for each output; none for a sink.
+
+        Raises:
+            DecodeError: An input of which one value is needed ended without any.
+            BaseException: Whatever the author's call raises.
+        """
+        if self._has_options:
+            names, inputs = given_sync(self.spec, inputs)
+            context.inputs = Inputs(inputs, _sent(self.spec, names, context), names)
+            return self._whole.binding(names).open(inputs, context)
+        if self.spec.call.parts:
+            return tuple(parted(self.spec, one, context) for one in self._open(inputs, context))
+        return self._open(inputs, context)
+
+    def _open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
+        call = self._begin(inputs, context)
+        if self._maps:
+            inputs = inputs or (iter((None,)),)  # no input decides how often it is called, so it is called once
+            mapped = map_sync(call, inputs, context.wait, ignores=self._ignores)
+            if self._skips_none:
+                mapped = _but_none(mapped)
+            return (_only_effects(mapped) if self._drops else mapped,)
+        return sync_results(self.spec, call(*self._first_values(inputs)), context.wait)
+
+    def once(self, values: Sequence[Any], inputs: Sequence[Iterator[Any]], context: Context) -> Any:
+        """Call a function that `is_plain` as its iterator would if each input had one value and no more.
+
+        Args:
+            values: One of each input.
+            inputs: For the context; they have ended.
+            context: Of this invocation.
+
+        Returns:
+            The value of the only output.
+
+        Raises:
+            BaseException: Whatever the author's call raises.
+        """
+        call = self._begin(inputs, context)
+        try:
+            result = call() if self._ignores else call(*values)
+            return result if type(result) in PLAIN or is_plain(result) else context.wait(result)
+        except StopIteration as error:
+            raise RuntimeError("generator raised StopIteration") from error  # as that iterator would say
+
+    async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
+        """Begin one run of an async function; the twin of `open`."""
+        if self._has_options:
+            names, inputs = await given_async(self.spec, inputs)
+            context.inputs = Inputs(inputs, _sent(self.spec, names, context), names)
+            return await self._whole.binding(names).open_async(inputs, context)
+        opened = await self._open_async(inputs, context)
+        return tuple(parted_async(self.spec, one, context) for one in opened) if self.spec.call.parts else opened
+
+    async def _open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
+        call = self._begin(inputs, context)
+        if self._maps:
+            inputs = inputs or (_once(),)
+            if self.spec.concurrency > 1:
+                mapped = gather_map(call, inputs, self.spec.concurrency, ignores=self._ignores)
+            else:
+                mapped = map_async(call, inputs, ignores=self._ignores)
+            if self._skips_none:
+                mapped = _async_but_none(mapped)
+            return (_only_async_effects(mapped) if self._drops else mapped,)
+        values: Sequence[Any] = inputs
+        if self._has_singles:
+            values = [await self._first_async(inputs, index) for index in range(len(inputs))]
+        result = call(*values)
+        if type(result) is AsyncGeneratorType and self.spec.call.result is ResultShape.STREAM:
+            return (result,)  # as most do; the rest of the code costs more than a short function
+        return await async_results(self.spec, result)
+
+    def _begin(self, inputs: Sequence[Any], context: Context) -> Callable[..., Any]:
+        target: Callable[..., Any] = self.hooks.target
+        if self.takes_context and not context.inputs:  # otherwise the inputs that were given are set already
+            context.inputs = Inputs(inputs, context.input_names, self._names)
+        return target if self._bind is None else self._bind(target, context)
+
+    def _first_values(self, inputs: Sequence[Iterator[Any]]) -> list[Any]:
+        """The arguments of a streaming function: streams as they are, single values read."""
+        specs = self.spec.inputs
+        last = len(specs) - 1
+        values: list[Any] = []
+        for index, stream in enumerate(inputs):
+            if not specs[min(index, last)].single:
+                values.append(stream)
+                continue
+            for value in stream:
+                values.append(value)
+                break
+            else:
+                raise self._missing(index)
+        return values
+
+    async def _first_async(self, inputs: Sequence[AsyncIterator[Any]], index: int) -> Any:
+        if not self.spec.inputs[min(index, len(self.spec.inputs) - 1)].single:
+            return inputs[index]
+        value = await anext(aiter(inputs[index]), _END)
+        if value is _END:
+            raise self._missing(index)
+        return value
+
+    def _missing(self, index: int) -> DecodeError:
+        name = self.spec.inputs[min(index, len(self.spec.inputs) - 1)].name
+        return DecodeError(
+            f" ended without a value, and '{self.spec.name}' needs one", place=Place("input", index, name)
+        )
+
+
+def _only_effects(mapped: Iterator[Any]) -> Iterator[Any]:
+    """Call the function for its effects only. It returns nothing, so it can send values only by its context."""
+    for _ in mapped:
+        pass
+    yield from ()
+
+
+def _but_none(mapped: Iterator[Any]) -> Iterator[Any]:
+    for value in mapped:
+        if value is not None:
+            yield value
+
+
+async def _async_but_none(mapped: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for value in mapped:
+        if value is not None:
+            yield value
+
+
+async def _only_async_effects(mapped: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for _ in mapped:
+        pass
+    nothing: tuple[Any, ...] = ()
+    for one in nothing:
+        yield one
+
+
+async def _once() -> AsyncIterator[None]:
+    yield None
+
+
+def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIMEOUT_S) -> Function:
+    """Make a function of any shape ready to run.
+
+    Args:
+        function: As it was loaded.
+        spec: What `invoker.author.reader.read` made of it.
+        hook_timeout_s: For each hook, where the author says nothing else.
+    """
+    return Function(Hooks(function, spec, timeout_s=hook_timeout_s), spec)
+
+
+def _names_options(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
+    """Whether a caller of a function with ``*args`` gives options, which it can by their names only."""
+    options = {one.name for one in spec.options}
+    return any(name in options for name in names[max(len(spec.inputs) - 1, 1) :])
+
+
+def _count(spec: FunctionSpec) -> int:
+    """The number of inputs that every caller gives."""
+    return sum(not one.is_ignored for one in spec.inputs)
+
+
+def _sent(spec: FunctionSpec, kept: tuple[str, ...], context: Context) -> tuple[str, ...]:
+    """The names that the caller sent for the inputs that were given."""
+    return tuple(name for one, name in zip(spec.inputs, context.input_names, strict=False) if one.name in kept)
+
+
+def _binder(spec: FunctionSpec) -> Bind | None:
+    """Make the closure that gives a call its context and orders its arguments; None if it needs neither."""
+    slots = spec.call.slots
+    if any(slot.index == WANTED for slot in slots):
+        return _general(spec)
+    positional = [slot.index for slot in slots if not slot.keyword]
+    keywords = {slot.keyword: slot.index for slot in slots if slot.keyword}
+    inputs = [index for index in positional if index != CONTEXT]
+    is_general = inputs != list(range(len(inputs))) or any(index != CONTEXT for index in keywords.values())
+    if not is_general and positional == inputs:
+        if not keywords:
+            return None
+        return lambda target, context: functools.partial(target, **dict.fromkeys(keywords, context))
+    if not is_general and not keywords and positional == [CONTEXT, *inputs]:
+        return functools.partial
+    if not is_general and not keywords and not spec.call.variadic and positional == [0, CONTEXT]:
+        # This is the most frequent use of a context. A partial that binds it by keyword takes twice the time.
+        return lambda target, context: lambda value: target(value, context)
+    return _general(spec)
+
+
+def _general(spec: FunctionSpec) -> Bind:
+    """Make the general closure, for arguments by keyword or in another order than the inputs. It is slower."""
+    positional = [slot for slot in spec.call.slots if not slot.keyword]
+    keywords = [slot for slot in spec.call.slots if slot.keyword]
+    used = 1 + max((slot.index for slot in spec.call.slots), default=CONTEXT)
+    used = max(used, 0)
+
+    def bind(target: Callable[..., Any], context: Context) -> Callable[..., Any]:
+        def given(slot: Slot, values: tuple[Any, ...]) -> Any:
+            if slot.index == WANTED:
+                return slot.kind(wanted(spec, context))
+            return context if slot.index == CONTEXT else values[slot.index]
+
+        def call(*values: Any) -> Any:
+            arguments = [given(slot, values) for slot in positional]
+            named = {slot.keyword: given(slot, values) for slot in keywords}
+            return target(*arguments, *values[used:], **named)
+
+        return call
+
+    return bind

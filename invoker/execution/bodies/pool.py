@@ -1,0 +1,198 @@
+"""A pool of daemon threads that grows on demand, for sync functions.
+
+A thread that finished its work waits for the next for a while and then leaves, so short invocations do not pay for
+starting one. The threads are daemons: user code that never returns must not keep the process from ending (R-116,
+R-028).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from invoker.errors import Overloaded
+from invoker.execution.bodies.turns import Turns
+
+__all__ = ["Threads", "off_loop"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_IDLE_S = 10.0
+_LEAVE_S = 0.5
+"""What idle threads get to leave; they need some microseconds."""
+
+Work = Callable[[], None]
+
+
+class Threads:
+    """Runs work in its own thread at once, or refuses.
+
+    Args:
+        slots: Threads that may work at once.
+
+    Attributes:
+        busy: Threads that work right now, the stuck ones included.
+        full_since: When work was first refused since a slot was last given back, on the clock of ``time.monotonic``;
+            0 when none was.
+        turns: Of functions that give large values.
+        stuck: Threads whose invocation ended but whose user code did not leave within the grace.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.turns = Turns()
+        self.busy = 0
+        self.stuck = 0
+        self.full_since = 0.0
+        self._lock = threading.Lock()
+        self._work_came = threading.Condition(self._lock)
+        self._work: deque[Work] = deque()
+        self._idle = 0
+        self._numbers = 0
+        self._threads: set[threading.Thread] = set()
+        self._is_closed = False
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether half of the slots are stuck, so that this process should get no more traffic."""
+        return self.stuck * 2 >= self.slots
+
+    def start(self, work: Work) -> None:
+        """Run ``work``, which must not raise, in an idle or a new thread.
+
+        Raises:
+            Overloaded: Every slot is taken.
+        """
+        self.enter()
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                self.leave()
+
+        try:
+            self.spawn(run)
+        except BaseException:
+            self.leave()
+            raise
+
+    def enter(self) -> None:
+        """Take a slot for the calling thread, which must `leave` it.
+
+        Raises:
+            Overloaded: Every slot is taken.
+        """
+        with self._lock:
+            if self.busy >= self.slots:
+                self.full_since = self.full_since or time.monotonic()
+                raise Overloaded(f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)")
+            self.busy += 1
+
+    def leave(self) -> None:
+        """Give a slot back."""
+        with self._lock:
+            self.busy -= 1
+            self.full_since = 0.0
+
+    def come_back(self) -> None:
+        """Take a slot again after `leave`, even if all are taken meanwhile. The caller leaves it again soon."""
+        with self._lock:
+            self.busy += 1
+
+    def spawn(self, work: Work) -> None:
+        """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
+
+        Raises:
+            Overloaded: The system gives no more threads.
+        """
+        with self._lock:
+            self._work.append(work)
+            if self._idle >= len(self._work):
+                self._work_came.notify()
+                return
+            self._numbers += 1
+            name = f"invoker-body-{self._numbers}"
+            thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._threads.add(thread)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            with self._lock:
+                self._threads.discard(thread)
+                if work not in self._work:  # an idle thread has taken this work meanwhile
+                    return
+                self._work.remove(work)
+            raise Overloaded(f"no thread can be started for a sync function: {error}") from None
+
+    def close(self) -> None:
+        """Let idle threads leave at once, which takes no time, and working ones when they are done."""
+        with self._lock:
+            self._is_closed = True
+            self._work_came.notify_all()
+            left = [] if self.busy else list(self._threads)
+        until = time.monotonic() + _LEAVE_S
+        for one in left:
+            if one.is_alive() and one is not threading.current_thread():
+                one.join(max(0.0, until - time.monotonic()))
+
+    def _run(self) -> None:
+        while (work := self._next()) is not None:
+            copy_context().run(work)  # what it sets in context variables shall not be seen by the next (R-012)
+            del work  # an idle thread must not keep an ended invocation alive (R-011)
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+
+    def _next(self) -> Work | None:
+        until = time.monotonic() + _IDLE_S
+        with self._lock:
+            self._idle += 1
+            try:
+                while not self._work:
+                    left = until - time.monotonic()
+                    if left <= 0 or self._is_closed:
+                        return None
+                    self._work_came.wait(left)
+                return self._work.popleft()
+            finally:
+                self._idle -= 1
+
+
+async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
+    """Do something in a thread, which must end by itself.
+
+    Raises:
+        Overloaded: The system gives no more threads.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(set_it: Callable[[Any], None], what: Any) -> None:
+        if not done.done():
+            set_it(what)
+
+    def run() -> None:
+        try:
+            made = work()
+        except BaseException as error:  # noqa: BLE001 - raised again by who awaits
+            _call(loop, tell, done.set_exception, error)
+        else:
+            _call(loop, tell, done.set_result, made)
+
+    threads.spawn(run)
+    return await done
+
+
+def _call(loop: asyncio.AbstractEventLoop, *args: Any) -> None:
+    try:
+        loop.call_soon_threadsafe(*args)
+    except RuntimeError:
+        log.debug("the loop closed before a thread was done")

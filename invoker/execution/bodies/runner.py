@@ -1,0 +1,188 @@
+"""What the two runners share: `Runner` runs the body of one invocation and reports to its conversation.
+
+`LoopRunner` runs an async body as tasks of the loop; `ThreadRunner` runs a sync body in a thread of its own. Both
+end in the same way: exactly one call of ``host.finished``, at the invocation's first ending. User code may need a
+little longer to leave; the runner then calls what it was given as ``on_left``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeAlias
+
+from invoker.author.spec import StreamSpec, Take
+from invoker.core.invocation import Invocation
+from invoker.core.steps import CloseOutput
+from invoker.errors import (
+    CallError,
+    EncodeError,
+    FunctionError,
+    InputCancelled,
+    InvocationError,
+    StopInvocation,
+    reason_of,
+)
+from invoker.errors.wording import traceback_of
+from invoker.execution.loop.slices import Slices
+from invoker.message import Message, as_headers
+
+__all__ = [
+    "Body",
+    "Host",
+    "Runner",
+    "Spawn",
+    "call_failed",
+    "check_thread",
+    "comes_of",
+    "later",
+    "production_failed",
+    "shape",
+    "until_room",
+]
+
+log = logging.getLogger(__name__)
+
+_TWO_READERS = ("generator already executing", "anext(): asynchronous generator is already running")
+"""What Python says of two readers of one generator; only words of ours hang on it."""
+
+
+class Body(Protocol):
+    """What becomes a task of the loop."""
+
+    name: str
+    task: asyncio.Task[None] | None
+    invocation: Invocation
+
+    def run(self) -> Coroutine[Any, Any, None]:
+        """All that the task does."""
+
+
+Spawn: TypeAlias = Callable[[Body], None]
+"""Makes the task of a body, and sets it; the body may begin at once, or in a later turn."""
+
+
+class Host(Protocol):
+    """What a runner needs of the conversation that owns it; called on the loop only."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether reading has paused, or is about to."""
+
+    @property
+    def hears_waits(self) -> bool:
+        """Whether `resume` is called for every reader that waits, even while reading has not paused."""
+
+    def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> Awaitable[None] | None:
+        """Send one output; what the body has to await before it goes on, or None."""
+
+    def ended(self, invocation: Invocation, index: int) -> None:
+        """One of several outputs ended normally, after its last message."""
+
+    def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
+        """The invocation's first ending."""
+
+    def resume(self) -> None:
+        """Input may be read again."""
+
+
+class Runner(Protocol):
+    """Runs one body. Called on the loop only."""
+
+    invocation: Invocation
+    host: Host
+    loop: asyncio.AbstractEventLoop
+    has_left: bool
+
+    def start(self) -> None:
+        """Start the body; raises Overloaded when there is no room for it."""
+
+    def feed(self, command: Any) -> None:
+        """Apply a Feed to the invocation and wake who waits for it."""
+
+    def end_inputs(self, command: Any) -> None:
+        """Apply an EndInput to the invocation and wake who waits for it."""
+
+    def close_output(self, command: CloseOutput) -> None:
+        """Nobody reads an output any more: its generator is closed when it gives another value."""
+
+    def finish(self, error: InvocationError | None) -> bool:
+        """End the invocation; True for the first ending only."""
+
+    def stop(self) -> None:
+        """The invocation has finished: make the body leave, if it has not."""
+
+
+def later(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+    """Call something on a loop, from any thread. Nothing happens if the loop has closed."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)
+
+
+def check_thread() -> None:
+    """Refuse to block the loop: what a sync function sends waits for the loop to write it.
+
+    Raises:
+        EncodeError: This is the loop's thread.
+    """
+    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - asks what get_running_loop answers by raising
+        raise EncodeError("a sync function sends from its own thread; write `async def` to send from the event loop")
+
+
+def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:
+    """Give an input what it asked for besides the bare payload: the whole message, or its headers (R-040)."""
+    if spec.take is Take.MESSAGE:
+        return Message(value, as_headers(message.headers), message.media_type or "application/octet-stream")
+    return as_headers(message.headers)
+
+
+def call_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
+    """The function's call raised before it handed back a stream (R-119)."""
+    return _translated(error, CallError, debug=debug)
+
+
+def production_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
+    """The function raised while producing (R-033, R-123)."""
+    return _translated(error, FunctionError, debug=debug)
+
+
+async def until_room(invocation: Invocation, room: Awaitable[None], slices: Slices) -> None:
+    """Wait until the peer takes more of an output, and let it be seen meanwhile; then until few others go on."""
+    invocation.blocked += 1
+    try:
+        await room
+    finally:
+        invocation.blocked -= 1
+    if (others := slices.wait()) is not None:
+        await others
+
+
+def comes_of(error: BaseException | None, ending: BaseException | None) -> bool:
+    """Whether an exception is the invocation's ending, which every pull raises again, or was caused by it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if error is ending:
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _translated(error: BaseException, kind: type[InvocationError], *, debug: bool) -> InvocationError:
+    if isinstance(error, InvocationError):
+        return error
+    if isinstance(error, InputCancelled):
+        return error.error
+    if isinstance(error, StopInvocation):
+        raise AssertionError("a stopped body has no ending of its own")  # noqa: TRY004 - it cannot happen
+    hint = ""
+    told = error.args[0] if type(error) in (ValueError, RuntimeError) and error.args else None
+    if type(told) is str and told in _TWO_READERS:  # the author's own exceptions may raise when they are printed
+        hint = "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
+    if debug:
+        hint += "\n" + traceback_of(error)
+    made = kind(why=reason_of(error), hint=hint)
+    made.__cause__ = error
+    return made

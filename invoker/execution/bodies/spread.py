@@ -1,0 +1,85 @@
+"""`Spread`: the outputs of one whole conversation, each drained by a thread of its own.
+
+Each output may block on something of the author's, such as another output, so each needs a thread; but there is one
+invocation. All of them take turns under the lock of the body that called the function.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import Any
+
+from invoker.core.streams import InputStream
+from invoker.errors import InvocationError, StopInvocation
+from invoker.execution.bodies.pool import Threads
+from invoker.execution.bodies.sync import SpreadBody, SyncBody, SyncInput
+from invoker.message import Message
+
+__all__ = ["Spread"]
+
+
+class Spread(SpreadBody):
+    """Takes over from a body that called the function, once that has given several iterators.
+
+    Args:
+        body: That body; it does not wait for input, and its lock may be taken again by who has it.
+        inputs: As the function holds them; from now on they are pulled under the lock.
+        threads: Where a thread for each further output comes from.
+    """
+
+    __slots__ = ("_all_left", "_body", "lock")
+
+    def __init__(self, body: SyncBody, inputs: Sequence[SyncInput], threads: Threads) -> None:
+        super().__init__(body.invocation, threads)
+        self.began_ns = body.began_ns
+        self.lock = body.lock
+        self._body = body
+        self._all_left = threading.Event()
+        for one in inputs:
+            one.belong_to(self)
+        self.invocation.context.bind(self)
+
+    def run(self, outputs: Sequence[Iterator[Any]]) -> None:
+        """Drain them all; returns once no thread is in user code any more."""
+        self.drain_all(outputs)
+        self.leave()
+        self._all_left.wait()
+
+    def thread_left(self) -> None:
+        """Wake the thread that waits for all of them."""
+        if not self.running:
+            self._all_left.set()
+
+    def pull(self, stream: InputStream) -> Any:
+        """Take a message of ``stream``; None when it has ended."""
+        with self.lock:
+            return self._body.pull(stream)
+
+    def put(self, index: int, message: Message[bytes]) -> None:
+        """Send one message; the other threads wait meanwhile if they send, too."""
+        with self.lock:
+            if self.invocation.is_finished:
+                raise StopInvocation("the invocation is over")
+            self._body.put(index, message)
+
+    def tell_end(self, index: int) -> None:
+        """Tell the peer that an output has ended."""
+        self._body.tell_end(index)
+
+    def break_off(self, error: InvocationError) -> None:
+        """End the invocation; the peer is told at once, whatever the other outputs do (R-112)."""
+        self._body.break_off(error)
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or the peer is gone."""
+        return self._body.is_over()
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self._body.debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
+        return self._body.wait(awaitable)

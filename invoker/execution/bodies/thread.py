@@ -1,0 +1,365 @@
+"""`ThreadRunner`: runs a sync body in a thread of its own, so that it may block without stalling anybody.
+
+The invocation is owned by two threads in turns: the loop feeds it, the body's thread takes from it, and each does so
+while it holds this runner's one lock. Values cross in batches: what the body emits while the loop is busy writing
+waits in a short queue, and the loop is woken once for all of it; also once for the last value of a call and its end.
+Decoding and encoding happen in the body's thread.
+
+Each output has a thread that drains it (the first shares the body's), since each may block on an input of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from invoker.author.spec import Style
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
+from invoker.core.invocation import Invocation
+from invoker.core.steps import CloseOutput, EndInput, Feed
+from invoker.core.streams import InputStream
+from invoker.errors import InvocationError, StopInvocation
+from invoker.execution.bodies.awaiting import Awaiting
+from invoker.execution.bodies.pool import Threads
+from invoker.execution.bodies.runner import Host
+from invoker.execution.bodies.sync import SpreadBody, SyncInput
+from invoker.execution.bodies.turns import LARGE_BYTES
+from invoker.message import Message
+
+__all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
+
+log = logging.getLogger(__name__)
+
+OUTPUT_QUEUE = 16
+"""Values of one output that wait for the wire; who gives more waits (R-127). A large value counts as so many, until the
+peer has room for the next one."""
+
+
+class ThreadRunner(SpreadBody):
+    """Runs one sync body in threads of the pool.
+
+    Args:
+        invocation: What to run.
+        host: The conversation it belongs to; called on the loop only.
+        threads: Where the threads come from.
+        grace_s: How long user code may take to leave before its thread counts as stuck (R-116).
+        on_left: Called with the runner on the loop once user code has been left.
+        debug: Whether the peer may see tracebacks.
+        memory: Counts large values that the body has made and that are not at the wire yet; None: nobody does.
+    """
+
+    def __init__(
+        self,
+        invocation: Invocation,
+        host: Host,
+        *,
+        threads: Threads,
+        grace_s: float,
+        on_left: Callable[[ThreadRunner], object],
+        debug: bool = False,
+        memory: ProcessBudget | None = None,
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        super().__init__(invocation, threads)
+        self._debug = debug
+        self.host = host
+        self.grace_s = grace_s
+        self.has_left = False
+        self._on_left = on_left
+        self._grace: asyncio.TimerHandle | None = None
+        self._is_counted_stuck = False
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self.is_stopped = False
+        self._queue: list[tuple[int, Message[bytes] | None]] = []  # as the body gave it; None is the end of an output
+        self._queued = [0] * len(invocation.outputs)
+        self._made = 0  # bytes of large values that are not at the wire
+        self._unread = Unread(memory) if memory is not None else None
+        self._is_due = False  # whether readers will be woken at the end of the turn
+        self._is_awake = False  # whether the forwarder knows, or will, that there is something to do
+        self._is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY and len(invocation.outputs) == 1
+        self._wakeup: asyncio.Future[None] | None = None
+        self._forwarder: asyncio.Task[None] | None = None
+        self._awaiting = Awaiting(self.loop)
+
+    def start(self) -> None:
+        """Start the body in a thread.
+
+        Raises:
+            Overloaded: Every thread is busy.
+        """
+        self.invocation.context.bind(self)
+        self.threads.start(self._run)
+
+    def feed(self, command: Feed) -> None:
+        """Give one message to an input and wake its reader."""
+        with self.lock:
+            self.invocation.feed(command)
+            if self._is_due or not self.invocation.inputs[command.index].waiters:
+                return
+            self._is_due = True
+        self.loop.call_soon(self._notify)  # only once for all frames of this turn of the loop
+
+    def _notify(self) -> None:
+        with self.lock:
+            self._is_due = False
+            self.changed.notify_all()
+
+    def end_inputs(self, command: EndInput) -> None:
+        """End one or all inputs and wake their readers."""
+        with self.lock:
+            self.invocation.end_inputs(command)
+            self.changed.notify_all()
+
+    def close_output(self, command: CloseOutput) -> None:
+        """Nobody reads an output any more: what waits is dropped, its generator is closed when it gives more."""
+        with self.lock:
+            self.invocation.close_output(command.index)
+            if 0 <= command.index < len(self._queued):
+                for index, message in self._queue:
+                    if index == command.index and message is not None:
+                        self._count(-_weight(message))
+                self._queue = [one for one in self._queue if one[0] != command.index or one[1] is None]
+                self._queued[command.index] = 0
+                self.changed.notify_all()
+
+    def finish(self, error: InvocationError | None) -> bool:
+        """End the invocation; True for the first ending only."""
+        with self.lock:
+            return self.invocation.finish(error)
+
+    def stop(self) -> None:
+        """Make the body leave: its next pull or emit raises; one that stays counts as stuck after the grace."""
+        with self.lock:
+            self.is_stopped = True
+            self._queue = []
+            self._count(-self._made)
+            self.changed.notify_all()
+        self._awaiting.cancel()
+        forwarder, self._forwarder = self._forwarder, None  # a cancelled task holds what it was about to write
+        if forwarder is not None and forwarder is not asyncio.current_task():
+            forwarder.cancel()
+        if not self.has_left:
+            self._grace = self.loop.call_later(self.grace_s, self._is_stuck)
+
+    def _is_stuck(self) -> None:
+        log.warning(
+            "a sync function ignores that its invocation ended; its thread is abandoned until it returns",
+            extra={"invocation": self.invocation.id, "function": self.invocation.function.spec.name},
+        )
+        self.threads.stuck += 1
+        self._is_counted_stuck = True
+
+    # These methods run on the loop, and send what the body emitted.
+
+    async def _forward(self) -> None:
+        while (batch := self._batch()) is not None:
+            if not batch:
+                self._wakeup = self.loop.create_future()
+                if not self._is_awake:
+                    await self._wakeup
+                self._wakeup = None
+                continue
+            batch.reverse()
+            while batch:
+                index, message = batch.pop()
+                if message is None:
+                    self.host.ended(self.invocation, index)
+                    continue
+                try:
+                    room = self.host.emitted(self.invocation, index, message)
+                    weight, message = _weight(message), None  # it is the wire's now
+                    if weight:
+                        with self.lock:
+                            self._count(-weight)
+                    if room is not None:
+                        await room
+                    if weight > LARGE_BYTES:
+                        self._make_room(index)
+                except StopInvocation:
+                    return
+                except InvocationError as error:  # the peer is gone
+                    self.host.finished(self.invocation, error)
+                    return
+        self.host.finished(self.invocation, self.failure)
+
+    def _make_room(self, index: int) -> None:
+        """The wire has room for the next large value of an output."""
+        with self.lock:
+            self._queued[index] = max(0, self._queued[index] - OUTPUT_QUEUE)
+            self.changed.notify_all()
+
+    def _batch(self) -> list[tuple[int, Message[bytes] | None]] | None:
+        """Take what waits for the wire, in the order in which the body gave it.
+
+        Each output has room for a few values, so one that is fast starves no other (R-131). It is None when the body is
+        over and everything is sent.
+        """
+        with self.lock:
+            batch, self._queue = self._queue, []  # never the queue itself, which the body's thread goes on to fill
+            if batch:
+                self._queued = [0] * len(self._queued)
+                for index, message in batch:
+                    if message is not None and _weight(message) > LARGE_BYTES:
+                        self._queued[index] = OUTPUT_QUEUE
+                self.changed.notify_all()
+            elif self.running == 0 or self.failure is not None:
+                return None
+            else:
+                self._is_awake = False
+            return batch
+
+    def _wake(self) -> None:
+        """Let the forwarder go on; the first time it begins."""
+        if self._forwarder is None and not self.is_stopped:
+            self._forwarder = self.loop.create_task(self._forward(), name=f"forward {self.invocation.id}")
+        elif self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
+
+    def _wake_forwarder(self) -> None:
+        """Tell the loop, once, that there is something to do; called with the lock held."""
+        if not self._is_awake:
+            self._is_awake = True
+            self.call_on_loop(self._wake)
+
+    def call_on_loop(self, callback: Callable[[], None]) -> None:
+        """Call something on the loop from a body's thread; no other way leads there. A closed loop ignores it."""
+        try:
+            self.loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            log.debug("the loop closed before a body left", extra={"invocation": self.invocation.id})
+
+    # These methods run in the body's threads.
+
+    def _run(self) -> None:
+        try:
+            outputs = self.open(tuple(SyncInput(self, stream) for stream in self.invocation.inputs))
+            if outputs:
+                self.drain_all(outputs)
+        finally:
+            self.leave()
+
+    @property
+    def encode(self) -> Callable[[int, Any], tuple[int, Message[bytes]]]:
+        """Serialises what the body gives; large values one after another."""
+        invocation = self.invocation
+        return partial(self.threads.turns.encode_any, invocation.encode, invocation.function.spec.name)
+
+    def put(self, index: int, message: Message[bytes]) -> None:
+        """Queue one message for the wire; waits while its output has no room there."""
+        weight = _weight(message)
+        with self.lock:
+            if weight and not self.is_stopped:
+                self._count(weight)
+            while self._queued[index] >= OUTPUT_QUEUE:
+                if self.is_stopped:
+                    break
+                self.changed.wait()
+            if self.is_stopped or self.failure is not None:
+                # R-112: an endless output must not outlive the error of another one.
+                raise StopInvocation("the invocation is over")
+            self._queue.append((index, message))
+            self._queued[index] += OUTPUT_QUEUE if weight > LARGE_BYTES else 1
+            if not self._is_awake and not self._is_last():
+                self._wake_forwarder()
+
+    def _count(self, change: int) -> None:
+        """Count large values that are made, or that left; called with the lock held."""
+        self._made = max(0, self._made + change)
+        if self._unread is None or not change:
+            return
+        if self._made:
+            self._unread.hold(self._made, self.invocation.budget.end)
+        else:
+            self._unread.take()
+
+    def _is_last(self) -> bool:
+        """Whether the body leaves without running any more of the author's code, and wakes the forwarder then."""
+        return self._is_mapped and all(one.is_ended and not one.queue for one in self.invocation.inputs)
+
+    def send(self, index: int, value: Any) -> None:
+        """Emit a value that the function sends by its context. The function goes on, so the value leaves now."""
+        super().send(index, value)
+        with self.lock:
+            self._wake_forwarder()
+
+    def tell_end(self, index: int) -> None:
+        """Let the loop tell that an output has ended."""
+        self._queue.append((index, None))
+        self._wake_forwarder()
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or is about to."""
+        return self.is_stopped or self.failure is not None or self.invocation.is_finished
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self._debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
+        return self._awaiting.wait(awaitable)
+
+    def break_off(self, error: InvocationError) -> None:  # noqa: ARG002 - the loop finds it in `failure`
+        """Let the loop end the invocation."""
+        self._wake_forwarder()
+
+    def thread_left(self) -> None:
+        """Tell the loop when no thread is left in user code."""
+        if self.running == 0:
+            self.invocation.context.release()
+            self._is_awake = True
+            self.call_on_loop(self._has_left)
+
+    def _has_left(self) -> None:
+        self._wake()
+        if self.has_left:
+            return
+        self.has_left = True
+        if self._grace is not None:
+            self._grace.cancel()
+        if self._is_counted_stuck:
+            self.threads.stuck -= 1
+        self._on_left(self)
+
+    def pull(self, stream: InputStream) -> Any:
+        """Wait for a message of ``stream``, and give it with its decoder; None when the stream has ended.
+
+        Raises:
+            InputCancelled: The stream ended with an error (R-110).
+        """
+        with self.lock:
+            item = stream.take()
+            if item is None:
+                item = self._await_item(stream)
+            if self.host.is_paused and stream.budget.is_low:
+                self.call_on_loop(self.host.resume)
+        if item is not None and len(item[1].payload) > LARGE_BYTES:
+            return partial(self.threads.turns.decode, item[0]), item[1]
+        return item
+
+    def _await_item(self, stream: InputStream) -> Any:
+        """Wait for a message; called with the lock held, which the wait releases."""
+        stream.waiters += 1
+        try:
+            while not stream.is_ended:
+                if self.host.is_paused or self.host.hears_waits:
+                    self.call_on_loop(self.host.resume)  # the starvation rule (R-129)
+                self.changed.wait()
+                item = stream.take()
+                if item is not None:
+                    return item
+        finally:
+            stream.waiters -= 1
+        return None
+
+
+def _weight(message: Message[bytes]) -> int:
+    """Bytes of a large value; nobody counts a small one."""
+    size = len(message.payload)
+    return size if size > STEP_BYTES else 0

@@ -1,0 +1,389 @@
+"""`Driver`: what all conversations of one loop share, and what the end of the process waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from invoker.author.lift import Function
+from invoker.author.spec import FunctionSpec
+from invoker.core.engine import Engine
+from invoker.core.invocation import Invocation
+from invoker.core.limits import TimeLimit
+from invoker.core.spaces import MemoryStore
+from invoker.core.steps import Open
+from invoker.core.store import Store
+from invoker.errors import InvocationError, ShuttingDown, Status
+from invoker.execution.bodies.loop import LoopRunner
+from invoker.execution.bodies.pool import Threads
+from invoker.execution.bodies.process import ProcessRunner
+from invoker.execution.bodies.runner import Body, Host, Runner, Spawn
+from invoker.execution.bodies.thread import ThreadRunner
+from invoker.execution.isolation.pool import Children, ChildrenSettings
+from invoker.execution.loop.alarm import Alarm
+from invoker.execution.loop.slices import Slices
+from invoker.execution.loop.tasks import OwnTask
+from invoker.execution.thread.gate import Pace
+from invoker.execution.thread.sweeper import Sweeper
+
+__all__ = ["Driver", "DriverSettings", "Placement", "SessionCounts", "placement_of"]
+
+log = logging.getLogger(__name__)
+
+_MOST_WAITING = 256
+"""Conversations that wait to tell a refusal; a direct one keeps a thread meanwhile, which has no slot."""
+
+_MOST_BEGINNING = 64
+"""Async bodies that begin in one turn of the loop, where no door begins them."""
+
+
+class Placement(enum.Enum):
+    """Where the body of an invocation runs, in the words of ``invoker inspect``."""
+
+    LOOP = "async, on the event loop"
+    CALL = "sync, in a thread of its own"
+    POOL = "sync, in a thread of the pool, a hop away from its call"
+    PROCESS = "isolated, in a child process"
+
+
+def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Placement:
+    """Decide which driver and which body a function gets; nothing else decides it.
+
+    * `Placement.LOOP`: the loop's driver (`Reactor`) and a `LoopRunner`.
+    * `Placement.CALL`: on the fast gRPC door, a `DirectConversation` in the thread of its call, and as bodies `Single`,
+      or `Several` once the function has given more than one iterator. A door or session without a thread for each call
+      takes the loop's driver and a `ThreadRunner` instead.
+    * `Placement.POOL`: always the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a
+      queue, and an async function needs the loop to drain it.
+
+    * `Placement.PROCESS`: the loop's driver and a `ProcessRunner`, which also needs the loop.
+
+    Args:
+        spec: Of the function.
+        beside: Of the functions that the same process serves.
+    """
+    if spec.isolation:
+        return Placement.PROCESS
+    if spec.is_async:
+        return Placement.LOOP
+    return Placement.POOL if any(one.is_async or one.isolation for one in beside) else Placement.CALL
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSettings:
+    """How a driver treats bodies.
+
+    Attributes:
+        threads: Sync bodies that may run at once.
+        grace_s: How long user code may take to leave after its invocation ended.
+        lingering_s: An invocation that outlives the end of its inputs by this is logged (R-134).
+        debug: Whether peers may see tracebacks.
+        depth: How many functions may have called each other, one within another.
+        children: How many child processes there are for isolated functions.
+    """
+
+    threads: int = 256
+    grace_s: float = 5.0
+    lingering_s: float = 60.0
+    debug: bool = False
+    depth: int = 16
+    children: ChildrenSettings = field(default_factory=ChildrenSettings)
+
+
+@dataclass(slots=True)
+class SessionCounts:
+    """Sessions of many invocations: how many run, and how those ended that did."""
+
+    running: int = 0
+    ended: dict[Status, int] = field(default_factory=dict)
+
+
+class Cuttable(Protocol):
+    """A conversation that a drain waits for, and cuts when its time is over."""
+
+    def fail(self, error: InvocationError) -> None:
+        """End the conversation with an error; called on the loop."""
+
+
+class Direct(Cuttable, Protocol):
+    """A conversation in a thread of its own; see `invoker.execution.thread.direct` and `invoker.execution.whole`."""
+
+    @property
+    def invocation(self) -> Invocation | None:
+        """The one that it runs."""
+
+
+class Driver:
+    """Runs the conversations of one event loop over one engine.
+
+    Args:
+        engine: Who admits invocations.
+        settings: How bodies are treated.
+        store: What conversations share; None: it is kept in memory.
+
+    Attributes:
+        spawn: Starts the task of an async body; a door may set one that starts it earlier.
+        slices: Lets few bodies of the loop go on in one of its turns.
+        waiting: Conversations that will tell a refusal, but not yet (R-170).
+        shared: Invocations that several conversations may hold, by key; see `invoker.execution.loop.shared`.
+        drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
+    """
+
+    def __init__(self, engine: Engine, settings: DriverSettings | None = None, *, store: Store | None = None) -> None:
+        self.engine = engine
+        self.store: Store = store or MemoryStore()
+        self._sweeping: asyncio.TimerHandle | None = None
+        self.settings = settings or DriverSettings()
+        self.threads = Threads(self.settings.threads)
+        self.children = Children(tuple(engine.catalog), self.settings.children)
+        self.sweeper = Sweeper()
+        self.sessions = SessionCounts()
+        self._paces: dict[str, Pace] = {}
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.conversations: set[Cuttable] = set()
+        self.direct: set[Direct] = set()
+        self.shared: dict[str, Any] = {}
+        self._alarm = Alarm(_end_late)
+        self.leaving: dict[object, str | Invocation] = {}
+        self.spawn: Spawn = self._spawn
+        self.slices = Slices()
+        self._beginning = Slices(_MOST_BEGINNING)
+        self._has_left: asyncio.Event | None = None
+        self._lingering: dict[Cuttable, tuple[float, Callable[[], None]]] = {}  # oldest first
+        self._looking: asyncio.TimerHandle | None = None
+        self._cut_by: ShuttingDown | None = None
+        self.waiting: set[object] = set()
+        self.drains: set[Callable[[], None]] = set()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether a door that can give each call a thread of its own should do so."""
+        specs = [one.spec for one in self.engine.catalog]
+        return all(placement_of(one, specs) is Placement.CALL for one in specs)
+
+    def runner(self, invocation: Invocation, host: Host) -> Runner:
+        """Runs the body for a conversation on the loop, which ends the invocation when its time is over."""
+        runner = self._make_runner(invocation, host)
+        if invocation.limit is not None:
+            self._alarm.add(runner, invocation.limit)
+        return runner
+
+    def _make_runner(self, invocation: Invocation, host: Host) -> Runner:
+        settings, placement = self.settings, placement_of(invocation.function.spec)
+        if placement is Placement.PROCESS:
+            return ProcessRunner(invocation, host, children=self.children, grace_s=settings.grace_s, on_left=self._left)
+        if placement is Placement.LOOP:
+            return LoopRunner(
+                invocation, host,
+                threads=self.threads, grace_s=settings.grace_s, spawn=self.spawn, on_left=self._left,
+                debug=settings.debug,
+            )  # fmt: skip
+        return ThreadRunner(
+            invocation, host,
+            threads=self.threads, grace_s=settings.grace_s, on_left=self._left, debug=settings.debug,
+            memory=self.engine.memory,
+        )  # fmt: skip
+
+    def _spawn(self, body: Body) -> None:
+        if (others := self._beginning.wait()) is None:
+            _begin(body)
+        else:
+            others.add_done_callback(lambda _: _begin(body))
+
+    def may_wait(self, conversation: object) -> bool:
+        """Whether a conversation may wait before it tells a refusal; False when too many wait already (R-170)."""
+        if len(self.waiting) >= _MOST_WAITING:
+            return False
+        self.waiting.add(conversation)
+        return True
+
+    def pace(self, function: Function) -> Pace:
+        """The record of how long a sync function keeps its thread busy."""
+        name = function.spec.name
+        return self._paces.get(name) or self._paces.setdefault(name, Pace())
+
+    def entered(self, conversation: Cuttable) -> None:
+        """A conversation begins."""
+        self.conversations.add(conversation)
+
+    def exited(self, conversation: Cuttable) -> None:
+        """Forget a conversation that is over."""
+        self.conversations.discard(conversation)
+        if conversation in self._lingering:
+            del self._lingering[conversation]
+        if self.engine.is_draining:
+            self._look_quiet()
+
+    def entered_direct(self, conversation: Direct) -> None:
+        """A conversation begins in a thread of its own; called there."""
+        self.direct.add(conversation)
+
+    def exited_direct(self, conversation: Direct) -> None:
+        """Forget a conversation whose thread is free again; called in that thread."""
+        self.direct.discard(conversation)
+        if self.engine.is_draining and self.loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits
+                self.loop.call_soon_threadsafe(self._look_quiet)
+
+    def _look_quiet(self) -> None:
+        if not self.conversations and not self.direct:
+            self._quiet.set()
+
+    def start(self, runner: Runner) -> None:
+        """Run a body; it is remembered until it has left user code, which may be after its conversation."""
+        self.leaving[runner] = runner.invocation
+        try:
+            runner.start()
+        except InvocationError:
+            self._left(runner)
+            raise
+
+    def refused(self, step: Open, error: InvocationError) -> None:
+        """An invocation was not admitted."""
+        self.engine.policy.apply(error, step.protocol)
+        told = {"protocol": step.protocol, "function": step.function, "status": error.status.name, "detail": str(error)}
+        log.info("invocation refused", extra=told)
+
+    def ended(self, runner: Runner) -> None:
+        """An invocation has finished: count it, and make its body leave unless it has never started."""
+        self.engine.close(runner.invocation)
+        if runner.invocation.limit is not None:
+            self._alarm.drop(runner)
+        if runner in self.leaving:
+            runner.stop()
+        elif runner.invocation.has_place:
+            self.engine.left(runner.invocation)
+
+    def watch(self, future: asyncio.Future[None], name: str) -> None:
+        """Let the end of the process wait for something that ends by itself."""
+        self.leaving[future] = name
+        future.add_done_callback(self._left)
+
+    def _left(self, left: object) -> None:
+        gone = self.leaving.pop(left, None)
+        if isinstance(gone, Invocation) and gone.has_place:
+            self.engine.left(gone)
+        if self._has_left is not None and not self.leaving:
+            self._has_left.set()
+
+    def linger(self, conversation: Cuttable, tell: Callable[[], None]) -> None:
+        """Call ``tell`` if a conversation, whose inputs have ended now, goes on for long (R-134)."""
+        loop = asyncio.get_running_loop()
+        self._lingering[conversation] = (loop.time(), tell)
+        if self._looking is None:
+            self._looking = loop.call_later(self.settings.lingering_s, self._look)
+
+    def _look(self) -> None:
+        """Tell those whose time is over, and look again when that of the next one is."""
+        loop, lingering = asyncio.get_running_loop(), self._lingering
+        self._looking = None
+        while lingering:
+            conversation, (ended_at, tell) = next(iter(lingering.items()))
+            due = ended_at + self.settings.lingering_s
+            if due > loop.time():
+                self._looking = loop.call_at(due, self._look)
+                return
+            del lingering[conversation]
+            tell()
+
+    @property
+    def left_behind(self) -> list[str]:
+        """Bodies that are still in user code: their functions and invocations."""
+        direct = [one.invocation for one in self.direct]
+        named = [one if isinstance(one, str) else _named(one) for one in self.leaving.values()]
+        return [*named, *(_named(one) for one in direct if one is not None)]
+
+    def zombies(self) -> Iterator[str]:
+        """The functions that go on although their invocations have ended, each as often as it does; on the loop."""
+        running = [*self.leaving.values(), *(one.invocation for one in tuple(self.direct))]
+        for one in running:
+            if isinstance(one, Invocation) and one.is_finished:
+                yield one.function.spec.name
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Take no new invocations, let the running ones end, cut what is left; True when nothing had to be cut.
+
+        Args:
+            timeout_s: Until running conversations are cut with `ShuttingDown` (R-025).
+        """
+        self.loop = asyncio.get_running_loop()
+        self.engine.is_draining = True
+        for drained in list(self.drains):
+            drained()
+        if self.direct or self.conversations:
+            self._quiet.clear()
+        self._look_quiet()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._quiet.wait()
+        except TimeoutError:
+            cut: list[Cuttable] = [*self.conversations, *self.direct]
+            many = "conversation is" if len(cut) == 1 else "conversations are"
+            log.warning("the drain took longer than %s s; %s %s cut", timeout_s, len(cut), many)
+            self._cut_by = ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
+            for conversation in cut:
+                conversation.fail(self._cut_by)
+            return False
+        return True
+
+    async def left(self, timeout_s: float) -> bool:
+        """Wait for bodies that still leave user code; False when some did not within ``timeout_s``."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self.leaving:
+                    if self._has_left is None or self._has_left.is_set():
+                        self._has_left = asyncio.Event()
+                    await self._has_left.wait()
+                if self.direct:
+                    self._quiet.clear()
+                    self._look_quiet()
+                    await self._quiet.wait()
+        self.end_rest()
+        return not self.leaving and not self.direct
+
+    def end_rest(self) -> None:
+        """End the invocations whose threads do not come back before the process ends, so that the log tells of them."""
+        for invocation in list(self.engine.running.values()):
+            if invocation.finish(self._cut_by or ShuttingDown("the process ended before the invocation did")):
+                self.engine.close(invocation)
+
+    def sweep_store(self) -> None:
+        """Let the store forget what has expired, as often as it wants. Call this after each question to the store."""
+        if self._sweeping is None:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        delay_s = self.store.sweep()
+        loop = asyncio.get_running_loop()
+        self._sweeping = None if delay_s is None else loop.call_later(delay_s, self._sweep)
+
+    def close(self) -> None:
+        """Let idle threads leave."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+        self.threads.close()
+        self.sweeper.close()
+        self.store.close()
+
+
+def _begin(body: Body) -> None:
+    body.task = task = asyncio.get_running_loop().create_task(body.run(), name=body.name)
+    if isinstance(task, OwnTask):
+        task.owner = body.invocation.context
+
+
+def _named(invocation: Invocation) -> str:
+    return f"'{invocation.function.spec.name}' (invocation {invocation.id})"
+
+
+def _end_late(runner: Runner, limit: TimeLimit) -> None:
+    runner.host.finished(runner.invocation, limit.error)

@@ -1,0 +1,308 @@
+"""What goes over the pipe between a serving process and a child: MessagePack, each frame behind its length.
+
+::
+
+    to the child                              from the child
+    ----------------------------------------  ----------------------------------------------------------
+    Hello    what to load, once               Ready    it is loaded; or why it is not
+    Begin    one invocation begins            Wants    an input has room again, or is waited for
+    Give     a message for an input           Gave     a message of an output
+    End      an input, or all, has ended      Over     one of several outputs has ended
+    Shut     nobody reads an output           Done     the invocation is over
+    Stop     the invocation is over           Idle     user code has been left: the next one may begin
+    Answer   to an Asked                      Asked    the function uses its scope
+
+A child runs the author's code, so what it sends is checked like what a peer sends.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, TypeAlias
+
+import msgspec
+
+from invoker.core.steps import Terms
+from invoker.errors.wording import Place, Why
+from invoker.execution.bodies.values import ACCEPTS
+from invoker.message import Message, as_headers
+
+__all__ = [
+    "MOST_BYTES",
+    "Answer",
+    "Asked",
+    "Begin",
+    "Cut",
+    "Done",
+    "End",
+    "Fault",
+    "Frames",
+    "FromChild",
+    "Gave",
+    "Give",
+    "Hello",
+    "Idle",
+    "Loaded",
+    "Over",
+    "Packed",
+    "Ready",
+    "Shut",
+    "Stop",
+    "ToChild",
+    "Wants",
+    "framed",
+    "packed",
+    "unpacked",
+]
+
+_HEAD: Final = 4
+_Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""Of one message of an output. The serving process puts it together while everything else waits."""
+
+_LONGEST: Final = 2 * MOST_BYTES
+"""Of a frame. Text that a function writes into the pipe announces more: a first letter means at least 512 MiB."""
+
+
+class Packed(msgspec.Struct, array_like=True):
+    """A `Message`."""
+
+    payload: bytes
+    media_type: str
+    headers: dict[str, str] = {}
+
+
+class Loaded(msgspec.Struct, array_like=True):
+    """A function to load: by its entrypoint, or from bytes of cloudpickle where it has none."""
+
+    name: str
+    entrypoint: str
+    pickle: bytes = b""
+
+
+class Hello(msgspec.Struct, tag=1, array_like=True):
+    """What a child is to load, and how it is to run it.
+
+    Attributes:
+        path: Where modules are found.
+        functions: Isolated ones.
+        settings: Of the engine and the driver, by name; see `invoker.server.isolated`.
+    """
+
+    path: list[str]
+    functions: list[Loaded]
+    settings: dict[str, Any]
+
+
+class Give(msgspec.Struct, tag=2, array_like=True):
+    """A message for an input."""
+
+    index: int
+    message: Packed
+
+
+class End(msgspec.Struct, tag=4, array_like=True):
+    """An input has ended."""
+
+    index: int
+
+
+class Begin(msgspec.Struct, tag=3, array_like=True):
+    """One invocation: what its `Open` said, the id by which the log knows it, and what its context has.
+
+    Attributes:
+        memory_bytes: That it may take; 0: any.
+        configs: Dicts, and messages of protobuf by type URL and bytes.
+        given: What its inputs have so far, and ``ended`` which of them have ended. The function is called after these.
+        carries: As `invoker.context.Scope` says.
+    """
+
+    id: str
+    function: str
+    accepts: tuple[str, ...]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    bound: tuple[str, ...] | None
+    terms: Terms
+    unwanted: tuple[int, ...]
+    metadata: dict[str, str]
+    deadline: float | None
+    memory_bytes: int
+    configs: list[Any]
+    given: list[Give]
+    ended: list[int]
+    carries: str = ACCEPTS
+
+
+class Shut(msgspec.Struct, tag=5, array_like=True):
+    """Nobody reads an output any more."""
+
+    index: int
+
+
+class Stop(msgspec.Struct, tag=6, array_like=True):
+    """The invocation is over for the serving process; user code has to leave."""
+
+
+class Fault(msgspec.Struct, array_like=True):
+    """An `InvocationError`, in its parts.
+
+    Attributes:
+        name: Of its class.
+        trace: Of the exception of the author's code that it comes of; empty if there is none.
+        raised: Module and name of the class of that exception.
+    """
+
+    name: str
+    status: int
+    text: str
+    place: Place | None = None
+    met: str = ""
+    why: Why | None = None
+    hint: str = ""
+    kind: str = ""
+    details: dict[str, str] = {}
+    trace: str = ""
+    raised: tuple[str, str] = ("builtins", "Exception")
+
+
+class Answer(msgspec.Struct, tag=7, array_like=True):
+    """To an `Asked`: a message or an answer of the store, the end of them, an error, or the wish for more of a stream.
+
+    Attributes:
+        number: That of the `Asked`.
+        wants: The argument of which the next value is wanted; -1: none.
+    """
+
+    number: int
+    value: Any = None
+    is_end: bool = False
+    fault: Fault | None = None
+    wants: int = -1
+
+
+class Ready(msgspec.Struct, tag=8, array_like=True):
+    """The functions are loaded and started, or why not."""
+
+    problem: str = ""
+
+
+class Wants(msgspec.Struct, tag=9, array_like=True):
+    """Of what was given to an input, at least ``taken`` messages were taken; ``waits``: it is empty, and waited for."""
+
+    index: int
+    taken: int
+    waits: bool
+
+
+class Gave(msgspec.Struct, tag=10, array_like=True):
+    """A message of an output."""
+
+    index: int
+    message: Packed
+
+
+class Over(msgspec.Struct, tag=11, array_like=True):
+    """One of several outputs has ended."""
+
+    index: int
+
+
+class Done(msgspec.Struct, tag=12, array_like=True):
+    """The invocation is over.
+
+    Attributes:
+        cpu_ns: Processor time of the child since the invocation began.
+        memory_bytes: Memory that was resident at most meanwhile; 0: unknown.
+    """
+
+    fault: Fault | None = None
+    cpu_ns: _Amount = 0
+    memory_bytes: _Amount = 0
+
+
+class Idle(msgspec.Struct, tag=13, array_like=True):
+    """User code has been left. ``is_worn``: the child should not be used again."""
+
+    is_worn: bool = False
+
+
+class Asked(msgspec.Struct, tag=14, array_like=True):
+    """The function uses its scope.
+
+    Attributes:
+        number: Chosen by the child.
+        what: ``call``, ``stream``, ``ask``; or ``more``, ``piece`` and ``drop`` of what is under way.
+        name: Of the function that is called, or of the question that is asked.
+        args: By position; None stands for a stream of values.
+        kwargs: By keyword, likewise.
+        value: What is asked; the next value of a stream.
+    """
+
+    number: int
+    what: str
+    name: str = ""
+    args: list[Packed | None] = []
+    kwargs: dict[str, Packed | None] = {}
+    value: Any = None
+
+
+ToChild: TypeAlias = Hello | Begin | Give | End | Shut | Stop | Answer
+FromChild: TypeAlias = Ready | Wants | Gave | Over | Done | Idle | Asked
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Cut(Exception):
+    """The bytes are no frames of the other end."""
+
+
+class Frames:
+    """Takes frames out of the bytes of a pipe.
+
+    Args:
+        kinds: Which frames the other end may send.
+    """
+
+    def __init__(self, kinds: Any) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kinds)
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[Any]:
+        """The frames that are whole now.
+
+        Raises:
+            Cut: One cannot be read.
+        """
+        rest, at, found = self._rest, 0, []
+        rest += data
+        while len(rest) - at >= _HEAD:
+            size = int.from_bytes(rest[at : at + _HEAD], "big")
+            if size >= _LONGEST:
+                raise Cut(f"a frame of {size} bytes is announced, and none has as many as {_LONGEST}")
+            end = at + _HEAD + size
+            if end > len(rest):
+                break
+            try:
+                found.append(self._decoder.decode(bytes(memoryview(rest)[at + _HEAD : end])))
+            except (msgspec.MsgspecError, RecursionError) as error:
+                raise Cut(f"a frame of {end - at - _HEAD} bytes cannot be read: {error}") from None
+            at = end
+        del rest[:at]
+        return found
+
+
+def framed(frame: ToChild | FromChild) -> bytes:
+    """A frame behind its length."""
+    data = _encode(frame)
+    return len(data).to_bytes(_HEAD, "big") + data
+
+
+def packed(message: Message[bytes]) -> Packed:
+    """A message as it goes over the pipe."""
+    return Packed(bytes(message.payload), message.media_type, dict(message.headers))
+
+
+def unpacked(one: Packed) -> Message[bytes]:
+    """A message that came over the pipe."""
+    return Message(one.payload, as_headers(one.headers), one.media_type)

@@ -1,0 +1,228 @@
+"""`Keeping`: the lower half of `Whole`: what is sent is kept while a conversation is short, and leaves once it is long.
+
+Theory. A conversation begins *short*: nobody but its thread knows it, and what it sends is kept in `sent`, which the
+transport sends when the thread is done. It is *long* once the first of these is true:
+
+* it has been in user code for a beat of the sweeper, which its `Turn` tells;
+* its function has lately been slow (`Pace`), or is about to wait for something;
+* what it keeps is large.
+
+Then the lead passes to another thread, what is kept leaves at once, and so does each further frame; while the peer is
+slow, the function waits (R-127). From then on the sweeper looks after the conversation: for a peer that is gone, for a
+function that is deaf, for one that goes on for too long. It ends an invocation whose time is over (`TimeLimit`) in the
+function's stead. So whatever tells the session something about such an invocation holds the lock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from _thread import RLock
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
+
+from invoker.core.steps import Close
+from invoker.errors import Cancelled, InvocationError
+from invoker.execution.bodies.sync import SyncBody
+from invoker.execution.driver import Driver
+from invoker.execution.outlet import Outlet
+from invoker.execution.thread.leaders import Turn
+from invoker.execution.thread.overdue import Overdue
+
+__all__ = ["Keeping"]
+
+_SLOW_AFTER_S = 0.008
+"""A function that took longer is expected to do so again: it is entered only after the lead was passed on."""
+
+_SLOW_S = 1.0
+"""For how long that is expected."""
+
+
+class Keeping(SyncBody):
+    """A body that runs in the thread which has all of its input; see the module.
+
+    Args:
+        driver: Knows the sweeper, and what is being drained.
+        outlet: Of the transport.
+        turn: Of the thread, if it leads.
+
+    Attributes:
+        closed: How the conversation ended, once its session has said so.
+        cut_by: Why it was cut from another thread.
+        is_long: Each pull and emit looks whether the peer is gone.
+        is_open: There is an invocation.
+        is_swept: The sweeper looks after it.
+        is_timed: The sweeper, too, may tell the session something: that a time limit is over, or how time passes.
+        is_told_of_time: Whether the session is told how time passes, by `look`.
+        most_bytes: When the payloads that are kept are more than this, they leave with the next one.
+        lock: Held while the invocation is changed by what user code did, and while frames leave.
+        sent: What was sent and has not left yet.
+        started_s: When the function was begun, on the clock of ``time.monotonic``.
+    """
+
+    is_told_of_time: ClassVar[bool] = False
+    most_bytes: ClassVar[int] = 64 * 1024
+
+    __slots__ = (
+        *("_has_left", "_is_in_stead", "_is_full", "_is_stalled", "_overdue", "closed", "cut_by", "driver", "is_long"),
+        *("is_open", "is_swept", "is_timed", "lock", "outlet", "sent", "started_s", "turn"),
+    )
+
+    lock: threading.RLock
+    started_s: float
+
+    def __init__(self, driver: Driver, outlet: Outlet, turn: Turn | None) -> None:
+        self.driver = driver
+        self.outlet = outlet
+        self.sent: list[Any] = []
+        self.lock = RLock()  # of C; `threading.RLock` is a function that looks for it
+        self.failure = None
+        self.turn = turn
+        self.closed: Close | None = None
+        self.cut_by: InvocationError | None = None
+        self.is_open = self.is_long = self.is_swept = self._has_left = self._is_full = False
+        self.is_timed = self._is_in_stead = self._is_stalled = False
+        self._overdue: Overdue | None = None
+
+    # From other threads.
+
+    def stop(self, error: InvocationError) -> None:
+        """End the invocation, which has a time limit, and tell its session; the sweeper does that at its next look."""
+        if self.invocation.limit is not None:
+            self.invocation.limit.stop(error)
+
+    def fail(self, error: InvocationError) -> None:
+        """End the conversation from another thread (the drain is over, or the process holds too much)."""
+        self.cut_by = error
+        self.is_long = True  # so that the next pull or emit looks
+        self.outlet.cut(error)
+
+    def beat(self) -> None:
+        """From now on the conversation is long; called by its thread, or by the sweeper."""
+        with self.lock:
+            if self.is_swept or self._has_left:
+                return
+            self._overdue = Overdue(self.driver)
+            self._overdue.ended_at = time.monotonic()
+            self.is_long = self.is_swept = True
+            self.driver.sweeper.add(self)
+            self.outlet.early(self.sent, self.closed)
+        if self.turn is not None:
+            self.turn.pass_on()
+
+    def sweep(self, now: float) -> bool:
+        """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
+        overdue = self._overdue
+        if self._has_left or overdue is None:
+            return False
+        overdue.look(now, self.invocation)
+        self._note_slow(now)
+        is_late = self.is_timed and self.is_late(now)
+        if self.lock.acquire(blocking=False):  # otherwise its thread is sending just now
+            try:
+                if is_late:
+                    self.in_stead(lambda: self.break_off(self.limit_error()))
+                if self.is_told_of_time:
+                    self.look(now)
+                self.send_early()
+            finally:
+                self.lock.release()
+        elif is_late and self._is_stalled:  # a function that comes to send now ends by itself, so it came before
+            self.fail(self.limit_error())
+        else:
+            self._is_stalled = is_late
+        if self.is_over():
+            overdue.notice_gone(now, self.invocation)
+        return True
+
+    def is_late(self, now: float) -> bool:
+        """Whether the time of an invocation is over that has not ended."""
+        invocation = self.invocation
+        return invocation.limit is not None and now >= invocation.limit.ends_at and not invocation.is_finished
+
+    def limit_error(self) -> InvocationError:
+        """What the invocation ends with when its time is over."""
+        assert self.invocation.limit is not None
+        return self.invocation.limit.error
+
+    def look(self, now: float) -> None:
+        """Tell the session that time has passed, where that is due; called with the lock held."""
+
+    def in_stead(self, tell: Callable[[], object]) -> None:
+        """Tell the session something in the stead of a function that does not come back; with the lock held."""
+        self._is_in_stead = True
+        try:
+            tell()
+        finally:
+            self._is_in_stead = False
+
+    def send_early(self) -> None:
+        """Send what is kept, as far as that need not wait; called with the lock held."""
+        if not self._has_left and (self.sent or self.closed is not None):
+            self.outlet.early(self.sent, self.closed)
+
+    def is_slow(self, took_s: float) -> bool:
+        """Whether a function that has taken so long is expected to do so again, and not to give much meanwhile."""
+        return took_s > _SLOW_AFTER_S
+
+    def _note_slow(self, now: float) -> None:
+        if self.is_slow(now - self.started_s):
+            self.driver.pace(self.invocation.function).slow_until = now + _SLOW_S
+
+    # For the thread of the conversation.
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or the peer is gone."""
+        if self.cut_by is None and not self.invocation.is_finished and not self.outlet.is_gone():
+            return False
+        self.is_long = True  # so that the next pull or emit looks, and so does the end
+        return True
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self.driver.settings.debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, or the peer is gone (R-034, R-115)."""
+        self.beat()
+        assert self._overdue is not None
+        return self._overdue.wait(awaitable)
+
+    def keep(self, frame: Any) -> None:
+        """Keep one frame, or send it behind those that are kept if the conversation is long."""
+        if self._is_full and not self.is_swept:
+            self.beat()
+        if self.is_long:
+            if self._is_in_stead:
+                self.sent.append(frame)  # it leaves as soon as that need not wait, see `send_early`
+                return
+            self.check_gone()
+        # Append, then look; `beat` does the reverse, so one of the two sends it.
+        self.sent.append(frame)
+        if self.is_long:
+            with self.lock:
+                self.outlet.early(self.sent, may_wait=True)
+        elif self.is_open and self.invocation.bytes_out > self.most_bytes:
+            self._is_full = True
+
+    def check_gone(self) -> None:
+        """Raise Cancelled if the conversation is long and the peer is gone."""
+        if self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
+            raise Cancelled("the peer cancelled, or is gone")
+
+    def leave(self) -> None:
+        """User code has been left: nobody else looks after the conversation any more."""
+        if self.turn is not None:
+            self.turn.busy = None
+        with self.lock:  # the sweeper may be sending what was kept
+            self._has_left = True
+        if not self.is_open:
+            return
+        self.invocation.context.release()  # the context may outlive the invocation, so it lets go of it
+        if self.invocation.has_place:
+            self.driver.engine.left(self.invocation)
+        if self._overdue is not None:
+            self._note_slow(time.monotonic())
+            self._overdue.left()
+        self.driver.exited_direct(self)

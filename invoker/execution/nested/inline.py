@@ -1,0 +1,224 @@
+"""`Inline`: runs a sync function in the thread of the sync function that calls it, value by value.
+
+Nothing is handed from thread to thread: to take the next result is to run the callee until it gives one, and when the
+callee wants a value of an iterator that its caller gave, that is advanced. So nobody waits for anybody, there is no
+queue, and a callee whose values are not taken does not go on.
+"""
+
+from __future__ import annotations
+
+import time
+from _thread import RLock
+from collections.abc import Awaitable, Generator, Iterable, Iterator, Mapping
+from contextvars import Context as Variables
+from contextvars import copy_context
+from typing import Any, Final
+
+from invoker.context import Context
+from invoker.core.invocation import Invocation
+from invoker.core.steps import Emitted, EndInput, Feed
+from invoker.core.streams import InputStream
+from invoker.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    Discarded,
+    EncodeError,
+    InputCancelled,
+    InvocationError,
+    StopInvocation,
+)
+from invoker.execution.bodies.runner import production_failed
+from invoker.execution.bodies.sync import SyncBody, SyncInput
+from invoker.execution.bodies.values import encode_value, refused_argument
+from invoker.execution.driver import Driver
+from invoker.message import Message
+
+__all__ = ["Inline", "check_caller"]
+
+_END: Final = object()
+
+
+class Inline(SyncBody):
+    """One nested invocation, in the thread of its caller.
+
+    Args:
+        driver: Knows the engine.
+        invocation: Was admitted.
+        given: The values that are here, and which inputs have ended.
+        iterators: Of the caller, by the index of the input that they feed.
+    """
+
+    __slots__ = ("_cut", "_driver", "_given", "_iterators", "_raised", "_sent", "lock")
+
+    def __init__(
+        self, driver: Driver, invocation: Invocation, given: Iterable[Any], iterators: Mapping[int, Iterator[Any]]
+    ) -> None:
+        super().__init__(invocation)
+        self.lock = RLock()
+        self._driver = driver
+        self._given = given
+        self._iterators = iterators
+        self._cut: InvocationError | None = None
+        self._sent: list[Emitted] = []
+        self._raised: BaseException | None = None
+        invocation.may_be_ended(self._fail)
+
+    def run(self) -> Generator[Emitted, None, None]:
+        """Give the results as the function makes them; raises the error that the invocation ends with."""
+        invocation, variables = self.invocation, copy_context()
+        ending: InvocationError | None = Cancelled("its caller takes no more values")
+        try:
+            self._feed()
+            if not (invocation.function.awaits_values and invocation.got_nothing):
+                invocation.context.bind(self)
+                yield from self._values(variables)
+            ending = None
+        except InvocationError as error:
+            ending = error
+        finally:
+            if invocation.finish(self.failure or ending):
+                self._driver.engine.close(invocation)
+            invocation.context.release()
+            if invocation.has_place:
+                self._driver.engine.left(invocation)
+        if self._raised is not None:
+            raise self._raised
+        if invocation.error is not None:
+            raise invocation.error
+
+    def _values(self, variables: Variables) -> Iterator[Emitted]:
+        """Run the function between each two values, with context variables of its own (R-012)."""
+        invocation = self.invocation
+        outputs = variables.run(self.open, [SyncInput(self, stream) for stream in invocation.inputs])
+        for index, values in enumerate(outputs):
+            try:
+                while (message := variables.run(self._advance, index, values)) is not _END:
+                    yield from self._flush()
+                    if message is not None:
+                        invocation.emit(message[0], message[1])
+                        yield Emitted(invocation.key, *message)
+            finally:
+                variables.run(self.close, values)
+            yield from self._flush()
+
+    def _advance(self, index: int, values: Iterator[Any]) -> Any:
+        """Run the function to its next value, and encode that; None where nobody reads it."""
+        try:
+            for value in values:
+                self.check_over()
+                try:
+                    return self.invocation.encode(index, value)
+                except Discarded:
+                    return None
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self.raised(error, production_failed)
+            if self.failure is None:
+                self._end_as_cut()
+        return _END
+
+    def _flush(self) -> Iterator[Emitted]:
+        """What the function has sent by its context."""
+        sent, self._sent = self._sent, []
+        yield from sent
+
+    def _feed(self) -> None:
+        for step in self._given:
+            if type(step) is Feed:
+                self.invocation.feed(step)
+            else:
+                self.invocation.end_inputs(step)
+        self.invocation.may_begin()
+
+    # What `SyncBody` asks of each kind of body.
+
+    def pull(self, stream: InputStream) -> Any:
+        """Take a message of ``stream``, which may advance an iterator of the caller; None when it has ended.
+
+        Raises:
+            InputCancelled: The caller is over (R-110).
+        """
+        if self.is_over():
+            raise InputCancelled(self._why())
+        values = self._iterators.get(stream.index)
+        if values is not None and not stream.queue and not stream.is_ended:
+            self._advance_caller(stream.index, values)
+        return stream.take()
+
+    def _advance_caller(self, index: int, values: Iterator[Any]) -> None:
+        """Feed the next value of an iterator of the caller. What that raises is the caller's, and ends the call."""
+        try:
+            for value in values:
+                try:
+                    message = encode_value(value)
+                except EncodeError as error:
+                    raise refused_argument(error, index) from error
+                self.invocation.feed(Feed(self.invocation.key, index, message))
+                return
+        except BaseException as error:  # noqa: BLE001 - it is code of the caller, who gets the exception
+            self._raised = error
+            self._cut = Cancelled(f"the iterator that its caller gave to input {index} raised")
+            raise InputCancelled(self._cut) from None
+        self.invocation.end_inputs(EndInput(self.invocation.key, index))
+
+    def put(self, index: int, message: Message[bytes]) -> None:
+        """Keep what the function sends by its context until the caller takes it, with the next value."""
+        self.invocation.emit(index, message)
+        self._sent.append(Emitted(self.invocation.key, index, message))
+
+    def tell_end(self, index: int) -> None:
+        """Do nothing: the caller hears of the end of all."""
+
+    def break_off(self, error: InvocationError) -> None:
+        """End the invocation."""
+        if self.invocation.finish(error):
+            self._driver.engine.close(self.invocation)
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, its deadline has passed, or its caller is over."""
+        invocation, context = self.invocation, self.invocation.context
+        if self._cut is not None or invocation.is_finished or (context.caller is not None and context.caller.cancelled):
+            return True
+        if context.deadline is None:
+            return False
+        now = time.monotonic()  # whoever stops an invocation by its limit makes that end at once
+        return now >= context.deadline or (invocation.limit is not None and now >= invocation.limit.ends_at)
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self._driver.settings.debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, as the caller does (R-034)."""
+        caller = self.invocation.context.caller
+        assert caller is not None
+        return caller.wait(awaitable)
+
+    def check_thread(self) -> None:
+        """Allow any thread: what is sent is kept."""
+
+    # Endings.
+
+    def _fail(self, error: InvocationError) -> None:
+        """End the invocation from another thread: the next pull or value sees it."""
+        self._cut = error
+
+    def _why(self) -> InvocationError:
+        limit, deadline, now = self.invocation.limit, self.invocation.context.deadline, time.monotonic()
+        if self._cut is not None:
+            return self._cut
+        if limit is not None and now >= limit.ends_at:
+            return limit.error
+        if deadline is not None and now >= deadline:
+            return DeadlineExceeded("the deadline has passed")
+        return Cancelled("its caller is over")
+
+    def _end_as_cut(self) -> None:
+        """The function has left because it was told to."""
+        self.break_off(self._why())
+
+
+def check_caller(caller: Context, error: InvocationError) -> None:
+    """Raise StopInvocation where a callee was cancelled because its caller is over, which must leave, too."""
+    if isinstance(error, Cancelled) and caller.cancelled:
+        raise StopInvocation("the invocation is over")

@@ -1,0 +1,182 @@
+"""`Order`: what a nested call asks of a driver, however the callee is run: its `Open`, and its arguments by input.
+
+It also knows how the messages of the outputs become the one result of `Context.call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from invoker.author.calling import BindError, bound_names
+from invoker.author.lift import Function
+from invoker.author.spec import FunctionSpec, ResultShape, Style
+from invoker.context import Context
+from invoker.core.engine import Engine
+from invoker.core.steps import Emitted, EndInput, Feed, Open
+from invoker.errors import EncodeError, InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
+from invoker.execution.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_value, refused_argument
+from invoker.message import METADATA, Message
+
+__all__ = ["KEY", "Order", "check_depth", "is_iterator", "labelled", "nested_error"]
+
+KEY = "n"
+"""What the conversation of a nested call names its only invocation."""
+
+
+class Order:
+    """One nested call.
+
+    Args:
+        engine: Knows the functions.
+        caller: Of the function that calls.
+        name: Of the function that is called.
+        args: By position; whatever has ``__next__`` or ``__anext__`` gives values one by one.
+        kwargs: By keyword; likewise.
+        most_depth: Calls that may be within each other.
+
+    Attributes:
+        open: The step.
+        spec: Of the callee, with its inputs bound.
+        arguments: In the order of the inputs.
+
+    Raises:
+        NestedError: There is no such function, or the arguments are not those of its parameters, or it is too deep.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        caller: Context,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        most_depth: int,
+    ) -> None:
+        check_depth(caller, name, most_depth)
+        self.arguments: tuple[Any, ...] = (*args, *kwargs.values())
+        self._keywords, self._count = kwargs, len(args)
+        try:
+            function: Function = engine.catalog.find(name)
+            bound = bound_names(function.spec, len(args), kwargs)
+            self.spec: FunctionSpec = function.binding(bound).spec
+        except ProtocolViolation as error:
+            raise NestedError(Status.NOT_FOUND, str(error)) from None
+        except BindError as error:
+            raise NestedError(Status.INVALID_ARGUMENT, str(error)) from None
+        count = len(self.spec.outputs) or self.spec.open_outputs
+        self.open = Open(
+            KEY,
+            name,
+            (ACCEPTS,) * count,
+            bound=bound,
+            metadata=caller.metadata,
+            scope=caller.scope,
+            caller=caller,
+            protocol="nested",
+        )
+        self._most_bytes = engine.limits.hard_bytes
+
+    def takes_stream(self, index: int) -> bool:
+        """Whether an input is a stream to the function, so that each item of a list is a value of its own."""
+        return self.spec.style is Style.STREAMING and not self.spec.inputs[index].single
+
+    def given(self) -> Iterator[Feed | EndInput]:
+        """The values of the arguments that are no iterators, and the ends of their inputs."""
+        for index, argument in enumerate(self.arguments):
+            if is_iterator(argument):
+                continue
+            try:
+                if self.takes_stream(index) and isinstance(value := _plain(argument), list | tuple):
+                    for one in value:
+                        yield Feed(KEY, index, encode_value(one))
+                else:
+                    yield Feed(KEY, index, argument if isinstance(argument, Message) else encode_value(argument))
+            except EncodeError as error:
+                named = index if index < self._count else list(self._keywords)[index - self._count]
+                raise refused_argument(error, named) from error
+            yield EndInput(KEY, index)
+
+    @property
+    def iterators(self) -> dict[int, Any]:
+        """The arguments that are iterators, by the index of their input."""
+        return {index: one for index, one in enumerate(self.arguments) if is_iterator(one)}
+
+    def result(self, events: Sequence[Emitted]) -> Message[bytes]:
+        """All values as one: that of the only output, if it gives one value a call; else lists."""
+        count = len(self.spec.outputs)
+        events = [one for one in events if not one.message.headers or METADATA not in one.message.headers]
+        if count <= 1 and self._is_single:
+            if len(events) == 1:
+                return events[0].message
+            if not events:
+                return encode_value(None)
+        if not count and not self.spec.open_outputs:
+            return encode_value(None)
+        found: list[list[Any]] = [[] for _ in range(max(count, 1))]
+        for one in events:
+            found[one.index].append(decode_value(one.message))
+        results = [(one[0] if one else None) if self._is_single and len(one) < 2 else one for one in found]
+        return encode_value(results[0] if count <= 1 else results)
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether an output gives one value only."""
+        if any(map(is_iterator, self.arguments)):
+            return self.spec.style is Style.STREAMING and self.spec.call.result is ResultShape.VALUE
+        return self.spec.style is Style.REQUEST_REPLY or self.spec.call.result is ResultShape.VALUE
+
+    def check_size(self, count: int) -> None:
+        """Refuse to collect more bytes than an invocation may hold.
+
+        Raises:
+            LimitExceeded: It is too much.
+        """
+        if count > self._most_bytes:
+            raise LimitExceeded(
+                f"'{self.spec.name}' gave {count} bytes to Context.call, which keeps {self._most_bytes} at most; "
+                "take the values one by one with Context.stream"
+            )
+
+
+def nested_error(error: InvocationError) -> NestedError:
+    """What a caller is told of an ending."""
+    if isinstance(error, NestedError):
+        return NestedError(error.status, error.detail, kind=error.kind, details=error.details)
+    return NestedError(error.status, str(error))
+
+
+def labelled(spec: FunctionSpec, event: Emitted) -> Message[bytes]:
+    """A value as `Scope.call` gives it: with the name of its output, where there are several."""
+    message = event.message
+    if len(spec.outputs) < 2:
+        return message
+    return Message(message.payload, {**message.headers, OUTPUT: spec.outputs[event.index].name}, message.media_type)
+
+
+def is_iterator(argument: Any) -> bool:
+    """Whether an argument gives its values one by one."""
+    return hasattr(argument, "__next__") or hasattr(argument, "__anext__")
+
+
+def _plain(argument: Any) -> Any:
+    return decode_value(argument) if isinstance(argument, Message) and argument.media_type else argument
+
+
+def check_depth(caller: Context, name: str, most_depth: int) -> None:
+    """Refuse a call that is within too many others.
+
+    Raises:
+        NestedError: It is; the text names all of them.
+    """
+    chain, one = [name], caller
+    while True:
+        chain.append(one.function)
+        if one.caller is None:
+            break
+        one = one.caller
+    if len(chain) - 1 > most_depth:
+        text = " > ".join(reversed(chain))
+        raise NestedError(
+            Status.RESOURCE_EXHAUSTED, f"functions may call each other {most_depth} deep at most; this is: {text}"
+        )

@@ -1,0 +1,49 @@
+"""`Outlet`: what a transport offers to a whole conversation; see `invoker.execution.whole`."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from invoker.core.steps import Close
+from invoker.errors import InvocationError
+
+__all__ = ["Outlet"]
+
+
+class Outlet(Protocol):
+    """What a transport offers to a whole conversation."""
+
+    @property
+    def settle_s(self) -> float:
+        """How long `await_end` may wait."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread waits while the peer takes nothing, where the invocation does not know it; any thread."""
+
+    def await_end(self) -> None:
+        """Return once it is certain that the peer's frames have ended, and were not cut off (R-109).
+
+        Raises:
+            Cancelled: They were.
+        """
+
+    def is_gone(self) -> bool:
+        """Whether the peer has left, by what has happened so far; does not wait. From any thread."""
+
+    def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:
+        """Send frames while the function is still running, and take those that were sent out of the list.
+
+        No two threads call it at once.
+
+        Args:
+            frames: What is kept, the oldest first. The function's thread may append to it meanwhile.
+            close: How the conversation ended, if it has; it is sent behind the frames, once.
+            may_wait: Send all of them; it waits while the peer is slow. Otherwise what would wait stays in the list.
+
+        Raises:
+            Cancelled: The peer is gone; only where it may wait.
+        """
+
+    def cut(self, error: InvocationError) -> None:
+        """End the conversation for the peer, whatever its thread does; from any thread."""

@@ -1,0 +1,107 @@
+"""`Overdue`: what the sweeper does about a conversation whose thread is busy in user code for too long.
+
+A function that goes on long after its inputs have ended is logged (R-134). One whose peer is gone gets a grace to
+leave; after that its thread is counted as stuck until it does (R-116). Whatever such a function waits for on the loop
+is cancelled when its peer goes (R-115).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Awaitable
+from typing import Any
+
+from invoker.core.invocation import Invocation
+from invoker.errors import DeadlineExceeded, InvocationError
+from invoker.execution.bodies.awaiting import Awaiting
+from invoker.execution.driver import Driver
+
+__all__ = ["Overdue", "why_gone"]
+
+log = logging.getLogger(__name__)
+
+_EARLY_S = 0.01
+"""How much earlier than our own clock says a deadline may be enforced by the transport."""
+
+
+class Overdue:
+    """Looks at the clock for one conversation.
+
+    Args:
+        driver: Knows the times, and counts threads that are stuck.
+
+    Attributes:
+        ended_at: When the inputs ended, on the clock of ``time.monotonic``; 0 before, and once it was logged.
+        gone_at: When the peer was noticed to be gone; 0 before.
+    """
+
+    __slots__ = ("_awaiting", "_driver", "_has_left", "_is_stuck", "_lock", "ended_at", "gone_at")
+
+    def __init__(self, driver: Driver) -> None:
+        self.ended_at = 0.0
+        self.gone_at = 0.0
+        self._driver = driver
+        self._awaiting: Awaiting | None = None  # made by the first `wait`
+        self._lock = threading.Lock()
+        self._is_stuck = self._has_left = False
+
+    def look(self, now: float, invocation: Invocation | None) -> None:
+        """Log an invocation that outlives its inputs by too much, once."""
+        lingering_s = self._driver.settings.lingering_s
+        if self.ended_at and self.ended_at + lingering_s < now:
+            self.ended_at = 0.0
+            _warn(f"an invocation goes on although its inputs ended {lingering_s:g} s ago", invocation)
+
+    def notice_gone(self, now: float, invocation: Invocation | None) -> None:
+        """Act on a peer that is gone, or that was told of an error, while user code is busy."""
+        if not self.gone_at:
+            # Set this, then check for a thread that waits; `wait` does the reverse, so one of them sees it.
+            self.gone_at = now
+            if self._awaiting is not None:
+                self._awaiting.cancel()
+        elif self.gone_at + self._driver.settings.grace_s < now and not self._is_stuck:
+            with self._lock:
+                self._is_stuck = not self._has_left
+                self._driver.threads.stuck += self._is_stuck
+            _warn(
+                "a sync function ignores that its invocation ended; its thread is abandoned until it returns",
+                invocation,
+            )
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block the calling thread until the loop has run ``awaitable``, or the peer is gone (R-034, R-115)."""
+        with self._lock:  # several threads of one body may come here at once
+            awaiting = self._awaiting = self._awaiting or Awaiting(self._driver.loop)
+        if self.gone_at:
+            awaiting.cancel()
+        return awaiting.wait(awaitable)
+
+    def left(self) -> None:
+        """The thread has left user code."""
+        with self._lock:
+            self._has_left = True
+            if self._is_stuck:
+                self._driver.threads.stuck -= 1
+
+
+def why_gone(error: InvocationError, cut: InvocationError | None, deadline: float | None) -> InvocationError:
+    """The error with which a conversation ends whose peer is gone.
+
+    Args:
+        error: What says that it is gone.
+        cut: Why we cut the conversation ourselves, if we did.
+        deadline: Of the conversation, on the clock of ``time.monotonic``.
+    """
+    if cut is not None:
+        return cut
+    if deadline is not None and time.monotonic() >= deadline - _EARLY_S:
+        return DeadlineExceeded("the deadline has passed")
+    return error
+
+
+def _warn(text: str, invocation: Invocation | None) -> None:
+    name = invocation.function.spec.name if invocation is not None else ""
+    number = invocation.id if invocation is not None else ""
+    log.warning(text, extra={"invocation": number, "function": name})

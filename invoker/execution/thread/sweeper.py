@@ -1,0 +1,220 @@
+"""`Sweeper`: one thread that looks after conversations whose own threads are busy in user code.
+
+A thread that runs a sync function waits for its peer only when the function pulls or emits. Three things must not
+wait for that: a frame that was held for company is sent after a beat; a peer that is gone is noticed within a look, so
+that the context can tell the function and a deaf thread is counted (R-115, R-116); an invocation that outlives its
+inputs is logged (R-134). Without traffic the thread sleeps from look to look; without conversations it just sleeps.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from invoker.execution.thread.gate import Gate
+
+__all__ = ["LOOK_S", "Busy", "Followed", "Sweeper", "Swept"]
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 0.002
+"""How long a frame is held at most, about."""
+
+LOOK_S = 0.1
+"""How often conversations are looked after, about."""
+
+_BEATS = 50
+"""For so many beats the sweeper stays awake when nobody counts on it any more, so that not each call wakes it."""
+
+
+class Swept(Protocol):
+    """A conversation that is looked after."""
+
+    def sweep(self, now: float) -> bool:
+        """Look after the conversation; False when it is over."""
+
+
+class Busy(Protocol):
+    """What a leading thread is busy with."""
+
+    def beat(self) -> None:
+        """Note that the thread is busy with this for longer than a beat; called by the sweeper."""
+
+
+class Followed(Protocol):
+    """A thread whose work is noticed once it lasts for longer than a beat.
+
+    Attributes:
+        busy: What the thread does; None while it waits for work.
+        seen: What the sweeper saw it do at its last beat.
+    """
+
+    busy: Busy | None
+    seen: Busy | None
+
+
+class Sweeper:
+    """Looks after lines and conversations from a daemon thread, which starts with the first of them.
+
+    Attributes:
+        gate: Where the threads of quick functions take turns; long ones end with a beat.
+    """
+
+    def __init__(self) -> None:
+        self.gate = Gate(self.call)
+        self._conversations: set[Swept] = set()
+        self._hot: set[Any] = set()
+        self._followed: set[Followed] = set()
+        self._is_called = False
+        self._is_asleep = False
+        self._beats = 0
+        self._wakeup = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def add(self, conversation: Swept) -> None:
+        """Look after a conversation until its `sweep` says that it is over."""
+        with self._lock:
+            self._conversations.add(conversation)
+            self._start()
+            is_first = len(self._conversations) == 1
+        if is_first:
+            self._wakeup.set()
+
+    def watch(self, line: Any) -> None:
+        """From now on, send within two beats what this line holds."""
+        with self._lock:
+            line.is_swept = True
+            self._hot.add(line)
+        self.call()
+
+    def follow(self, thread: Followed) -> None:
+        """From now on, notice what this thread is busy with for longer than a beat. It says `call` when it begins."""
+        with self._lock:
+            self._followed.add(thread)
+            self._start()
+
+    def unfollow(self, thread: Followed) -> None:
+        """Forget a thread; nothing happens if it is not followed."""
+        with self._lock:
+            self._followed.discard(thread)
+
+    def call(self) -> None:
+        """Make sure that beats go on for a while, because a caller needs them."""
+        # Set the flag, then check `_is_asleep`; the thread does the reverse, so one of the two sees it.
+        self._is_called = True
+        if self._is_asleep:
+            self._wakeup.set()
+
+    def close(self) -> None:
+        """Let the thread end."""
+        with self._lock:  # another thread may be starting this one
+            self._is_closed = True
+            thread = self._thread
+        self._wakeup.set()
+        if thread is not None:
+            thread.join(1.0)
+
+    def _start(self) -> None:
+        if self._thread is None and not self._is_closed:
+            self._thread = threading.Thread(target=self._run, name="invoker-sweeper", daemon=True)
+            self._thread.start()
+
+    # These methods run in the sweeper's thread.
+
+    def _run(self) -> None:
+        looked = time.monotonic()
+        while not self._is_closed:
+            if self._beats or self._hot:
+                time.sleep(BEAT_S)
+                self._guarded(self._beat)
+            else:
+                self._sleep()
+            now = time.monotonic()
+            if now - looked >= LOOK_S:
+                looked = now
+                self._look(now)
+
+    def _sleep(self) -> None:
+        self._is_asleep = True
+        if not self._is_called:
+            self._wakeup.wait(LOOK_S if self._conversations else None)
+            self._wakeup.clear()
+        self._is_asleep = False
+        if self._is_called:
+            self._beats = _BEATS
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception:
+            log.exception("the sweeper failed")
+
+    def _beat(self) -> None:
+        is_called, self._is_called = self._is_called, False
+        is_busy = self.gate.beat() | self._beat_followed()
+        self._beats = _BEATS if is_called or is_busy else max(0, self._beats - 1)
+        with self._lock:
+            hot = list(self._hot)
+        for line in hot:
+            try:
+                self._beat_line(line)
+            except Exception:
+                log.exception("what a call holds could not be sent")
+                with self._lock:
+                    line.is_swept = False
+                    self._hot.discard(line)
+
+    def _beat_line(self, line: Any) -> None:
+        held = line.held
+        if held is None:
+            if line.seen is None:
+                self._forget(line)
+            line.seen = None
+        elif held is line.seen:  # it was held at the last beat already
+            with line.lock:
+                if line.held is held:
+                    line.flush()
+        else:
+            line.seen = held
+
+    def _beat_followed(self) -> bool:
+        """Tell what lasts for longer than a beat, and return whether any thread is busy."""
+        with self._lock:
+            followed = list(self._followed)
+        for thread in followed:
+            busy = thread.busy
+            if busy is not None and busy is thread.seen:
+                try:
+                    busy.beat()
+                except Exception:
+                    log.exception("a call that lasts could not be looked after")
+            thread.seen = busy
+        return any(thread.seen is not None for thread in followed)
+
+    def _forget(self, line: Any) -> None:
+        """Forget a line that has held nothing for two beats. The next frame that it holds brings it back."""
+        with self._lock:
+            # Clear the flag, then check `held`; the line's thread does the reverse, so one of the two sees it.
+            line.is_swept = False
+            if line.held is None:
+                self._hot.discard(line)
+            else:
+                line.is_swept = True
+
+    def _look(self, now: float) -> None:
+        with self._lock:
+            conversations = list(self._conversations)
+        for conversation in conversations:
+            try:
+                goes_on = conversation.sweep(now)
+            except Exception:
+                log.exception("a look after a conversation failed")
+                goes_on = False
+            if not goes_on:
+                with self._lock:
+                    self._conversations.discard(conversation)

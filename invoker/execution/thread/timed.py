@@ -1,0 +1,83 @@
+"""`TimedSingle`: a `Single` whose invocation may be ended by the sweeper, because it has a time limit.
+
+Two threads tell the session of such an invocation what happens: that of the function, and the sweeper where the
+function does not come back in time. Each does so while it holds the lock of this body. The thread does not hold it
+while it waits for a frame or is in user code. While it waits for room on the wire it does, and then the sweeper cuts
+the conversation.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from invoker.core.invocation import Invocation
+from invoker.core.steps import Emitted
+from invoker.core.streams import InputStream
+from invoker.errors import InvocationError, StopInvocation
+from invoker.execution.bodies.sync import SyncBody
+from invoker.execution.thread.single import Single
+from invoker.execution.thread.wire import Conversation
+from invoker.message import Message
+
+__all__ = ["TimedSingle"]
+
+
+class TimedSingle(Single):
+    """The body of a direct conversation whose invocation has a time limit; see the module."""
+
+    __slots__ = ()
+
+    def __init__(self, conversation: Conversation, invocation: Invocation) -> None:
+        super().__init__(conversation, invocation)
+        self.lock = threading.RLock()
+
+    def pull(self, stream: InputStream) -> Any:
+        """Read frames until ``stream`` has a message; None when it has ended.
+
+        Raises:
+            InputCancelled: The stream ended with an error (R-110).
+        """
+        conversation = self.conversation
+        while True:
+            with self.lock:
+                self._check_time()
+                if stream.queue or stream.is_ended:
+                    return stream.take()
+            try:
+                frame = conversation.wire.read()
+            except InvocationError as error:
+                with self.lock:
+                    conversation.break_off(error)
+            else:
+                with self.lock:
+                    self._receive(frame)
+
+    def _receive(self, frame: Any | None) -> None:
+        conversation = self.conversation
+        try:
+            for step in conversation.half_closed() if frame is None else conversation.session.receive(frame):
+                conversation.perform(step)
+        except InvocationError as error:
+            conversation.break_off(error)
+
+    def send_all(self, index: int, values: Iterator[Any]) -> None:
+        """Write each value."""
+        SyncBody.send_all(self, index, values)
+
+    def put(self, index: int, message: Message[bytes]) -> None:
+        """Write one message, unless the time is over."""
+        with self.lock:
+            self._check_time()
+            if self.invocation.is_finished:
+                raise StopInvocation("the invocation is over")
+            self.invocation.emit(index, message)
+            self.conversation.deliver(Emitted(self.invocation.key, index, message))
+
+    def _check_time(self) -> None:
+        """End the invocation if its time is over."""
+        limit = self.invocation.limit
+        if limit is not None and time.monotonic() >= limit.ends_at and not self.invocation.is_finished:
+            self.conversation.break_off(limit.error)

@@ -1,0 +1,132 @@
+"""`Wire` and `Conversation`: what the body of a direct call reads and writes, and whose it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Any, Protocol
+
+from invoker.core.session import CallSession
+from invoker.core.steps import CallStep, Event, Trailers
+from invoker.errors import InvocationError
+from invoker.execution.thread.gate import Pace
+
+__all__ = ["Conversation", "Wire"]
+
+
+class Wire(Protocol):
+    """What a transport offers to the thread of one conversation; see `transports.grpc.threadline.ThreadLine`."""
+
+    lock: Any
+    is_gone: bool
+    is_ended: bool
+    settles: bool
+    pace: Pace
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the thread waits for the peer."""
+
+    def read(self) -> Any | None:
+        """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
+
+    def await_frame(self, delay_s: float) -> bool:
+        """Wait at most so long for the next frame, and return whether it is here; False if the peer has half-closed."""
+
+    def write(self, frame: Any, *, hold: bool) -> None:
+        """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
+
+    def accepted(self) -> None:
+        """Tell the peer what it can know now that the invocation was admitted (R-133)."""
+
+    def look(self) -> bool:
+        """Whether the peer is gone; does not wait."""
+
+    def look_ahead(self) -> Sequence[Any]:
+        """The frames that wait for a function which does not pull; called from another thread."""
+
+    @property
+    def waiting(self) -> Sequence[Any]:
+        """The frames that came and wait for the function; from any thread."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread waits while the peer takes nothing of what was sent."""
+
+    def refuse(self, code: int, detail: str) -> bool:
+        """Send the status while the conversation's thread is busy; False if that is impossible now."""
+
+    def send_now(self, frame: Any) -> bool:
+        """Send one frame unless it would have to wait, and return whether that was done; with the lock held."""
+
+    def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
+        """Send what is held, then the status and its metadata; the first one counts."""
+
+    def cut(self, code: int, detail: str) -> None:
+        """End the conversation with a status, from any thread."""
+
+    # Several threads may call these, each with the lock held.
+
+    def share(self) -> threading.Condition:
+        """From now on several threads use this wire; the condition tells of every event."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the wire is over, so that no event comes any more."""
+
+    def turn(self) -> None:
+        """Wait for one event, or for the thread that waits for it. The lock is released meanwhile."""
+
+    def glance(self) -> None:
+        """Take the events that are there already, unless another thread waits for them."""
+
+    def ask(self) -> None:
+        """Receive one more frame."""
+
+    def next_frame(self) -> Any | None:
+        """A frame that is here already."""
+
+    def await_room(self) -> None:
+        """Wait until a frame can be sent; Cancelled when the peer is gone."""
+
+    def put(self, frame: Any) -> None:
+        """Send one frame now, when there is room."""
+
+    def send_status(self, code: int, detail: str, trailers: Trailers = ()) -> None:
+        """Send what is held, then the status and its metadata; the first one counts."""
+
+
+class Conversation(Protocol):
+    """What a body needs of the direct conversation that it belongs to; called in a thread of the body.
+
+    Once several threads take turns at the wire, they hold its lock whenever they call.
+    """
+
+    session: CallSession
+    wire: Wire
+    turns: threading.Condition | None
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+
+    def half_closed(self) -> Iterable[CallStep]:
+        """The steps of the end of the peer's frames."""
+
+    def perform(self, step: CallStep) -> None:
+        """Act on one step of the session."""
+
+    def deliver(self, event: Event) -> None:
+        """Tell the session an event, and do what it says to it."""
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or the peer is gone."""
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block the calling thread until the loop has run ``awaitable``, or the peer is gone."""
+
+    def finish(self, error: InvocationError | None) -> InvocationError | None:
+        """End the invocation, unless it has ended; the error of the ending that counts."""
+
+    def break_off(self, error: InvocationError) -> None:
+        """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""

@@ -1,0 +1,395 @@
+"""`Whole`: a conversation whose frames are all here before its function runs, in the thread that has them.
+
+Theory. Nothing comes any more, so nothing waits for input: the session translates all frames first, then the function
+runs, and what the session sends is kept in `sent`. The transport sends that together with the ending, once `run` has
+returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. One that takes long
+becomes *long*: what it keeps leaves, and it is looked after like any other (`Keeping`).
+
+Most functions run in this thread to their end. Of one that gives several iterators, each gets a thread of its own, as
+each may block on something of the author's.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import copy_context
+from typing import Any
+
+from invoker.context import RUNNING
+from invoker.core.invocation import Invocation
+from invoker.core.session import CallSession
+from invoker.core.steps import (
+    Ask,
+    Cancel,
+    Close,
+    CloseOutput,
+    Emitted,
+    EndInput,
+    Event,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+    Step,
+    Timer,
+)
+from invoker.core.streams import InputStream
+from invoker.errors import Cancelled, Discarded, EncodeError, InternalError, InvocationError, StopInvocation
+from invoker.execution.bodies.runner import production_failed
+from invoker.execution.bodies.spread import Spread
+from invoker.execution.bodies.sync import SyncInput
+from invoker.execution.bodies.turns import is_of_many
+from invoker.execution.driver import Driver
+from invoker.execution.keeping import Keeping
+from invoker.execution.loop.request import carry_on
+from invoker.execution.outlet import Outlet
+from invoker.execution.thread.away import Away
+from invoker.execution.thread.leaders import Turn
+from invoker.execution.thread.overdue import why_gone
+from invoker.message import Message
+
+__all__ = ["Whole"]
+
+log = logging.getLogger(__name__)
+
+
+class Whole(Keeping):
+    """One session with the one invocation that it opens, and the body of that; see the module.
+
+    Args:
+        session: Translates.
+        driver: Knows the engine and what is being drained.
+        outlet: Of the transport.
+        turn: Of the thread, if it leads; without one the conversation is long from the beginning.
+        deadline: On the clock of ``time.monotonic``, or None.
+        is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
+        is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
+    """
+
+    __slots__ = ("_has_ended", "_is_counted", "_is_early", "_thread", "deadline", "session")
+
+    def __init__(
+        self,
+        session: CallSession,
+        driver: Driver,
+        outlet: Outlet,
+        *,
+        turn: Turn | None = None,
+        deadline: float | None = None,
+        is_counted: bool = True,
+        is_early: bool = False,
+    ) -> None:
+        super().__init__(driver, outlet, turn)
+        self.session = session
+        self.deadline = deadline
+        self._thread = threading.get_ident()
+        self._is_counted = is_counted
+        self._is_early = is_early
+        self._has_ended = False
+
+    def run(self, frames: Iterable[Any]) -> Close:
+        """Run the conversation to its end, in this thread.
+
+        Args:
+            frames: All that the peer has sent, before it half-closed.
+
+        Returns:
+            How it ended. What it sent besides is in `sent`, unless it has left.
+        """
+        try:
+            self._receive(frames)
+            if self.is_open and not self.invocation.is_finished:
+                copy_context().run(self._serve)  # the thread may serve other calls later (R-012)
+        except Exception:
+            log.exception("a session or transport failed")
+            self.closed = Close(InternalError())
+            if self.is_open and self.invocation.finish(InternalError()):
+                self.driver.engine.close(self.invocation)
+        finally:
+            self.leave()
+        return self.closed or Close()
+
+    # What the peer has sent.
+
+    def _receive(self, frames: Iterable[Any]) -> None:
+        """Translate all frames, and their end unless a function is to see that for itself."""
+        receive, may_begin = self.session.receive, False
+        invocation: Invocation | None = None
+        try:
+            for frame in frames:
+                steps = receive(frame)
+                for step in steps:
+                    if type(step) is Feed and invocation is not None:
+                        invocation.feed(step)
+                    elif type(step) is Open:
+                        invocation = self._open(step)
+                    elif type(step) is Ask:
+                        self._hand_over(steps)
+                        return
+                    else:
+                        self.perform(step)
+                if self.closed is not None:
+                    return
+                if not may_begin and invocation is not None:
+                    may_begin = not invocation.function.awaits_values or invocation.may_begin()
+            heeds_end = invocation is not None and invocation.heeds_end
+            if not may_begin or not heeds_end:
+                self._half_close(invocation, heeds_end=heeds_end)
+                if not may_begin and invocation is not None:
+                    invocation.may_begin()
+        except InvocationError as error:
+            if not self.is_open:
+                self.closed = Close(error)
+            else:
+                self.break_off(error)
+
+    def _hand_over(self, steps: Iterable[Step]) -> None:
+        """Let the loop run the conversation to its end, because the session asks the store."""
+        if self.turn is not None:
+            self.turn.pass_on()
+        rest = carry_on(
+            self.session, steps, self.driver, self.sent.append,
+            deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early,
+        )  # fmt: skip
+        self.closed = Away(self.driver, self.outlet.is_gone).run(rest)
+
+    def _half_close(self, invocation: Invocation | None, *, heeds_end: bool) -> None:
+        """Translate the end of the frames, once it is certain."""
+        if heeds_end:
+            if self.outlet.settle_s:
+                self.beat()
+            self.outlet.await_end()
+            self.started_s = time.monotonic()
+        self._has_ended = True
+        for step in self.session.half_close():
+            if type(step) is EndInput and invocation is not None:
+                invocation.end_inputs(step)
+            else:
+                self.perform(step)
+
+    def perform(self, step: Step) -> None:
+        """Act on one step of the session."""
+        if type(step) is Send:
+            self.keep(step.frame)
+        elif type(step) is Open:
+            self._open(step)
+        elif type(step) is Close:
+            self._close(step)
+        elif type(step) is Timer:
+            return  # R-170: the next frame, or the end, is here already and comes next
+        elif not self.is_open or self.invocation.is_finished:
+            return  # R-076, R-114: the function has returned, or the invocation was refused
+        elif type(step) is Feed:
+            self.invocation.feed(step)
+        elif type(step) is EndInput:
+            self.invocation.end_inputs(step)
+        elif type(step) is CloseOutput:
+            self.invocation.close_output(step.index)
+        elif type(step) is Cancel:
+            self.break_off(step.error)
+        else:
+            log.error("a session of one call gave a step that no thread can do, see CallSession: %r", step)
+            raise InternalError
+
+    def _open(self, step: Open) -> Invocation | None:
+        driver = self.driver
+        try:
+            invocation = driver.engine.open(
+                step, deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early
+            )
+        except InvocationError as error:
+            driver.refused(step, error)
+            self.deliver(Finished(step.id, error))
+            return None
+        self.invocation = invocation
+        invocation.peer = getattr(self.outlet, "peer", "")
+        self.is_open = True
+        self.started_s = invocation.started_s
+        self.is_timed = self.is_told_of_time or invocation.limit is not None
+        invocation.may_be_ended(self.fail if invocation.limit is None else self.stop)
+        driver.entered_direct(self)
+        return invocation
+
+    def _close(self, step: Close) -> None:
+        """Close the conversation as the session says; a function that still runs is told to leave."""
+        self.closed = self.closed or step
+        if self.is_open and not self.invocation.is_finished:
+            self.invocation.finish(Cancelled("the conversation is over"))
+            self.driver.engine.close(self.invocation)
+
+    # The body.
+
+    def _serve(self) -> None:
+        invocation, turn = self.invocation, self.turn
+        if invocation.function.awaits_values and invocation.got_nothing:
+            self._end(None)
+            return
+        invocation.context.bind(self)
+        slow_until = self.driver.pace(invocation.function).slow_until
+        if turn is None or (slow_until and slow_until > time.monotonic()):
+            self.beat()
+        else:
+            items = self._only_items()  # before anybody else looks after the invocation
+            turn.begin(self)
+            if items is not None:
+                self._call_once(items)
+                self._end(None)
+                return
+        inputs = [SyncInput(self, stream) for stream in invocation.inputs]
+        outputs = self.open(inputs)
+        if len(outputs) > 1:
+            self.beat()
+            Spread(self, inputs, self.driver.threads).run(outputs)
+        elif outputs:
+            self.drain(0, outputs[0])
+        self._end(None)
+
+    def _only_items(self) -> Sequence[Any] | None:
+        """The message of each input, with its decoder, if each has one and the function is plain; they are taken."""
+        invocation = self.invocation
+        if not invocation.function.is_plain:
+            return None
+        for one in invocation.inputs:
+            if len(one.queue) != 1:
+                return None
+        return [one.take() for one in invocation.inputs]
+
+    def _call_once(self, items: Sequence[Any]) -> None:
+        """Do as `open` and `drain` do for a function that is called once, without the iterators between them."""
+        invocation = self.invocation
+        context, function = invocation.context, invocation.function
+        RUNNING.set(context)
+        invocation.generators = 1
+        began_ns = time.thread_time_ns()
+        try:
+            values = [decode(message) for decode, message in items]
+            inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
+            value = function.once(values, inputs, context)
+            if is_of_many(value):
+                number, message = self.driver.threads.turns.encode(invocation.encode, 0, value)
+            else:
+                number, message = invocation.encode(0, value)
+            invocation.cpu_ns = time.thread_time_ns() - began_ns
+            if self.is_timed:
+                self.put(number, message)
+            elif not invocation.is_finished:
+                invocation.emit(number, message)
+                self.deliver(Emitted(invocation.key, number, message))
+        except Discarded:
+            self.spent(began_ns)
+            self.is_over()  # a peer that is gone is noticed by this
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            invocation.cpu_ns = time.thread_time_ns() - began_ns
+            self.raised(error, production_failed)
+
+    def pull(self, stream: InputStream) -> Any:
+        """Take a message of ``stream``; None when it has ended.
+
+        Raises:
+            InputCancelled: The stream ended with an error (R-110).
+        """
+        if self.is_timed:
+            with self.lock:
+                return self._pull(stream)
+        return self._pull(stream)
+
+    def _pull(self, stream: InputStream) -> Any:
+        if self.is_long or not (stream.queue or stream.is_ended):
+            try:
+                self.check_gone()
+                if not stream.queue and not self._has_ended:
+                    self._half_close(self.invocation, heeds_end=self.invocation.heeds_end)
+            except InvocationError as error:
+                self.break_off(error)
+        return stream.take()
+
+    def send_all(self, index: int, values: Iterator[Any]) -> None:
+        """Send each value; the end of the only iterator is that of the invocation."""
+        if self.is_timed:
+            super().send_all(index, values)
+            return
+        invocation = self.invocation
+        encode, key, deliver = invocation.encode, invocation.key, self.session.deliver
+        for value in values:
+            try:
+                number, message = encode(index, value)
+            except Discarded:
+                self.check_over()
+                continue
+            if invocation.is_finished:
+                return
+            invocation.emit(number, message)
+            for step in deliver(Emitted(key, number, message)):
+                if type(step) is Send:
+                    self.keep(step.frame)
+                else:
+                    self.perform(step)
+
+    def put(self, index: int, message: Message[bytes]) -> None:
+        """Send what the function sends by its context, and all that one with a time limit gives."""
+        with self.lock:
+            if self.is_timed and self.is_late(time.monotonic()):
+                self.break_off(self.limit_error())
+            if self.invocation.is_finished:
+                raise StopInvocation("the invocation is over")
+            self.invocation.emit(index, message)
+            self.deliver(Emitted(self.invocation.key, index, message))
+
+    def tell_end(self, index: int) -> None:
+        """Tell the peer that the function has ended an output by its context."""
+        self.deliver(OutputEnded(self.invocation.key, index))
+
+    def end(self, index: int) -> None:
+        """End an output before the function returns."""
+        self.check_thread()
+        super().end(index)
+
+    def check_thread(self) -> None:
+        """Raise EncodeError in every thread but the one that runs the function."""
+        if threading.get_ident() != self._thread:
+            raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
+
+    def deliver(self, event: Event) -> None:
+        """Tell the session an event, and do what it says to it."""
+        for step in self.session.deliver(event):
+            self.perform(step)
+
+    # Endings.
+
+    def break_off(self, error: InvocationError) -> None:
+        """End the invocation. The peer is told at once if user code takes its time to leave (R-075, R-112)."""
+        self._end(error)
+        if self.is_swept:
+            with self.lock:
+                self.send_early()
+
+    def _end(self, error: InvocationError | None) -> None:
+        """End the invocation, unless it has ended."""
+        if self.is_timed:
+            with self.lock:
+                self._end_now(error)
+        else:
+            self._end_now(error)
+
+    def _end_now(self, error: InvocationError | None) -> None:
+        invocation = self.invocation
+        if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
+            error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that
+        if type(error) is Cancelled:
+            error = why_gone(error, self.cut_by, self.deadline)
+        if invocation.finish(error):
+            self.driver.engine.close(invocation)
+            try:
+                for step in self.session.deliver(Finished(invocation.key, error)):
+                    if type(step) is Send:
+                        self.keep(step.frame)
+                    elif type(step) is Close:
+                        self.closed = self.closed or step
+                    else:
+                        self.perform(step)
+            except Cancelled as gone:
+                log.debug("the peer is gone, so it does not get the last frames: %s", gone)

@@ -1,0 +1,3 @@
+"""What an annotation says of values: their bounds, patterns, rules and names."""
+
+__all__: list[str] = []

@@ -1,0 +1,115 @@
+"""How long a text a pattern may be matched with by Python's `re`, found by trial when a function is read.
+
+Theory. Python's regular expressions try one way after the other, and no other thread of Python runs meanwhile. The
+ways to split a text between a repeat and the repeats in it double with each character: ``^(a+)+$`` takes seconds for 28
+of them. Repeats that follow each other, or may begin anywhere, take a power of the length: ``a+$`` takes seconds for
+64 KiB. So each pattern is tried with texts that do not match: a beginning that it names, one or two signs over and
+over, and an end that it does not take. Where the time doubles, the function is refused; where it grows faster than the
+text, the text is bounded. The bounds are fixed, so that they are the same on every machine. A pattern that passes may
+still be slow with signs that were not tried; RE2 (`invoker.fields.linear`) never is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+__all__ = ["LONGEST_MATCHED", "doubling_text", "longest_matched"]
+
+LONGEST_MATCHED: Final = 65_536
+"""Characters of a text that any pattern is matched with; longer ones are refused (T-043)."""
+
+_LONGEST: Final = 40
+_STEP: Final = 2
+_SLOW_S: Final = 0.003
+"""Of processor time for one try with a text of some dozen characters, which nearly all patterns match in 10 µs."""
+
+_GROWTH: Final = 3.0
+"""With four repeats more; a power of the length grows by half at most."""
+
+_SQUARE: Final = 2048
+"""Characters for a pattern whose time grows with their square; it takes some 20 ms for them."""
+
+_STEEP: Final = 256
+"""For one whose time grows faster than that."""
+
+_STEEPEST: Final = 32
+"""For one that is slow with 64 already."""
+
+_SHORT: Final = (32, 64, 128, 256)
+_LONG: Final = (512, 1024, 2048, 4096)
+
+_SIGNS: Final = "aA0_ -."
+_ENDS: Final = ("\0", "\n\n\0")
+_BEGINNING: Final = re.compile(r"\^?((?:[\w@#:/ -]|\\[^\w])*)")
+_MOST_LITERALS: Final = 6
+
+
+@lru_cache(maxsize=512)
+def doubling_text(pattern: str) -> str:
+    """A text for which a pattern takes much longer with each repeat in it; empty if none was found."""
+    search = re.compile(pattern).search
+    for beginning, pump, end in _tries(pattern):
+        if _doubles(search, beginning, pump, end):
+            return f"{beginning}{pump * 12}{end}"
+    return ""
+
+
+@lru_cache(maxsize=512)
+def longest_matched(pattern: str) -> int:
+    """Characters of a text that a pattern is matched with, so that none of them holds up the process for long."""
+    search = re.compile(pattern).search
+    steep = [size for one in _tries(pattern) if (size := _grows(search, one, _SHORT, 0.0005, 5.6))]
+    if steep:
+        return _STEEP if min(steep) > 64 else _STEEPEST
+    return _SQUARE if any(_grows(search, one, _LONG, 0.002, 2.8) for one in _tries(pattern)) else LONGEST_MATCHED
+
+
+def _grows(
+    search: Callable[[str], Any], one: tuple[str, str, str], sizes: Sequence[int], slow_s: float, growth: float
+) -> int:
+    """The first size of a text that takes long, and more than ``growth`` times as long as half of it; or 0."""
+    beginning, pump, end = one
+
+    def taken_s(size: int) -> float:
+        return _taken_s(search, f"{beginning}{pump * (size // len(pump))}{end}")
+
+    for size in sizes:
+        if taken_s(size) > slow_s:
+            longer, shorter = (min(taken_s(many) for _ in range(3)) for many in (size, size // 2))
+            if longer > slow_s / 2:  # else the machine was busy with something else
+                return size if longer > growth * shorter else 0
+    return 0
+
+
+def _tries(pattern: str) -> Iterator[tuple[str, str, str]]:
+    if not any(sign in pattern for sign in "*+{"):
+        return
+    literals = list(dict.fromkeys(sign for sign in pattern if sign.isalnum() or sign in "_-.@/:,; "))[:_MOST_LITERALS]
+    signs = list(dict.fromkeys([*literals, *_SIGNS]))
+    pairs = ["".join(two) for two in itertools.permutations(literals, 2)]
+    found = _BEGINNING.match(pattern)
+    named = re.sub(r"\\(.)", r"\1", found[1]) if found is not None else ""
+    beginnings = dict.fromkeys(("", named, named[:-1]))
+    yield from itertools.product(beginnings, [*signs, *pairs], _ENDS)
+
+
+def _doubles(search: Callable[[str], Any], beginning: str, pump: str, end: str) -> bool:
+    for many in range(6, _LONGEST, _STEP):
+        if _taken_s(search, f"{beginning}{pump * many}{end}") > _SLOW_S:
+            # The machine may have been busy with something else, so both are looked at again.
+            longer, shorter = (
+                min(_taken_s(search, f"{beginning}{pump * count}{end}") for _ in range(2)) for count in (many, many - 4)
+            )
+            return longer > _SLOW_S / 2 and longer > _GROWTH * shorter
+    return False
+
+
+def _taken_s(search: Callable[[str], Any], text: str) -> float:
+    began = time.thread_time()
+    search(text)
+    return time.thread_time() - began

@@ -1,0 +1,381 @@
+"""`Field`: says in an annotation what values a parameter takes; `Constraints`: what any annotation says of that.
+
+::
+
+    def resize(width: Annotated[int, Field(ge=1, le=4096)], name: Annotated[str, Field(pattern="^[a-z]+$")]): ...
+
+What stands on the parameter itself is checked after its value was decoded, by any codec, so it holds over every
+protocol; the tool bridge tells all that is wrong with it. A Field is a `msgspec.Meta`, so msgspec checks those deeper
+within an annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the marks of
+`annotated_types` and pydantic's ``Field`` are understood, too; nothing is imported for that.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from invoker.errors import SpecError
+from invoker.fields.aliases import unaliased
+from invoker.fields.backtracking import LONGEST_MATCHED, doubling_text, longest_matched
+from invoker.fields.linear import linear_search
+from invoker.fields.marks import SCALARS, UNIONS, fits, kinds_of, pattern_text
+from invoker.fields.rules import rule_named
+
+__all__ = [
+    "FIELD_LENGTH",
+    "FIELD_RULES",
+    "LONGEST_MATCHED",
+    "UNBOUND",
+    "Constraints",
+    "Field",
+    "Problem",
+    "constraints_of",
+    "slow_pattern",
+]
+
+FIELD_RULES: Final = "invoker.fields.rules"
+"""Under this key the ``extra`` of a Field's Meta has the names of its rules."""
+
+FIELD_LENGTH: Final = "invoker.max_length"
+"""Under this key it has the ``max_length`` that the author said, where the Meta has another one."""
+
+
+def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is one word of an author
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    pattern: str | re.Pattern[str] | None = None,
+    min_length: int | None = None,
+    max_length: int | None = None,
+    rules: str | Sequence[str] = (),
+    description: str = "",
+) -> Any:
+    """What values a parameter takes, within ``Annotated[...]``; other values are refused before the function runs.
+
+    Args:
+        ge: Numbers are at least this.
+        gt: Numbers are above this.
+        le: Numbers are at most this.
+        lt: Numbers are below this.
+        pattern: A regular expression, or a compiled one with its flags, that matches somewhere in the text;
+            write ``^`` and ``$`` for all of it.
+        min_length: Characters of a text, bytes, or items of a list or a dict, at least.
+        max_length: The same, at most.
+        rules: Names of rules: non_empty, finite, positive, non_negative, email, url, uuid, json, unique_items, or of
+            your own (see `rule`).
+        description: Words for readers, instead of those of the docstring.
+
+    Raises:
+        SpecError: They contradict each other, the pattern is none, or there is no such rule.
+    """
+    names = (rules,) if isinstance(rules, str) else tuple(rules)
+    for name in names:
+        rule_named(name)
+    pattern = None if pattern is None else pattern_text(pattern)
+    said = {"ge": ge, "gt": gt, "le": le, "lt": lt, "pattern": pattern, "min_length": min_length}
+    said |= {"max_length": max_length, "description": description or None}
+    extra: dict[str, Any] = {FIELD_RULES: names} if names else {}
+    capped = max_length
+    try:
+        if pattern is not None and (longest := _longest(pattern)) < (math.inf if max_length is None else max_length):
+            # msgspec matches those deeper within an annotation, and compares lengths before (T-043).
+            extra[FIELD_LENGTH], capped = max_length, longest
+        made = msgspec.Meta(**{**said, "max_length": capped}, extra=extra or None)  # type: ignore[arg-type]  # by name
+    except re.error as error:
+        raise SpecError(f"Field(pattern={pattern!r}) is no regular expression: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise SpecError(
+            f"Field({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)}): {error}"
+        ) from None
+    _agree(
+        "gt" if ge is None else "ge", gt if ge is None else ge, "lt" if le is None else "le", lt if le is None else le
+    )
+    _agree("min_length", min_length, "max_length", max_length)
+    return made
+
+
+def _longest(pattern: str) -> int:
+    """The characters of a text that `re` may match a pattern with.
+
+    Raises:
+        SpecError: By this pattern a caller could hold up the process, and RE2 does not run it.
+    """
+    if not (problem := _doubling(pattern)):
+        return longest_matched(pattern)
+    if linear_search(pattern) is None:
+        raise SpecError(problem)
+    return LONGEST_MATCHED  # of the parameter itself; `slow_pattern` refuses it deeper within
+
+
+def _doubling(pattern: str) -> str:
+    """A sentence about a pattern whose time doubles with each repeat in a text; empty if none was found."""
+    if not (text := doubling_text(pattern)):
+        return ""
+    return (
+        f"the pattern {pattern!r} takes twice as long with each repeat in a text such as {text!r}, so a caller "
+        "could hold up the process; write no repeat of what is itself a repeat, or make the inner one possessive, "
+        "as in (a++)+"
+    )
+
+
+def slow_pattern(pattern: str, max_length: int | None) -> str:
+    """Why Python's `re` must not match texts of any length with a pattern; empty if it may.
+
+    Args:
+        pattern: Whoever applies it does not know the bounds of `Constraints`: msgspec, or pydantic.
+        max_length: Characters of a text at most; longer ones are refused before they are matched.
+    """
+    if problem := _doubling(pattern):
+        return problem
+    longest = longest_matched(pattern)
+    if longest == LONGEST_MATCHED or (max_length is not None and max_length <= longest):
+        return ""
+    return (
+        f"the time of the pattern {pattern!r} grows faster than the text, so a caller could hold up the process; "
+        f"begin it with what stands at the start of the text, as in ^a+$, or say max_length={longest} beside it"
+    )
+
+
+def _agree(lower: str, least: float | None, upper: str, most: float | None) -> None:
+    """Refuse two bounds that no value can keep."""
+    if least is not None and most is not None and least > most:
+        raise SpecError(f"Field({lower}={least!r}, {upper}={most!r}) allows no value, as {least!r} is above {most!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a value is refused.
+
+    Attributes:
+        code: ``pattern``, ``pattern_input_too_long``, ``range``, ``length`` or ``custom_rule``.
+        text: What was expected, and what was met; it follows the name of what the value is for.
+        details: ``expected``, ``actual``, ``rule``.
+    """
+
+    code: str
+    text: str
+    details: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What an annotation says of the values, besides their type.
+
+    Attributes:
+        min_value, max_value: Inclusive; bounds that were exclusive are the next number of the type.
+        pattern: Matches somewhere in the text.
+        min_length, max_length: Of texts, bytes, lists and dicts.
+        rules: Names.
+        description: Words for readers; may be empty.
+    """
+
+    min_value: float | None = None
+    max_value: float | None = None
+    pattern: str = ""
+    min_length: int | None = None
+    max_length: int | None = None
+    rules: tuple[str, ...] = ()
+    description: str = ""
+
+    def __bool__(self) -> bool:
+        return any(
+            check is not None for check in (self.min_value, self.max_value, self.min_length, self.max_length)
+        ) or (bool(self.pattern) or bool(self.rules))
+
+    def checker(self) -> Callable[[Any], Iterator[Problem]] | None:
+        """A function that gives what is wrong with a value; None if nothing can be."""
+        if not self:
+            return None
+        search, longest = self._search()
+        rules = [(name, rule_named(name)) for name in self.rules]
+
+        def check(value: Any) -> Iterator[Problem]:
+            if value is None:
+                return
+            yield from self._of_number(value)
+            yield from self._of_size(value)
+            if search is not None and isinstance(value, str):
+                yield from self._of_text(value, search, longest)
+            for name, follows in rules:
+                yield from _of_rule(name, follows, value)
+
+        return check
+
+    def _of_number(self, value: Any) -> Iterator[Problem]:
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return
+        low, high = self.min_value, self.max_value
+        # NaN is neither above nor below anything, so it satisfies no bound (T-044).
+        if (low is not None and not value >= low) or (high is not None and not value <= high):
+            expected = _between(low, high)
+            yield Problem("range", f"must be {expected}, and is {value}", {"expected": expected, "actual": str(value)})
+
+    def _of_size(self, value: Any) -> Iterator[Problem]:
+        low, high = self.min_length, self.max_length
+        if (low is None and high is None) or not hasattr(value, "__len__"):
+            return
+        size = len(value)
+        if (low is not None and size < low) or (high is not None and size > high):
+            unit = "characters" if isinstance(value, str) else "bytes" if isinstance(value, bytes) else "items"
+            expected = f"{_between(low, high)} {unit}"
+            yield Problem(
+                "length", f"must have {expected}, and has {size}", {"expected": expected, "actual": str(size)}
+            )
+
+    def _search(self) -> tuple[Callable[[str], Any] | None, int]:
+        """What finds the pattern in a text, and how long the text may be."""
+        if not self.pattern:
+            return None, 0
+        if (found := linear_search(self.pattern)) is not None:
+            return found, LONGEST_MATCHED
+        return re.compile(self.pattern).search, longest_matched(self.pattern)
+
+    def _of_text(self, value: str, search: Callable[[str], Any], longest: int) -> Iterator[Problem]:
+        expected = {"expected": self.pattern}
+        if len(value) > longest:
+            text = (
+                f"has {len(value)} characters, and the pattern {_short(self.pattern)} is matched with {longest} at most"
+            )
+            yield Problem("pattern_input_too_long", text, {**expected, "actual": str(len(value))})
+        elif not search(value):
+            text = f"must match the pattern {self.pattern!r}, and is {_short(value)}"
+            yield Problem("pattern", text, {**expected, "actual": _short(value)})
+
+
+UNBOUND: Final = Constraints()
+"""Says nothing."""
+
+
+def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
+    """What an annotation says of the values themselves, not of what is in them.
+
+    Args:
+        type_: The annotation.
+        kept: It stays as it is, and pydantic applies all marks that it knows, in their order.
+
+    Raises:
+        SpecError: A pattern is no regular expression, or there is no such rule.
+    """
+    found = UNBOUND
+    for mark in _marks(type_):
+        if isinstance(mark, msgspec.Meta) or not kept:
+            found = _merged(found, _read(mark, type_))
+    try:
+        re.compile(found.pattern)
+    except re.error as error:
+        raise SpecError(f"the pattern {found.pattern!r} is no regular expression: {error}") from None
+    _longest(found.pattern)
+    for name in found.rules:
+        rule_named(name)
+    _check_kinds(found, type_)
+    return found
+
+
+def _marks(type_: Any) -> Iterator[Any]:
+    type_ = unaliased(type_)
+    if typing.get_origin(type_) is Annotated:
+        yield from _marks(type_.__origin__)
+        yield from type_.__metadata__
+    elif typing.get_origin(type_) in UNIONS:
+        for one in typing.get_args(type_):
+            yield from _marks(one)
+
+
+def _read(mark: Any, type_: Any) -> Constraints:
+    if not fits(mark, type_):
+        return Constraints()
+    if isinstance(mark, msgspec.Meta):
+        extra = mark.extra or {}
+        found = _bounded(mark, type_, rules=extra.get(FIELD_RULES, ()))
+        return replace(found, max_length=extra[FIELD_LENGTH]) if FIELD_LENGTH in extra else found
+    cls = type(mark)
+    module = cls.__module__.partition(".")[0]
+    if module == "pydantic" and cls.__name__ == "FieldInfo":
+        found = Constraints(description=mark.description or "")
+        for one in mark.metadata:
+            found = _merged(found, _read(one, type_))
+        return found
+    if module in ("annotated_types", "pydantic"):
+        return _bounded(mark, type_)
+    return Constraints()
+
+
+def _bounded(mark: Any, type_: Any, *, rules: tuple[str, ...] = ()) -> Constraints:
+    """Read attributes, which have the same names everywhere."""
+
+    def said(name: str) -> Any:
+        return getattr(mark, name, None)
+
+    low, high = said("ge"), said("le")
+    is_whole = not _has_float(type_)
+    if said("gt") is not None:
+        low = math.floor(mark.gt) + 1 if is_whole else math.nextafter(mark.gt, math.inf)
+    if said("lt") is not None:
+        high = math.ceil(mark.lt) - 1 if is_whole else math.nextafter(mark.lt, -math.inf)
+    words, pattern = said("description"), pattern_text(said("pattern"))
+    return Constraints(
+        low, high, pattern, said("min_length"), said("max_length"), rules,
+        words if isinstance(words, str) else "",
+    )  # fmt: skip
+
+
+def _merged(one: Constraints, other: Constraints) -> Constraints:
+    """Both; where they differ, the later one counts."""
+    said = {
+        field.name: getattr(other, field.name)
+        for field in fields(Constraints)
+        if getattr(other, field.name) not in (None, "", ())
+    }
+    return replace(one, **said)
+
+
+def _has_float(type_: Any) -> bool:
+    return float in kinds_of(type_)
+
+
+def _check_kinds(found: Constraints, type_: Any) -> None:
+    """Refuse what can never apply, such as a least number of a text."""
+    members = [one for one in kinds_of(type_) if one is not type(None)]
+    if any(not isinstance(one, type) or one not in SCALARS for one in members):
+        return  # what the values are like is not known here
+    wanted = {
+        "ge, gt, le and lt are for numbers": (found.min_value is not None or found.max_value is not None, (int, float)),
+        "pattern is for text": (bool(found.pattern), (str,)),
+        "min_length and max_length are for text, bytes, lists and dicts": (
+            found.min_length is not None or found.max_length is not None,
+            (str, bytes),
+        ),
+    }
+    for text, (is_said, kinds) in wanted.items():
+        if is_said and not any(one in kinds for one in members):
+            raise SpecError(f"{text}, and the annotation is {' | '.join(one.__name__ for one in members)}")
+
+
+def _of_rule(name: str, follows: Callable[[Any], Any], value: Any) -> Iterator[Problem]:
+    try:
+        if follows(value):
+            return
+        why = ""
+    except Exception as error:  # noqa: BLE001 - a rule that raises has failed (T-048)
+        why = f" ({type(error).__name__})"
+    yield Problem("custom_rule", f"breaks the rule '{name}'{why}", {"rule": name, "actual": _short(value)})
+
+
+def _between(low: Any, high: Any) -> str:
+    if high is None:
+        return f"at least {low}"
+    return f"at most {high}" if low is None else f"{low} to {high}" if low != high else f"{low}"
+
+
+def _short(value: Any) -> str:
+    text = ascii(value) if isinstance(value, (str, bytes, int, float)) else type(value).__name__
+    return text if len(text) <= 80 else f"{text[:80]}..."

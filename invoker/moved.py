@@ -1,0 +1,178 @@
+"""Old names of modules lead to where the modules are now, for one release: `lead` is called once by `invoker` itself.
+
+An import of an old name gives the module of the new name, the very same object, with a DeprecationWarning.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Final
+
+__all__ = ["KEPT", "MOVED", "lead", "new_name"]
+
+MOVED: Final = {
+    "aggregators": "protocols.federated.aggregators",
+    "aliases": "fields.aliases",
+    "backtracking": "fields.backtracking",
+    "body": "author",
+    "checkpoint": "tensors.checkpoint",
+    "cli.call": "protocols.riff.verbs.call",
+    "cli.chat": "protocols.evergreen.verbs.chat",
+    "cli.device": "protocols.federated.verbs.device",
+    "cli.plans": "protocols.federated.verbs.plans",
+    "cli.proto": "protocols.typed.verbs.proto",
+    "cli.rounds": "protocols.federated.verbs.rounds",
+    "cli.simulate": "protocols.federated.verbs.simulate",
+    "cli.simulation": "protocols.federated.verbs.simulation",
+    "client.connection": "connect.connection",
+    "client.evergreen.": "protocols.evergreen.client.",
+    "client.exchange": "connect.exchange",
+    "client.failure": "connect.failure",
+    "client.federated.": "protocols.federated.client.",
+    "client.feeds": "connect.feeds",
+    "client.graphpipe.": "protocols.graphpipe.client.",
+    "client.metadata": "connect.metadata",
+    "client.portal": "connect.portal",
+    "client.quiet": "connect.quiet",
+    "client.riff.": "protocols.riff.client.",
+    "client.sources": "connect.sources",
+    "client.tls": "connect.tls",
+    "client.toolbridge.": "protocols.toolbridge.client.",
+    "config": "settings",
+    "constraints": "fields.constraints",
+    "declared": "tensors.declared",
+    "doors": "transports",
+    "drive": "execution",
+    "drive.isolated": "execution.isolation",
+    "ending": "connect.ending",
+    "linear": "fields.linear",
+    "marks": "fields.marks",
+    "mounted": "server.mounted",
+    "ops": "telemetry",
+    "ops.describe": "protocols.riff.service.describe",
+    "ops.health": "server.endpoints.statuses",
+    "ops.reflection": "server.endpoints.reflection",
+    "ops.roundmetrics": "protocols.federated.metrics",
+    "ops.toolmetrics": "protocols.toolbridge.prometheus",
+    "process": "server",
+    "protocols.action_engine": "protocols.evergreen.action_engine",
+    "protocols.riff.asjson": "protocols.web.asjson",
+    "protocols.riff.asking": "protocols.web.asking",
+    "protocols.riff.cloudevents": "protocols.web.cloudevents",
+    "protocols.riff.events": "protocols.web.events",
+    "protocols.riff.faults": "protocols.web.faults",
+    "protocols.riff.fields": "protocols.web.fields",
+    "protocols.riff.filling": "protocols.web.filling",
+    "protocols.riff.formats": "protocols.web.formats",
+    "protocols.riff.http": "protocols.web.http",
+    "protocols.riff.items": "protocols.web.items",
+    "protocols.riff.openapi": "protocols.web.openapi",
+    "protocols.riff.reply": "protocols.web.reply",
+    "protocols.riff.socket": "protocols.web.socket",
+    "protocols.riff.stream": "protocols.web.stream",
+    "protocols.riff.values": "protocols.web.values",
+    "protocols.riff.variadic": "protocols.web.variadic",
+    "rules": "fields.rules",
+    "secagg": "protocols.federated.secagg",
+    "services": "attach",
+    "services.action_engine": "protocols.evergreen.service.action_engine",
+    "services.actions": "protocols.evergreen.actions",
+    "services.evergreen": "protocols.evergreen.service",
+    "services.evergreen.service": "protocols.evergreen.service.attach",
+    "services.federated": "protocols.federated.service",
+    "services.federated.service": "protocols.federated.service.attach",
+    "services.functions": "protocols.web.service.functions",
+    "services.graphpipe": "protocols.graphpipe.service",
+    "services.graphpipe.service": "protocols.graphpipe.service.attach",
+    "services.health": "server.endpoints.health",
+    "services.page": "protocols.web.service.page",
+    "services.page.service": "protocols.web.service.page.attach",
+    "services.pages": "server.endpoints.pages",
+    "services.public": "attach.public",
+    "services.riff": "protocols.web.service",
+    "services.riff.grpc": "protocols.riff.service.attach",
+    "services.riff.http": "protocols.web.service.http",
+    "services.riff.method": "protocols.riff.service.method",
+    "services.riff.service": "protocols.web.service.attach",
+    "services.riff.sockets": "protocols.web.service.sockets",
+    "services.service": "attach.service",
+    "services.table": "server.table",
+    "services.toolbridge": "protocols.toolbridge.service",
+    "services.toolbridge.service": "protocols.toolbridge.service.attach",
+    "services.typed": "protocols.typed.service",
+    "services.typed.service": "protocols.typed.service.attach",
+    "serving": "server.serving",
+    "toolerror": "protocols.toolbridge.toolerror",
+    "usage": "settings.usage",
+    "wording": "errors.wording",
+}
+"""By old name, without ``invoker.``: the new one. A row holds for what lies below it, too, where that has no row of its
+own; one that ends with a dot holds only for that.
+"""
+
+KEPT: Final = frozenset({"aggregators", "secagg"})
+"""Old names that are public, and stay."""
+
+
+def new_name(name: str) -> str:
+    """Where a module is now; empty if it has not moved.
+
+    Args:
+        name: The old name, such as ``invoker.drive.loop``.
+    """
+    package, _, rest = name.partition(".")
+    if package != "invoker" or not rest:
+        return ""
+    known, below = rest, ""
+    while known not in MOVED:
+        known, dot, last = known.rpartition(".")
+        if not dot:
+            return ""
+        if f"{known}." in MOVED:
+            return f"invoker.{MOVED[f'{known}.']}{last}{below}"
+        below = f".{last}{below}"
+    return f"invoker.{MOVED[known]}{below}"
+
+
+def lead() -> None:
+    """Find modules by their old names from now on."""
+    if not any(isinstance(one, _Finder) for one in sys.meta_path):
+        # In front, since a module behind an old package would be found in its folder, and be there twice.
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - as the base
+        target: ModuleType | None = None,  # noqa: ARG002 - as the base
+    ) -> ModuleSpec | None:
+        new = new_name(fullname) if fullname.startswith("invoker.") else ""
+        if not new:
+            return None
+        if fullname.split(".")[1] not in KEPT:
+            text = f"{fullname} is now {new}; the old name goes with release 0.2"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return ModuleSpec(fullname, _Alias(new))
+
+
+class _Alias(Loader):
+    """Gives a module that has another name, as it is."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:  # noqa: ARG002 - as the base
+        module = import_module(self._name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the import system has put that of the old name there

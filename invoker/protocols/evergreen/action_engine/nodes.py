@@ -1,0 +1,120 @@
+"""`Node`: what a peer has sent for one id and nobody has taken yet; `Reader`: where an input stands in its node.
+
+Theory. The chunks of a node have places from 0. They may come in any order and twice, when the first one counts. The
+length of a node is known once its last fragment came: a null chunk ends it before its place, any other chunk behind it.
+A chunk is kept until all readers that are there have passed it; as long as there is none, all are kept. A reader that
+comes later than that finds its beginning gone, and is refused.
+"""
+
+from __future__ import annotations
+
+from invoker.errors import Status, StatusError
+from invoker.protocols.evergreen.action_engine.wire import Chunk, Fragment, NodeRef
+
+__all__ = ["OVERHEAD", "Node", "Reader"]
+
+OVERHEAD = 128
+"""Bytes that one chunk is counted for beside its data."""
+
+
+class Node:
+    """One node.
+
+    Attributes:
+        id: As the peer named it.
+        length: How many items there are; None as long as more may come.
+        size: Bytes that it holds.
+        readers: Inputs that read it.
+        is_made_here: Whether it is an output of an action of this session.
+    """
+
+    __slots__ = ("_first", "_given", "_items", "id", "is_made_here", "length", "readers", "size")
+
+    def __init__(self, id: str, *, is_made_here: bool = False) -> None:
+        self.id = id
+        self.length: int | None = None
+        self.size = 0
+        self.readers: list[Reader] = []
+        self.is_made_here = is_made_here
+        self._items: dict[int, Chunk | NodeRef] = {}
+        self._first = self._given = 0
+
+    def put(self, fragment: Fragment) -> None:
+        """Take one fragment. It is dropped if its place is taken, or is beyond the end."""
+        seq, content = fragment.seq, fragment.content
+        if seq is None or seq < 0:
+            seq = self._given
+        self._given += 1
+        if self.length is not None and seq >= self.length:
+            return
+        is_end = fragment.is_end
+        if not is_end and seq >= self._first and seq not in self._items:
+            self._items[seq] = content
+            self.size += _size(content)
+        if fragment.is_last:
+            self._end(seq if is_end else seq + 1)
+
+    def at(self, seq: int) -> Chunk | NodeRef | None:
+        """The item at a place, if it is here."""
+        return self._items.get(seq)
+
+    def has_ended_at(self, seq: int) -> bool:
+        """Whether there is no item at this place, and never will be."""
+        return self.length is not None and seq >= self.length
+
+    def attach(self, reader: Reader) -> None:
+        """Let an input read from the beginning.
+
+        Raises:
+            StatusError: Others have read it, and it was not kept.
+        """
+        if self._first:
+            text = f"node {self.id!a} was read by another action already; name both before the first item comes"
+            raise StatusError(Status.FAILED_PRECONDITION, text)
+        self.readers.append(reader)
+
+    def trim(self) -> None:
+        """Drop what all readers have passed."""
+        if not self.readers:
+            return
+        reached = min(reader.seq for reader in self.readers)
+        for seq in range(self._first, reached):
+            self._drop(seq)
+        self._first = max(self._first, reached)
+
+    def _end(self, length: int) -> None:
+        self.length = length
+        for seq in [one for one in self._items if one >= length]:
+            self._drop(seq)
+
+    def _drop(self, seq: int) -> None:
+        content = self._items.pop(seq, None)
+        if content is not None:
+            self.size -= _size(content)
+
+
+class Reader:
+    """One input of a running action.
+
+    Attributes:
+        key: Of the invocation.
+        index: Of its input.
+        node: What is read.
+        seq: The place of the next item.
+        credit: Items that may still be fed before the function must have taken some.
+        is_ended: Whether the function knows the end.
+    """
+
+    __slots__ = ("credit", "index", "is_ended", "key", "node", "seq")
+
+    def __init__(self, key: str, index: int, node: Node, credit: int) -> None:
+        self.key = key
+        self.index = index
+        self.node = node
+        self.seq = 0
+        self.credit = credit
+        self.is_ended = False
+
+
+def _size(content: Chunk | NodeRef) -> int:
+    return OVERHEAD + (len(content.data) + len(content.ref) if isinstance(content, Chunk) else 0)

@@ -1,0 +1,135 @@
+"""`Table`: which functions actions may name, how their ports are bound, and what is told of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.core.naming import Names, Words, bind_outputs, in_order, listed
+from invoker.errors import Status, StatusError
+from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
+from invoker.protocols.evergreen.action_engine.wire import BYTES, Action
+
+__all__ = ["LIST_ACTIONS", "Binding", "Table", "node_id"]
+
+LIST_ACTIONS = "__list_actions"
+
+_BYTES: tuple[Any, ...] = (bytes, bytearray, memoryview)
+
+
+def node_id(action_id: str, name: str) -> str:
+    """The id of a port's node unless the action says another one."""
+    return f"{action_id}#{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """An action as its function will be run.
+
+    Attributes:
+        function: Name in the catalogue.
+        inputs: Ids of nodes, in the order of the invocation's inputs.
+        outputs: Index of an output -> id of its node.
+        unwanted: Indexes of outputs that have no port.
+        bound: Names of the parameters, for `Open`; None where the number of inputs is the caller's choice.
+        input_names: Where it is.
+        output_names: Where the number of outputs is the caller's choice.
+    """
+
+    function: str
+    inputs: tuple[str, ...]
+    outputs: dict[int, str]
+    unwanted: tuple[int, ...] = ()
+    bound: tuple[str, ...] | None = None
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+
+
+class Table:
+    """The actions of one process.
+
+    Args:
+        specs: Functions of the catalogue.
+        settings: Further names.
+        tells: Whether peers may learn which actions there are.
+    """
+
+    def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings, *, tells: bool = True) -> None:
+        self._settings = settings
+        self._names = Names(specs, settings.actions, tells=tells)
+
+    def lists(self, name: str) -> bool:
+        """Whether an action of this name asks what there is."""
+        return name == LIST_ACTIONS and name not in self._names
+
+    def listing(self) -> list[bytes]:
+        """Each action as a JSON object."""
+        return [
+            json.dumps(_described(name, spec), ensure_ascii=False).encode()
+            for name, spec in self._names.offered.items()
+        ]
+
+    def bind(self, action: Action) -> Binding:
+        """Bind the ports of an action to the inputs and outputs of its function.
+
+        Raises:
+            StatusError: There is no such function, or it has no such input or output.
+        """
+        spec = self._names.get(action.name)
+        if spec is None:
+            text = f"no action is named {action.name!a}{self._names.hint(action.name)}"
+            raise StatusError(Status.NOT_FOUND, f"Action Not Found: {text}")
+        words = Words(ascii, partial(_bad, action))
+        aliases = self._settings.inputs
+        given = listed(action.inputs, "input", words, lambda name: aliases.get(name, name))
+        if not action.inputs:
+            given = {one.name: node_id(action.id, one.name) for one in spec.required}
+        ports = listed(action.outputs, "output", words)
+        if len(set(ports.values())) < len(ports):
+            raise words.refuse("gives two outputs one node")
+        if not ports and not spec.open_outputs:
+            ports = {one.name: node_id(action.id, one.name) for one in spec.outputs}
+        several, unwanted = bind_outputs(spec, ports, words)
+        names = in_order(spec, given, _natural if spec.open_inputs else None)
+        return Binding(
+            spec.name,
+            tuple(given[name] for name in names),
+            {index: id for index, _, id in sorted(several, key=itemgetter(0))},
+            unwanted,
+            bound=None if spec.open_inputs else names,
+            input_names=names if spec.open_inputs else (),
+            output_names=tuple(ports) if spec.open_outputs else (),
+        )
+
+
+def _bad(action: Action, text: str) -> StatusError:
+    return StatusError(Status.INVALID_ARGUMENT, f"Invalid Action: {action.name!a} {text}")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """``args10`` comes after ``args9``."""
+    return [(int(digits or -1), rest) for digits, rest in re.findall(r"(\d*)(\D*)", name)]
+
+
+def _described(name: str, spec: FunctionSpec) -> dict[str, Any]:
+    inputs = [one for one in dict.fromkeys((*spec.inputs, *spec.optional)) if not one.is_ignored]
+    return {
+        "name": name,
+        "inputs": [{"name": one.name, "type": _media_type(one)} for one in inputs],
+        "outputs": [{"name": one.name, "type": _media_type(one)} for one in spec.outputs],
+        "description": spec.doc,
+    }
+
+
+def _media_type(stream: StreamSpec) -> str:
+    if stream.media_types:
+        return stream.media_types[0]
+    if stream.type is str:
+        return "text/plain"
+    return BYTES if stream.type in _BYTES else "application/json"

@@ -1,0 +1,204 @@
+"""`Inbox`: what a session has received, who waits for more of it, and how the session ended.
+
+Theory. One reader task takes messages from the call and gives them to `receive`; the readers of outputs wait in
+`arrival`. Between two messages the reader task asks `may_read`, which is where back-pressure begins::
+
+    held bytes       somebody waits for what is not there    the call is
+    ---------------  --------------------------------------  ---------------------------------------------
+    below the mark   either                                  read
+    above the mark   no                                      not read, so that the server's function waits
+    above the mark   yes                                     read: an output may come behind all of another
+    above the limit  either                                  failed with RESOURCE_EXHAUSTED
+
+Whoever waits to *write* counts as waiting too, as long as nobody reads any output: to send everything and then to read
+works up to the limit, while a slow reader beside a fast writer holds the server up. When the session is being left the
+mark does not count, since what nobody reads is dropped then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.connect.failure import CallFailed
+from invoker.errors import Status
+from invoker.protocols.evergreen.client.arrivals import Arrivals
+
+__all__ = ["Inbox"]
+
+
+HIGH_BYTES = 4 << 20
+"""The mark, or a quarter of the limit where that is less."""
+
+
+class Inbox:
+    """The receiving half of a session, without the call itself.
+
+    Args:
+        target: Where the session goes, for texts of errors.
+        held_bytes: The limit.
+
+    Attributes:
+        arrivals: The nodes.
+        is_closing: Whether the session is being left.
+        is_told: Whether its failure has reached somebody.
+        ended: Set when the session is over.
+        grown: Set whenever something came.
+    """
+
+    def __init__(self, target: str, *, held_bytes: int) -> None:
+        self.target = target
+        self.arrivals = Arrivals()
+        self.is_closing = False
+        self.is_told = False
+        self._is_lifted = False
+        self._high_bytes = min(HIGH_BYTES, held_bytes // 4)
+        self._limit_bytes = held_bytes
+        self._failure: CallFailed | None = None
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._writers = 0
+        self._unread: set[str] = set()
+        self._reading: set[str] = set()
+        self._go_on = asyncio.Event()
+        self.ended = asyncio.Event()
+        self.grown = asyncio.Event()
+
+    def expect(self, root: str) -> None:
+        """Say that an output will come, and hold it for its reader."""
+        self._unread.add(root)
+        self.arrivals.list(root)
+
+    def begin(self, root: str) -> bool:
+        """Say that an output is read from now on; False when it was begun or given up before."""
+        if root not in self._unread:
+            return False
+        self._unread.discard(root)
+        self._reading.add(root)
+        return True
+
+    def finish(self, root: str) -> None:
+        """Say that an output is not read any more, to its end or not; the reader has dropped the rest."""
+        self._reading.discard(root)
+        self._go_on.set()
+
+    def discard(self, root: str) -> None:
+        """Give up an output that nobody has begun to read."""
+        if root in self._unread:
+            self._unread.discard(root)
+            self.arrivals.drop(root)
+            self._go_on.set()
+
+    def close(self) -> None:
+        """Drop what nobody reads, because the session is being left; receive the rest without a limit."""
+        self.is_closing = True
+        for root in tuple(self._unread):
+            self.discard(root)
+        self._go_on.set()
+
+    def receive(self, message: pb.SessionMessage) -> None:
+        """Take what the server sent.
+
+        Raises:
+            BadNode: It breaks a rule of the protocol.
+            CallFailed: More is held than may be.
+        """
+        for fragment in message.node_fragments:
+            self.arrivals.receive(fragment)
+            self.wake(fragment.id)
+        self.grown.set()
+        if self.arrivals.held_bytes > self._limit_bytes:
+            text = f"more than {self._limit_bytes} bytes wait unread; read outputs at the same time, or discard them"
+            raise CallFailed(Status.RESOURCE_EXHAUSTED, text)
+
+    def lift(self) -> None:
+        """Read on without a limit, since the server takes nothing any more: only reading shows how it has ended."""
+        self._is_lifted = True
+        self._go_on.set()
+
+    async def may_read(self) -> None:
+        """Wait while enough is held and no reader waits for more."""
+        while self.arrivals.held_bytes >= self._high_bytes and not self._must_read():
+            self._go_on.clear()
+            await self._go_on.wait()
+
+    def went(self) -> None:
+        """Check for room again, because something was read."""
+        self._go_on.set()
+
+    async def arrival(self, id_: str) -> None:
+        """Wait for more of a node, or for the end of the session."""
+        if self.ended.is_set():
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(id_, set()).add(future)
+        self._go_on.set()
+        try:
+            await future
+        finally:
+            waiting = self._waiting.get(id_, set())
+            waiting.discard(future)
+            if not waiting:
+                self._waiting.pop(id_, None)
+
+    def wake(self, id_: str) -> None:
+        """Let the readers that wait for a node check again."""
+        for future in self._waiting.pop(id_, ()):
+            if not future.done():
+                future.set_result(None)
+
+    def wake_all(self) -> None:
+        """Let all readers that wait check again."""
+        for id_ in tuple(self._waiting):
+            self.wake(id_)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Surround a wait of the caller for room to write; reading goes on meanwhile."""
+        self._writers += 1
+        self._go_on.set()
+        try:
+            yield
+        finally:
+            self._writers -= 1
+
+    def end(self, failure: CallFailed | None) -> None:
+        """The session is over; the first ending counts."""
+        if not self.ended.is_set():
+            self._failure = failure
+            self.ended.set()
+            self.grown.set()
+            self._go_on.set()
+            self.wake_all()
+
+    def failure(self) -> CallFailed | None:
+        """Make a new error that says how the session failed; None if it did not fail."""
+        if self._failure is None:
+            return None
+        self.is_told = True
+        made = type(self._failure)(self._failure.status, self._failure.detail)
+        made.__cause__ = self._failure.__cause__
+        return made
+
+    def check(self) -> None:
+        """Refuse to go on with a session that is over.
+
+        Raises:
+            CallFailed: It has ended, in whatever way.
+        """
+        if self.ended.is_set():
+            raise self.failure() or CallFailed(Status.CANCELLED, "the session has ended")
+
+    def incomplete(self, output: str, id_: str) -> CallFailed:
+        """Why an output will never come to its end."""
+        failure = self.failure()
+        if failure is not None:
+            return failure
+        lack = self.arrivals.missing(id_)
+        text = f"{self.target} ended the session with OK, but in output {output!r} the node {id_!r} {lack}"
+        return CallFailed(Status.INTERNAL, text)
+
+    def _must_read(self) -> bool:
+        is_stalled = self._writers > 0 and not self._reading
+        return bool(self._waiting) or is_stalled or self.is_closing or self._is_lifted or self.ended.is_set()

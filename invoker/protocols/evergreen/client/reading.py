@@ -1,0 +1,152 @@
+"""`Reading`: one pass over an output, its parts and its whole leaves, until its end or until nobody wants the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Self
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.codecs import Registry
+from invoker.connect.failure import CallFailed
+from invoker.errors import DecodeError, Status
+from invoker.protocols.evergreen.client.arrivals import BadNode, Cursor, End, Part, Reference
+from invoker.protocols.evergreen.client.inbox import Inbox
+from invoker.protocols.evergreen.client.media import OCTETS, Ref, decode, headers_of
+from invoker.protocols.evergreen.client.outcome import Outcome
+
+__all__ = ["Leaf", "Leaves", "Reading", "content_of", "decoded", "on_loop"]
+
+
+class Leaf:
+    """A whole leaf, before it is decoded."""
+
+    __slots__ = ("content", "metadata")
+
+    def __init__(self, metadata: pb.ChunkMetadata, content: bytes | Ref) -> None:
+        self.metadata = metadata
+        self.content = content
+
+    @property
+    def media_type(self) -> str:
+        """Empty means bytes (E-038)."""
+        return self.metadata.mimetype or OCTETS
+
+
+class Reading:
+    """One reading of an output, from its begin to its end or until nobody wants the rest."""
+
+    def __init__(self, root: str, name: str, inbox: Inbox, outcome: Outcome, registry: Registry) -> None:
+        self.name = name
+        self.registry = registry
+        self._root = root
+        self._inbox = inbox
+        self._outcome = outcome
+        self._cursor: Cursor | None = Cursor(inbox.arrivals, root)
+        self._loop = asyncio.get_running_loop()
+
+    async def part(self) -> Part | None:
+        """Wait for the next part; None at the end of an action that did not fail.
+
+        Raises:
+            CallFailed: The action, the session or the server failed, or the caller cancelled.
+        """
+        if self._cursor is None:
+            return None
+        try:
+            while True:
+                self._outcome.check()
+                found = self._cursor.step()
+                if isinstance(found, Part):
+                    self._inbox.went()
+                    return found
+                if isinstance(found, End):
+                    await self._outcome.settled()
+                    self.stop()
+                    return None
+                if self._inbox.ended.is_set():
+                    raise self._inbox.incomplete(self.name, self._cursor.waits_for)  # noqa: TRY301 - as all errors of reading
+                await self._inbox.arrival(self._cursor.waits_for)
+        except asyncio.CancelledError:
+            raise  # nothing is lost, so the caller may read on
+        except BadNode as error:
+            self.stop()
+            raise self.failed(f"{error}") from None
+        except BaseException:
+            self.stop()
+            raise
+
+    def failed(self, what: str) -> CallFailed:
+        """The error that says what the server sent."""
+        return CallFailed(Status.INTERNAL, f"{self._inbox.target} sent in output {self.name!r} {what}")
+
+    def stop(self) -> None:
+        """Release what was not read. Idempotent."""
+        if self._cursor is not None:
+            self._cursor.drop()
+            self._cursor = None
+            self._inbox.finish(self._root)
+
+    def __del__(self) -> None:
+        if getattr(self, "_cursor", None) is not None:
+            on_loop(self._loop, self.stop)
+
+
+class Leaves(AsyncIterator[Leaf]):
+    """Whole leaves in their order."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._begun: list[bytes | Reference] = []
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Leaf:
+        while (part := await self._reading.part()) is not None:
+            if part.payload is None:
+                begun, self._begun = self._begun, []
+                return Leaf(part.metadata, content_of(self._reading, part.metadata, begun))
+            self._begun.append(part.payload)
+        raise StopAsyncIteration
+
+
+def content_of(reading: Reading, metadata: pb.ChunkMetadata, parts: list[bytes | Reference]) -> bytes | Ref:
+    """What a whole leaf holds.
+
+    Raises:
+        CallFailed: References that would have to be joined with something.
+    """
+    references = [part for part in parts if isinstance(part, Reference)]
+    if not references:
+        return b"".join(part for part in parts if isinstance(part, bytes))
+    if len(parts) > 1:
+        raise reading.failed("a leaf that mixes references, or bytes and references, which are not joined here")
+    return Ref(str(references[0]), metadata.mimetype or OCTETS, headers_of(metadata))
+
+
+def decoded(reading: Reading, payload: bytes, media_type: str) -> Any:
+    """The value of a leaf.
+
+    Raises:
+        CallFailed: It is not what its media type says.
+    """
+    try:
+        return decode(payload, media_type, reading.registry)
+    except (DecodeError, UnicodeDecodeError) as error:
+        why = error.detail if isinstance(error, DecodeError) else str(error)
+        raise reading.failed(f"{media_type} that cannot be decoded: {why}") from None
+
+
+def on_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+    """Do the work of a finalizer: at once if this is the loop's thread, otherwise in a later turn of the loop."""
+    if loop.is_closed():
+        return
+    try:
+        is_here = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        is_here = False
+    if is_here:
+        work()
+    else:
+        loop.call_soon_threadsafe(work)

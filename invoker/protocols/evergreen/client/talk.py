@@ -1,0 +1,76 @@
+"""`Talk`: a conversation over one action: each turn's input is all that was said before, and what is said now.
+
+Nothing travels twice: of earlier turns only the ids of their nodes are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from invoker.message import EMPTY, Message
+from invoker.protocols.evergreen.client.answer import Answer
+from invoker.protocols.evergreen.client.nodes import Node
+from invoker.protocols.evergreen.client.session import EvergreenSession
+
+__all__ = ["Talk"]
+
+TEXT = "text/plain"
+
+
+class Talk:
+    """The turns of a conversation.
+
+    Args:
+        session: That all turns happen in.
+        action: Its name.
+        input_: The name of the input that takes the conversation.
+        output: The name of the output that gives the answer.
+        config: Sent with each turn.
+        system: What the action is told before the first turn.
+    """
+
+    def __init__(
+        self,
+        session: EvergreenSession,
+        action: str,
+        *,
+        input_: str = "prompt",
+        output: str = "response",
+        config: Mapping[str, Any] = EMPTY,
+        system: str = "",
+    ) -> None:
+        self._session = session
+        self._action = action
+        self._input = input_
+        self._output = output
+        self._configs = (config,) if config else ()
+        self._said: list[Node] = []
+        if system:
+            self._said.append(session.put(Message(system, {"role": "system"}, TEXT)))
+
+    def attach(self, message: Message[Any]) -> None:
+        """Send something that belongs to the next turn, and to all after it."""
+        self._said.append(self._session.put(message))
+
+    def say(self, text: str) -> Answer:
+        """Ask for the next answer.
+
+        Raises:
+            CallFailed: The session is over.
+        """
+        asked = self._session.put(Message(text, {"role": "user"}, TEXT))
+        prompt = [*self._said, asked]
+        answer = self._session.act(self._action, {self._input: prompt}, outputs=self._output, configs=self._configs)
+        self._said += (asked, answer.output)
+        return answer
+
+    def forget(self, answer: Answer) -> None:
+        """Leave the last turn out of the conversation, because it was cancelled or has failed."""
+        if self._said[-1:] == [answer.output]:
+            del self._said[-2:]
+
+    @property
+    def nodes(self) -> Iterable[Node]:
+        """What was said so far, in order."""
+        return tuple(self._said)

@@ -1,0 +1,164 @@
+"""`ActionEngineService`: attaches the sessions of action-engine peers to the HTTP door, over WebSocket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from invoker.attach.service import Service
+from invoker.errors import ConfigError, InternalError, InvocationError, ProtocolViolation
+from invoker.protocols.evergreen.actions import ActionKnobs
+from invoker.settings import parsers as parse
+from invoker.settings.knob import knob
+
+if TYPE_CHECKING:
+    from invoker.core.http import RequestHead, Response
+    from invoker.execution.driver import Driver
+    from invoker.execution.loop.sessions import SessionReactor
+    from invoker.protocols.evergreen.action_engine.session import ActionEngineSession
+    from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
+    from invoker.settings import Config
+    from invoker.transports.http.app import Conversation, Farewell, SocketFront, SocketSettings, SocketWire
+
+__all__ = ["ActionEngineFront", "ActionEngineKnobs", "ActionEngineService"]
+
+_NORMAL, _PROTOCOL_ERROR, _INTERNAL = 1000, 1002, 1011
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionEngineKnobs(ActionKnobs):
+    """The settings of action-engine."""
+
+    socket_path: str = knob(
+        "/", "INVOKER_SOCKET_PATH", parse.path, "Path on the HTTP port at which action-engine clients connect.",
+        heading="action-engine sessions, over WebSocket", before="allowed_origins",
+    )  # fmt: skip
+
+
+class ActionEngineService(Service):
+    """action-engine's sessions."""
+
+    name = "action-engine"
+    is_default = False
+    knobs = ActionEngineKnobs
+    _front: SocketFront | None = None
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
+        """On the HTTP door, which must be there."""
+        if is_chosen and not has_http:
+            raise ConfigError(
+                "INVOKER_PROTOCOLS has action-engine without http; action-engine is served on the HTTP port"
+            )
+        return is_chosen
+
+    async def start(self) -> None:
+        """Read the functions as actions."""
+        from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
+        from invoker.transports.http.app import SocketSettings
+
+        config, actions = self.around.config, self.around.actions
+        known = config.of(ActionEngineKnobs)
+        settings = ActionEngineSettings(actions, dict(known.inputs), known.session_bytes, config.high_bytes)
+        sockets = SocketSettings(config.max_message_bytes)
+        self._front = ActionEngineFront(self.around.driver, settings, sockets, sessions=known.sessions)
+
+    def socket_front(self, path: str) -> SocketFront | None:
+        """Who serves the connections."""
+        return self._front if path == self.around.config.of(ActionEngineKnobs).socket_path else None
+
+
+class ActionEngineFront:
+    """Serves the driver's functions as actions, to so many peers at once.
+
+    Args:
+        driver: Runs the sessions.
+        known: What sessions are told and may hold.
+        settings: Limits of the connections.
+        sessions: At once; one more is refused with 503.
+
+    Attributes:
+        settings: Limits of the connections.
+        sessions: That there may be.
+        running: Sessions right now.
+    """
+
+    def __init__(
+        self, driver: Driver, known: ActionEngineSettings, settings: SocketSettings, *, sessions: int = 1000
+    ) -> None:
+        from invoker.protocols.evergreen.action_engine.table import Table
+
+        self.settings = settings
+        self.sessions = sessions
+        self.running = 0
+        self.driver = driver
+        self.known = known
+        catalog = driver.engine.catalog
+        self._table = Table((function.spec for function in catalog), known, tells=bool(catalog.told))
+
+    def meet(self, head: RequestHead) -> Conversation | Response:
+        """Let a peer in, if there is room."""
+        from invoker.core.http import Response
+        from invoker.protocols.evergreen.action_engine.session import ActionEngineSession
+
+        why = ""
+        if self.driver.engine.is_draining:
+            why = "this invoker is draining and takes no new sessions"
+        elif self.running >= self.sessions:
+            why = f"{self.running} sessions are running, and no more are allowed at once"
+        if why:
+            return Response(503, (("Content-Type", "text/plain"),), f"{why}\n".encode())
+        self.running += 1
+        return _Conversation(self, ActionEngineSession(self._table, _metadata(head), self.known))
+
+
+class _Conversation:
+    """The session of one connection."""
+
+    subprotocol = ""
+
+    def __init__(self, front: ActionEngineFront, session: ActionEngineSession) -> None:
+        self._front = front
+        self._session = session
+
+    def begin(self, wire: SocketWire) -> SessionReactor:
+        """Run the session."""
+        from invoker.execution.loop.sessions import SessionReactor
+
+        known = self._front.known
+        return SessionReactor(
+            self._session,
+            wire,
+            self._front.driver,
+            wire.close,
+            hard_bytes=known.session_bytes * 2,
+            window=known.window,
+            fetch=_fetch,
+        )
+
+    def farewell(self, error: InvocationError | None) -> Farewell:
+        """The half-close, or the statuses of what ran and the abort."""
+        from invoker.transports.http.app import Farewell
+
+        if error is None:
+            return Farewell(_NORMAL, (self._session.last_frame,))
+        code = _PROTOCOL_ERROR if isinstance(error, ProtocolViolation) else _INTERNAL
+        return Farewell(code, self._session.farewell(error), str(error))
+
+    def over(self) -> None:
+        """Make room for another one."""
+        self._front.running -= 1
+
+
+def _metadata(head: RequestHead) -> dict[str, str]:
+    """The headers of the handshake that functions see; the values of one that came several times are joined."""
+    found: dict[str, str] = {}
+    for name, value in head.headers:
+        if name not in ("connection", "upgrade", "host") and not name.startswith("sec-websocket-"):
+            found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+async def _fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - see `Fetching`
+    raise InternalError("sessions of this door have nothing to fetch")

@@ -1,0 +1,128 @@
+"""`EvergreenService`: attaches Evergreen's sessions to the gRPC door, as the knobs say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from invoker.attach.service import Service, Surroundings
+from invoker.errors import ConfigError
+from invoker.protocols.evergreen.actions import ActionKnobs
+from invoker.settings import parsers as parse
+from invoker.settings.knob import knob
+
+if TYPE_CHECKING:
+    from invoker.author.spec import FunctionSpec
+    from invoker.fetch.fetcher import Fetcher
+    from invoker.transports.grpc.methods import Method
+
+__all__ = ["EvergreenKnobs", "EvergreenService"]
+
+_METADATA = ("strict", "identical", "ignore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvergreenKnobs(ActionKnobs):
+    """The settings of Evergreen."""
+
+    targets: tuple[str, ...] = knob(
+        (), "INVOKER_TARGETS", parse.names,
+        "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
+        before="session_bytes",
+    )  # fmt: skip
+    evergreen_metadata: str = knob(
+        "strict", "INVOKER_EVERGREEN_METADATA", parse.one_of(*_METADATA),
+        "How metadata on later pieces of an Evergreen node is treated: as an error, as an error unless it equals "
+        "that of the first piece, or ignored.", choices=_METADATA,
+    )  # fmt: skip
+    session_nodes: int = knob(
+        100_000, "INVOKER_SESSION_NODES", parse.whole(1), "How many nodes an Evergreen session may hold.", unit="nodes",
+        before="sessions",
+    )  # fmt: skip
+    ref_roots: tuple[str, ...] = knob(
+        (), "INVOKER_REF_ROOTS", parse.directories,
+        "A directory from which Evergreen clients may have files read, by file: references.",
+        flag="--ref-root", many=True, before="allowed_origins",
+    )  # fmt: skip
+    ref_http: str = knob(
+        "off", "INVOKER_REF_HTTP", parse.hosts,
+        "From which hosts Evergreen clients may have content fetched, by http: and https: references: off, public "
+        "(public addresses only), or HOST,HOST.",
+    )  # fmt: skip
+
+
+class EvergreenService(Service):
+    """Evergreen's sessions, and the fetcher that reads their references."""
+
+    name = "evergreen"
+    on_grpc = True
+    on_loop = True
+    knobs = EvergreenKnobs
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._settings = around.config.of(EvergreenKnobs)
+        self._fetcher: Fetcher | None = None
+
+    def grpc_methods(self) -> Sequence[Method]:
+        """The method that starts sessions.
+
+        Raises:
+            ConfigError: An alias stands for no parameter, or references may lead to what cannot be.
+        """
+        from invoker.protocols.evergreen.service.sessions import evergreen_method
+        from invoker.protocols.evergreen.settings import EvergreenSettings
+
+        known = self._settings
+        self._check_inputs()
+        settings = EvergreenSettings(
+            metadata=known.evergreen_metadata,
+            actions=self.around.actions,
+            inputs=dict(known.inputs),
+            targets=known.targets,
+            session_bytes=known.session_bytes,
+            nodes=known.session_nodes,
+        )
+        if known.ref_roots or known.ref_http != "off":
+            self._made_fetcher()  # a wrong setting of it stops the start before a port opens
+        return (evergreen_method(self.around.driver, settings, fetch=self.fetch, sessions=known.sessions),)
+
+    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - a fetch is given up at once
+        """Give up what is still being fetched."""
+        if self._fetcher is not None:
+            await self._fetcher.close()
+
+    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - it is named anyway
+        """A command that starts a conversation, if the function holds one."""
+        from invoker.telemetry.samples import chat_command
+
+        return chat_command(spec, address)
+
+    async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
+        """Get what a reference of a session refers to; see `invoker.fetch.fetcher`."""
+        await self._made_fetcher().fetch(uri, most, deliver)
+
+    def _check_inputs(self) -> None:
+        """Refuse an alias for a parameter that no function has."""
+        specs = [function.spec for function in self.around.driver.engine.catalog]
+        known = {one.name for spec in specs for one in (*spec.inputs, *spec.optional)}
+        seen: set[str] = set()
+        for alias, name in self._settings.inputs:
+            if name not in known and not any(spec.open_names for spec in specs):
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
+                raise ConfigError(f"--input {alias}={name}: no function has a parameter {name!r}; {hint}")
+            if alias in seen:
+                raise ConfigError(f"--input {alias}={name}: {alias!r} stands for another parameter already")
+            seen.add(alias)
+
+    def _made_fetcher(self) -> Fetcher:
+        if self._fetcher is None:
+            from invoker.fetch.fetcher import Fetcher, FetchPolicy  # most processes never fetch a reference
+
+            roots = tuple(Path(one) for one in self._settings.ref_roots)
+            self._fetcher = Fetcher(FetchPolicy(roots, self._settings.ref_http))
+        return self._fetcher

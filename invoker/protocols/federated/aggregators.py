@@ -1,0 +1,190 @@
+"""Built-in aggregation functions of federated compute, and how updates are checked before these see them.
+
+A round gives its function the updates of devices one after the other, and the model that they started from. `mean` and
+`sum` keep one running total, so they take the memory of a few models however many devices report. They are served like
+anybody's function: ``aggregate = "invoker.aggregators:mean"``.
+
+An update that does not fit would fail the round for all. So `checker` says what is wrong with an update before it is
+fed, and only the device that sent it is refused (F-086).
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from invoker.codecs.checkpoint import MOST_INFLATED, read_checkpoint
+from invoker.tensors.checkpoint import Checkpoint, Update
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["checker", "mean", "sum"]
+
+_MEAN: Final = "invoker.aggregators:mean"
+_SUM: Final = "invoker.aggregators:sum"
+
+_HEAD_BYTES: Final = 4096
+
+_LARGEST: Final = 1e300
+"""Of an element times its weight: sums of any number of updates stay finite."""
+
+_LARGEST_INTEGER: Final = 2**43
+"""Of an element of one update: sums of a million of them fit 64 bits."""
+
+
+def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
+    """The mean of the updates, each weighted by its examples; without any weight the model stays (F-085).
+
+    Args:
+        updates: Each has the names and shapes of the model.
+        model: What the round started from; the mean has its dtypes.
+
+    Raises:
+        ValueError: An update does not fit.
+    """
+    import numpy as np
+
+    totals = {name: np.zeros(array.shape, np.float64) for name, array in model.items()}
+    room = np.empty(max((one.size for one in totals.values()), default=0))  # else each product would be new memory
+    weight = 0.0
+    for update in updates:
+        _check_mean(update, model)
+        weight += update.examples
+        for name, total in totals.items():
+            product = room[: total.size].reshape(total.shape)
+            np.add(total, np.multiply(update[name], update.examples, out=product), out=total)
+    if not weight:
+        return model
+    return Checkpoint({name: _as(total / weight, model[name].dtype) for name, total in totals.items()})
+
+
+def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
+    """The sum of the updates, element by element; the model only says which arrays there are (F-085).
+
+    Args:
+        updates: Each has the names and sizes of the model, or, if the model is empty, those of the first update. Flat
+            vectors, as sums of secure aggregation are, get the shape of the model's array.
+        model: What the round started from.
+
+    Raises:
+        ValueError: An update does not fit; or a sum of integers takes more than 64 bits.
+    """
+    import numpy as np
+
+    like, totals = model, dict[str, Any]()
+    for update in updates:
+        like = like or update
+        _check_sum(update, like)
+        for name, array in update.items():
+            wide = {"f": np.float64, "c": np.complex128, "i": np.int64}.get(array.dtype.kind, np.uint64)
+            one: NDArray[Any] = array.astype(wide, copy=name not in totals).reshape(like[name].shape)
+            totals[name] = _added(name, totals[name], one) if name in totals else one
+    return Checkpoint(totals)
+
+
+def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> Callable[[bytes], None] | None:
+    """How the updates of a round are checked before the function sees them; None: they are the function's business.
+
+    Those of the functions here are compared with the model, too. Others only must be what their function has annotated.
+
+    Args:
+        entrypoint: Of the aggregation function.
+        wanted: What its first input is annotated with, if that is a checkpoint or an update.
+        model: What the round starts from.
+
+    Returns:
+        Raises ValueError or DecodeError for the payload of an update that does not fit, with a text for its sender.
+
+    Raises:
+        DecodeError: The model is no checkpoint.
+    """
+    if entrypoint not in (_MEAN, _SUM):
+        return partial(_check_read, wanted) if wanted is not None else None
+    like = read_checkpoint(model, Checkpoint, most_bytes=max(MOST_INFLATED, 8 * len(model)))
+    # An update has the elements of the model, of 16 bytes at most, and heads of its arrays: more is not inflated.
+    elements = builtins.sum(one.size for one in like.values())
+    most_bytes = 16 * elements + _HEAD_BYTES * (len(like) + 1) if like else MOST_INFLATED
+
+    def check(payload: bytes) -> None:
+        nonlocal like
+        update = read_checkpoint(payload, Update, most_bytes=most_bytes)
+        if entrypoint == _MEAN:
+            _check_mean(update, like)
+            return
+        like = like or update
+        _check_sum(update, like)
+        _check_size(update)
+
+    return check
+
+
+def _check_read(wanted: type[Checkpoint], payload: bytes) -> None:
+    read_checkpoint(payload, wanted)
+
+
+def _check_mean(update: Update, model: Checkpoint) -> None:
+    _check_names(update, model)
+    for name, array in update.items():
+        if array.shape != model[name].shape:
+            raise ValueError(f"the shape of '{name}' is {list(array.shape)}, and the model's {list(model[name].shape)}")
+        if array.dtype.kind == "c":
+            raise ValueError(f"'{name}' is {array.dtype}; the mean takes real numbers")
+        ends = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
+        # What is no number is an end, too, and compares with nothing.
+        if not all(-_LARGEST <= one * max(update.examples, 1.0) <= _LARGEST for one in ends):
+            raise ValueError(f"'{name}' has elements that are too large, or no numbers")
+
+
+def _check_sum(update: Update, model: Checkpoint) -> None:
+    _check_names(update, model)
+    for name, array in update.items():
+        shape = model[name].shape
+        if array.shape != shape and (array.ndim != 1 or array.size != model[name].size):
+            raise ValueError(f"the shape of '{name}' is {list(array.shape)}, and the model's {list(shape)}")
+
+
+def _check_size(update: Update) -> None:
+    """Refuse elements by which one device would spoil the sum of all."""
+    import numpy as np
+
+    for name, array in update.items():
+        largest = _LARGEST if array.dtype.kind in "fc" else _LARGEST_INTEGER
+        if not np.all(
+            (array <= largest) & (array >= -largest) if array.dtype.kind != "c" else np.abs(array) <= largest
+        ):
+            raise ValueError(f"'{name}' has elements that are too large, or no numbers")
+
+
+def _check_names(update: Update, model: Checkpoint) -> None:
+    if update.keys() != model.keys():
+        raise ValueError(f"it has the arrays {_listed(update)}; the model has {_listed(model)}")
+
+
+def _listed(checkpoint: Checkpoint) -> str:
+    names = sorted(checkpoint)
+    return ", ".join(repr(one[:40]) for one in names[:10]) + (", ..." if len(names) > 10 else "") or "none"
+
+
+def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
+    """The sum of two arrays of 64 bits; of kinds that differ it has the kind that holds both."""
+    import numpy as np
+
+    if total.dtype == array.dtype and total.dtype.kind in "fc":
+        np.add(total, array, out=total)
+        return total
+    found = np.asarray(total + array)
+    if total.dtype == array.dtype and found.dtype.kind in "iu":
+        has_wrapped = (found < total) != (array < 0)
+        if has_wrapped.any():
+            raise ValueError(f"the sum of '{name}' takes more than 64 bits")
+    return found
+
+
+def _as(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Means of integers are rounded, not cut off."""
+    import numpy as np
+
+    return (np.rint(array) if dtype.kind in "iub" else array).astype(dtype)

@@ -1,0 +1,195 @@
+"""`FederatedClient`: a device that takes part in the rounds of a population.
+
+::
+
+    def train(checkpoint: Checkpoint, examples: Iterator[Example]) -> Update: ...
+
+    client = FederatedClient("127.0.0.1:8081", "iris", {"functions.federated:train": train}, my_examples)
+    await client.run()        # takes part again and again, whenever the server wants it
+    attempt = await client.once()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import random
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import msgspec
+
+from invoker.codecs.chunks import Limits
+from invoker.connect.metadata import metadata_pairs
+from invoker.connect.tls import Tls
+from invoker.protocols.federated.client.cache import Cache
+from invoker.protocols.federated.client.conversation import POLL_S, Conversation, Means
+from invoker.protocols.federated.client.downloads import MOST_BYTES, Downloads
+from invoker.protocols.federated.client.running import CallingRunner, Runner
+from invoker.protocols.federated.client.session import DeviceSession
+from invoker.protocols.federated.client.windows import Retry, Windows
+from invoker.protocols.federated.client.words import Attempt, Hello, NewSecAgg
+
+__all__ = ["DeviceOptions", "FederatedClient"]
+
+
+class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `FederatedClient`; the defaults are those of a device that is left alone.
+
+    Attributes:
+        api_key: Sent with each conversation, if it is not empty.
+        tls: How to secure the connection; None: plain text.
+        download_tls: The same for downloads; None: the authorities of this machine are trusted.
+        attestation: A measurement that the server may want, opaque.
+        client_version: Of the program.
+        session_timeout_s: How long one conversation may take, waiting for a round included.
+        connect_timeout_s: How long to wait for a connection.
+        plan_timeout_s: How long a plan may run.
+        most_bytes: The largest plan, checkpoint or message that is taken.
+        cache: A folder for downloads; None: they are kept in memory.
+        pickle_key: The key of plans that bring their function; None: these are refused.
+        secagg: Whether the device offers secure aggregation; None: if ``cryptography`` is installed.
+        seed: Of the times at which the device comes; None: another one each time.
+        now: The clock of retry windows and of the cache, in seconds.
+        sleep: Waits for windows.
+    """
+
+    api_key: str = ""
+    tls: Tls | None = None
+    download_tls: ssl.SSLContext | None = None
+    attestation: str = ""
+    client_version: str = "invoker"
+    session_timeout_s: float = 3600.0
+    connect_timeout_s: float = 20.0
+    plan_timeout_s: float = 600.0
+    most_bytes: int = MOST_BYTES
+    cache: Path | str | None = None
+    pickle_key: bytes | None = None
+    secagg: bool | None = None
+    seed: int | None = None
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class FederatedClient:
+    """One device of a population.
+
+    Args:
+        target: ``host:port`` of the server's gRPC port, or any name that gRPC understands.
+        population: Its name.
+        functions: What this device runs, by the names that plans have for it: ``module:function``. Each takes a
+            `Checkpoint` and an iterator of examples, and parameters of the plan by their names; it returns an `Update`,
+            or weights of tasks if it is an eligibility plan. A plan that names another function is not run.
+        examples: Makes an iterator of this device's examples.
+        options: All the rest.
+        runner: Runs plans; it makes ``functions`` and ``examples`` superfluous.
+        should_abort: Asked several times a second; when it says yes the device stops within a second, in any state.
+        tell: Hears of what happens: `EligibilityAsked`, `Assigned`, `Report`, exceptions of plans, and `Attempt`.
+
+    Attributes:
+        retry: When to come again; None: at once.
+
+    All methods belong to one event loop.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        population: str,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        examples: Callable[[], Iterable[Any]] = tuple,
+        *,
+        options: DeviceOptions | None = None,
+        runner: Runner | None = None,
+        should_abort: Callable[[], bool] = lambda: False,
+        tell: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        self.target, self.population = target, population
+        self.retry: Retry | None = None
+        self._options = said = options or DeviceOptions()
+        self._should_abort, self._tell = should_abort, tell
+        self._rng = random.Random(said.seed)  # noqa: S311 - it spreads load, and guards nothing
+        downloads = Downloads(Cache(said.cache, said.now), most_bytes=said.most_bytes, tls=said.download_tls)
+        self._means = Means(
+            runner or CallingRunner(functions or {}, examples),
+            downloads,
+            said.plan_timeout_s,
+            said.pickle_key,
+            should_abort,
+            tell,
+        )
+        keys = {"x-goog-population": population} | ({"x-goog-api-key": said.api_key} if said.api_key else {})
+        self._metadata = metadata_pairs(keys)
+
+    async def once(self) -> Attempt:
+        """Take part once, from the checkin to the end of the report; waits for no window."""
+        said = self._options
+        windows = Windows(said.now, self._rng)
+        token = "" if self.retry is None else self.retry.token
+        new_secagg = _secagg() if said.secagg is not False else None
+        hello = Hello(self.population, token, said.attestation, said.client_version, new_secagg is not None)
+        limits = Limits(message_bytes=said.most_bytes)
+        session = DeviceSession(hello, windows, new_secagg=new_secagg, limits=limits)
+        conversation = Conversation(session, self._means)
+        channel = self._channel()
+        try:
+            await conversation.run(
+                channel,
+                self.target,
+                metadata=self._metadata,
+                timeout_s=said.session_timeout_s,
+                connect_timeout_s=said.connect_timeout_s,
+            )
+        finally:
+            await channel.close()
+        attempt = session.attempt(metrics=conversation.metrics)
+        self.retry = attempt.retry
+        self._tell(attempt)
+        return attempt
+
+    async def run(self, times: int = 0) -> None:
+        """Take part again and again, each time in the window that the last conversation has left.
+
+        Args:
+            times: How often; 0: until `should_abort` says yes.
+        """
+        count = 0
+        while not self._should_abort():
+            await self.wait()
+            if self._should_abort():
+                return
+            await self.once()
+            count += 1
+            if count == times:
+                return
+
+    async def wait(self) -> None:
+        """Sleep until it is time to come again, or until `should_abort` says yes."""
+        while (
+            self.retry is not None and (left := self.retry.in_s(self._options.now())) > 0 and not self._should_abort()
+        ):
+            await self._options.sleep(min(left, POLL_S))
+
+    def _channel(self) -> grpc.aio.Channel:
+        options: tuple[tuple[str, Any], ...] = (
+            ("grpc.max_receive_message_length", self._options.most_bytes),
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.use_local_subchannel_pool", 1),
+        )
+        tls = self._options.tls
+        if tls is None:
+            return grpc.aio.insecure_channel(self.target, options=options)
+        return grpc.aio.secure_channel(self.target, tls.credentials(), options=(*options, *tls.options()))
+
+
+def _secagg() -> NewSecAgg | None:
+    """The client's side of secure aggregation, if what it takes is installed."""
+    if importlib.util.find_spec("cryptography") is None or importlib.util.find_spec("numpy") is None:
+        return None
+    from invoker.protocols.federated.client.secagg import SecAggClient
+
+    return SecAggClient

@@ -1,0 +1,192 @@
+"""Downloads of plans and checkpoints by HTTP, with a cache (F-068 to F-073).
+
+A URI is https, or http on this very machine: by the literal prefix ``http://localhost:``, so that a name that resolves
+elsewhere is never asked in the clear. Redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import urllib.parse
+import zlib
+from typing import Final
+
+import msgspec
+
+from invoker.connect.failure import CallFailed
+from invoker.errors import Status
+from invoker.protocols.federated.client.cache import Cache, Entry
+
+__all__ = ["Downloads", "Source", "select_uri"]
+
+MOST_BYTES: Final = 64 << 20
+"""Of a body, as it comes and as it is when it is inflated (F-034)."""
+
+_LOCAL: Final = "http://localhost:"
+_GZIP: Final = "+gzip"
+_STATUS: Final = {
+    400: Status.INVALID_ARGUMENT,
+    401: Status.UNAUTHENTICATED,
+    403: Status.PERMISSION_DENIED,
+    404: Status.NOT_FOUND,
+    409: Status.ABORTED,
+    429: Status.RESOURCE_EXHAUSTED,
+    499: Status.CANCELLED,
+    501: Status.UNIMPLEMENTED,
+    503: Status.UNAVAILABLE,
+    504: Status.DEADLINE_EXCEEDED,
+}
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A plan or a checkpoint: bytes that came with the message, or where they are.
+
+    Attributes:
+        data: The bytes, if they came.
+        uri: Where they are; None: they came, or there are none.
+        cache_id: Names the content; empty: it is not cached.
+        max_age_s: How long it may be cached.
+    """
+
+    data: bytes = b""
+    uri: str | None = None
+    cache_id: str = ""
+    max_age_s: float = 0.0
+
+
+class Downloads:
+    """Fetches what a server does not send itself; blocking, for threads.
+
+    Args:
+        cache: Keeps bodies that may be kept.
+        timeout_s: How long each wait may take.
+        most_bytes: Larger bodies are refused.
+        tls: For https; None: the authorities of this machine are trusted.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        *,
+        timeout_s: float = 60.0,
+        most_bytes: int = MOST_BYTES,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._cache, self._timeout_s, self._most, self._tls = cache, timeout_s, most_bytes, tls
+
+    def fetch(self, source: Source, what: str) -> bytes:
+        """The bytes of a source.
+
+        Args:
+            source: Where they are.
+            what: What they are, for errors: ``plan``.
+
+        Raises:
+            CallFailed: They cannot be had; the status says why as `F-070` has it.
+        """
+        if source.uri is None:
+            return source.data
+        try:
+            entry = self._cache.get(source.cache_id) if source.cache_id else None
+            if entry is None:
+                entry = self._get(source.uri)
+                if source.cache_id:
+                    self._cache.put(source.cache_id, entry, source.max_age_s)
+            return _unpacked(entry, self._most)
+        except CallFailed as error:
+            raise CallFailed(error.status, f"{what} fetch failed: {error.detail}") from error
+
+    def _get(self, uri: str) -> Entry:
+        connection, target = self._connect(uri)
+        try:
+            connection.request("GET", target, headers={"Connection": "close", "Accept-Encoding": "identity"})
+            with connection.getresponse() as response:
+                return self._read(response)
+        except (OSError, http.client.HTTPException) as error:
+            status = Status.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Status.UNAVAILABLE
+            raise CallFailed(status, f"{_shown(uri)}: {str(error) or type(error).__name__}") from error
+        finally:
+            connection.close()
+
+    def _connect(self, uri: str) -> tuple[http.client.HTTPConnection, str]:
+        if not uri:
+            raise CallFailed(Status.INVALID_ARGUMENT, "the server names no address")
+        try:
+            parts = urllib.parse.urlsplit(uri)
+            host, port = parts.hostname or "", parts.port
+        except ValueError as error:
+            raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is no address: {error}") from None
+        if not uri.isascii() or not uri.isprintable() or " " in uri or "@" in parts.netloc:
+            raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is no address")
+        target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
+        if uri.startswith("https://") and host:
+            tls = self._tls or ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=tls), target
+        if uri.startswith(_LOCAL):
+            return http.client.HTTPConnection("localhost", port, timeout=self._timeout_s), target
+        raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is neither https:// nor {_LOCAL}PORT")
+
+    def _read(self, response: http.client.HTTPResponse) -> Entry:
+        if response.status != 200:
+            raise CallFailed(_status_of(response.status), f"the server answered {response.status} {response.reason}")
+        coding = response.getheader("content-encoding", "identity").lower()
+        if coding != "identity":
+            raise CallFailed(Status.INVALID_ARGUMENT, f"the body is packed as {coding[:40]!r}, which was not asked for")
+        length = response.length
+        if length is not None and length > self._most:
+            raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body has {length} bytes, and {self._most} are taken")
+        if length is None:
+            body = response.read(self._most + 1)
+            if len(body) > self._most:
+                raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body has more than {self._most} bytes")
+        else:
+            # The library stops at the announced length, and F-071 wants to know of more; so its file is read.
+            file = response.fp
+            body = file.read(length) if length else b""
+            if len(body) < length:
+                raise CallFailed(Status.INVALID_ARGUMENT, f"the body has {len(body)} bytes of {length} that were told")
+            if response.will_close and file.read(1):
+                raise CallFailed(Status.OUT_OF_RANGE, f"the body has more than the {length} bytes that were told")
+        return Entry(body, response.getheader("content-type", ""))
+
+
+def select_uri(template: str, served_at_id: str, key: int) -> str:
+    """The address of one slice of federated select (F-073).
+
+    Raises:
+        CallFailed: INVALID_ARGUMENT: the template is not https, or lacks a placeholder.
+    """
+    if not template.startswith("https://") or "{served_at_id}" not in template or "{key_base10}" not in template:
+        raise CallFailed(
+            Status.INVALID_ARGUMENT, f"{_shown(template)} is not https:// with {{served_at_id}} and {{key_base10}}"
+        )
+    return template.replace("{served_at_id}", served_at_id).replace("{key_base10}", str(key))
+
+
+def _unpacked(entry: Entry, most: int) -> bytes:
+    """The bytes themselves. Cached is what came, before it was inflated (F-072)."""
+    if not entry.media_type.partition(";")[0].strip().lower().endswith(_GZIP):
+        return entry.body
+    inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        data = inflate.decompress(entry.body, most + 1)
+    except zlib.error as error:
+        raise CallFailed(Status.INVALID_ARGUMENT, f"the body cannot be inflated: {error}") from None
+    if len(data) > most:
+        raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body inflates to more than {most} bytes")
+    if not inflate.eof or inflate.unused_data:
+        raise CallFailed(Status.INVALID_ARGUMENT, "the compressed body is cut off, or something follows it")
+    return data
+
+
+def _status_of(status: int) -> Status:
+    if found := _STATUS.get(status):
+        return found
+    return Status.FAILED_PRECONDITION if 400 <= status < 500 else Status.INTERNAL
+
+
+def _shown(uri: str) -> str:
+    """An address in errors: bounded, and without its path, which is a secret (F-066)."""
+    parts = urllib.parse.urlsplit(uri) if "[" not in uri else None
+    return repr(f"{parts.scheme}://{parts.netloc}/..."[:100]) if parts is not None and parts.netloc else repr(uri[:40])

@@ -1,0 +1,113 @@
+"""Plans: which function a device runs, as bytes that the server hands out (F-074).
+
+A plan names a function that the device has already; it brings no code. The other kind, a pickled function, runs code
+that whoever made it chose: a client takes it only if it was told a key, and if the plan's signature is right.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from invoker.connect.failure import CallFailed
+from invoker.errors import Status
+from invoker.message import EMPTY
+
+__all__ = ["MAGIC", "Plan", "entrypoint_plan", "pickle_plan", "read_plan"]
+
+MAGIC: Final = b"INVPLAN1\n"
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a device runs.
+
+    Attributes:
+        fn: ``module:function``, as both sides name it.
+        params: For parameters of the function by their names.
+        function: The function itself, if the plan brought it.
+    """
+
+    fn: str
+    params: Mapping[str, Any] = EMPTY
+    function: Callable[..., Any] | None = None
+
+
+def entrypoint_plan(fn: str, params: Mapping[str, Any] = EMPTY) -> bytes:
+    """A plan that names a function of the device."""
+    return MAGIC + json.dumps({"kind": "entrypoint", "fn": fn, "params": dict(params)}, sort_keys=True).encode()
+
+
+def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", params: Mapping[str, Any] = EMPTY) -> bytes:
+    """A plan that brings its function, for clients that know the key.
+
+    Args:
+        function: Pickled by value by cloudpickle.
+        key: Signs the plan; at least 16 bytes.
+        fn: How it is named in logs.
+        params: For its parameters.
+    """
+    import cloudpickle
+
+    said = {"kind": "cloudpickle", "fn": fn or function.__qualname__, "params": dict(params)}
+    said["pickle"] = base64.b64encode(cloudpickle.dumps(function)).decode()
+    said["hmac"] = _signature(said, key)
+    return MAGIC + json.dumps(said, sort_keys=True).encode()
+
+
+def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
+    """Read a plan.
+
+    Args:
+        data: As the server sent it.
+        pickle_key: The key of plans that bring their function; None: these are refused.
+
+    Raises:
+        CallFailed: UNIMPLEMENTED: it is no plan that we run.
+    """
+    if not data.startswith(MAGIC):
+        raise _refused(f"its {len(data)} bytes do not begin with INVPLAN1")
+    try:
+        said = json.loads(data[len(MAGIC) :])
+    except ValueError as error:
+        raise _refused(f"it is no JSON: {error}") from None
+    except RecursionError:
+        raise _refused("it is nested too deeply") from None
+    params = said.get("params", {}) if isinstance(said, dict) else None
+    if not isinstance(params, dict) or not isinstance(said.get("fn"), str) or not said["fn"]:
+        raise _refused('it is not like {"kind": "entrypoint", "fn": "module:function", "params": {}}')
+    if said.get("kind") == "entrypoint":
+        return Plan(said["fn"], params)
+    if said.get("kind") == "cloudpickle":
+        return Plan(said["fn"], params, _unpickled(said, pickle_key))
+    raise _refused(f"its kind is {str(said.get('kind'))[:40]!r}, and neither 'entrypoint' nor 'cloudpickle'")
+
+
+def _unpickled(said: dict[str, Any], key: bytes | None) -> Callable[..., Any]:
+    if key is None:
+        raise _refused("it brings code, and this client takes none")
+    if not hmac.compare_digest(str(said.get("hmac")).encode(), _signature(said, key).encode()):
+        raise _refused("it brings code, and its signature is wrong")
+    import pickle
+
+    try:
+        function: Callable[..., Any] = pickle.loads(base64.b64decode(said["pickle"]))  # noqa: S301 - it is signed
+    except (binascii.Error, pickle.UnpicklingError, ImportError, AttributeError, EOFError) as error:
+        raise _refused(f"its code cannot be loaded: {error}") from None
+    return function
+
+
+def _signature(said: Mapping[str, Any], key: bytes) -> str:
+    """Over all that the plan says but the signature itself."""
+    signed = {name: said[name] for name in said if name != "hmac"}
+    return hmac.new(key, MAGIC + json.dumps(signed, sort_keys=True).encode(), hashlib.sha256).hexdigest()
+
+
+def _refused(why: str) -> CallFailed:
+    return CallFailed(Status.UNIMPLEMENTED, f"the plan cannot be run: {why}")

@@ -1,0 +1,154 @@
+"""Runs the function that a plan names, over the checkpoint and the device's own examples (F-075 to F-077).
+
+`CallingRunner` calls plain functions in threads. Programs that have more at hand bring a `Runner` of their own: the
+command ``invoker device`` runs each plan as an invocation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import threading
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
+from invoker.connect.failure import CallFailed
+from invoker.errors import Status, StopInvocation
+from invoker.protocols.federated.client.plans import Plan
+from invoker.tensors.checkpoint import Checkpoint, Update
+
+__all__ = ["CallingRunner", "Ran", "Runner", "arrays_of", "bytes_of", "run_plan", "weights_of"]
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """What a plan gave.
+
+    Attributes:
+        value: Of its first output: an update, or the weights of tasks.
+        metrics: Of its second output; None: it has none.
+    """
+
+    value: Any
+    metrics: Any = None
+
+
+class Runner(Protocol):
+    """Runs plans."""
+
+    async def __call__(self, plan: Plan, checkpoint: bytes) -> Ran:
+        """Run a plan once, until it has given exactly one value; cancelling it stops the plan.
+
+        Raises:
+            CallFailed: UNIMPLEMENTED: the device has no such function.
+            Exception: Whatever the function raised.
+        """
+
+
+class CallingRunner:
+    """Calls plain functions, in threads, or on the loop if they are coroutines.
+
+    A thread cannot be stopped from outside. A function whose time is over (F-077) ends when it asks for its next
+    example; one that asks for none takes up a thread until it returns.
+
+    Args:
+        functions: By the names that plans have for them: ``module:function``.
+        examples: Makes an iterator of the device's examples for each run; they are read as the function reads them.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], examples: Callable[[], Iterable[Any]]) -> None:
+        self._functions, self._examples = functions, examples
+
+    async def __call__(self, plan: Plan, checkpoint: bytes) -> Ran:
+        """Call the function of a plan."""
+        function = plan.function or self._functions.get(plan.fn)
+        if function is None:
+            raise CallFailed(Status.UNIMPLEMENTED, f"this device has no function {plan.fn[:80]!r}")
+        if inspect.iscoroutinefunction(function):
+            start = _start_of(function, checkpoint)
+            return _ran(await function(start, iter(self._examples()), **plan.params))
+        over = threading.Event()
+        try:
+            return await asyncio.to_thread(lambda: run_plan(function, plan, checkpoint, _until(over, self._examples())))
+        finally:
+            over.set()
+
+
+def run_plan(function: Callable[..., Any], plan: Plan, checkpoint: bytes, examples: Iterable[Any]) -> Ran:
+    """Call a plain function with a checkpoint, examples, and what the plan says besides.
+
+    Raises:
+        ValueError: It has not given one update.
+        Exception: Whatever the function raised.
+    """
+    return _ran(function(_start_of(function, checkpoint), iter(examples), **plan.params))
+
+
+def bytes_of(value: Any) -> bytes:
+    """An update as it is reported.
+
+    Raises:
+        TypeError: It is neither arrays nor bytes.
+    """
+    if isinstance(value, Checkpoint):
+        return write_checkpoint(value)
+    if isinstance(value, bytes):
+        return value
+    raise TypeError(f"the plan gave {type(value).__name__}, and neither an Update nor bytes")
+
+
+def arrays_of(value: Any) -> dict[str, Any]:
+    """The vectors of an update, flat, for secure aggregation.
+
+    Raises:
+        TypeError: It is neither arrays nor bytes.
+        DecodeError: The bytes are no checkpoint.
+    """
+    found = value if isinstance(value, Checkpoint) else read_checkpoint(bytes_of(value), Update)
+    return {name: array.reshape(-1) for name, array in found.items()}
+
+
+def weights_of(value: Any) -> dict[str, float]:
+    """What an eligibility plan gave: a weight for each task by its name (F-078); tasks of weight 0 are left out.
+
+    Raises:
+        TypeError: It is no such dict.
+        ValueError: A weight is negative, or not finite. A server would take that for a lasting error (F-044).
+    """
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise TypeError(f"the eligibility plan gave {type(value).__name__}, and no dict of weights by tasks")
+    weights = {name: float(weight) for name, weight in value.items() if weight != 0}
+    for name, weight in weights.items():
+        if not 0 < weight < math.inf:
+            raise ValueError(f"the eligibility plan gave task {name!r} the weight {weight}; it must be 0 or more")
+    return weights
+
+
+def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
+    """Examples for as long as somebody waits for what the function makes of them."""
+    for one in examples:
+        if over.is_set():
+            raise StopInvocation
+        yield one
+
+
+def _start_of(function: Callable[..., Any], checkpoint: bytes) -> Any:
+    """The checkpoint as the function's first parameter wants it: bytes if it says so."""
+    names = list(inspect.signature(function).parameters)
+    wanted = typing.get_type_hints(function).get(names[0]) if names else None
+    return checkpoint if wanted is bytes else read_checkpoint(checkpoint, Checkpoint)
+
+
+def _ran(result: Any) -> Ran:
+    if isinstance(result, Iterator):
+        given = list(result)
+        if len(given) != 1:
+            raise ValueError(f"the plan gave {len(given)} updates, and not one")
+        (result,) = given
+    if isinstance(result, tuple) and len(result) == 2:
+        return Ran(*result)
+    return Ran(result)

@@ -1,0 +1,43 @@
+"""`SyncFederatedClient`: a device for programs without an event loop."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from invoker.connect.portal import Portal
+from invoker.protocols.federated.client.client import FederatedClient
+from invoker.protocols.federated.client.words import Attempt
+
+__all__ = ["SyncFederatedClient"]
+
+
+class SyncFederatedClient:
+    """One device; everything waits until it is done.
+
+    Args:
+        args: Those of `FederatedClient`.
+        options: So are these.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._client = FederatedClient(*args, **options)
+        self._portal = Portal()
+
+    def once(self) -> Attempt:
+        """Take part once; waits for no window."""
+        return self._portal.run(self._client.once())
+
+    def run(self, times: int = 0) -> None:
+        """Take part so many times, each in its window; 0: until ``should_abort`` says yes."""
+        self._portal.run(self._client.run(times))
+
+    def close(self) -> None:
+        """Cancel what is under way. Idempotent."""
+        if self._portal.is_open:
+            self._portal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

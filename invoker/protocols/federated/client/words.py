@@ -1,0 +1,173 @@
+"""What a device's conversation says to whoever runs it, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.errors import Status
+from invoker.message import EMPTY
+from invoker.protocols.federated.client.downloads import Source
+from invoker.protocols.federated.client.windows import Retry
+
+__all__ = [
+    "Assigned",
+    "Attempt",
+    "Compute",
+    "EligibilityAsked",
+    "Event",
+    "Hello",
+    "NewSecAgg",
+    "Report",
+    "SecAgg",
+    "SecAggTask",
+    "Turn",
+]
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """Who a device is, and what it can do.
+
+    Attributes:
+        population: Whose tasks it runs.
+        retry_token: From the window in which it comes; empty: none.
+        attestation: A measurement, opaque.
+        client_version: Of whatever program it is.
+        has_secagg: It can take part in secure aggregation.
+    """
+
+    population: str
+    retry_token: str = ""
+    attestation: str = ""
+    client_version: str = ""
+    has_secagg: bool = True
+
+
+class SecAggTask(msgspec.Struct, frozen=True):
+    """What the server says about secure aggregation.
+
+    Attributes:
+        moduli: Of each vector, by its name.
+        expected: The most clients of the round.
+        threshold: How many must survive.
+        min_visible: The fewest clients whose sum the server may see.
+    """
+
+    moduli: Mapping[str, int]
+    expected: int
+    threshold: int
+    min_visible: int
+
+
+class EligibilityAsked(msgspec.Struct, frozen=True):
+    """The device finds out for which tasks it is eligible; answered by `DeviceSession.eligible` or `fail`."""
+
+    execution_id: str
+    plan: Source
+    checkpoint: Source
+
+
+class Assigned(msgspec.Struct, frozen=True):
+    """The device is accepted and runs a plan; answered by `DeviceSession.report` or `fail`."""
+
+    phase_id: str
+    task: str
+    plan: Source
+    checkpoint: Source
+    secagg: SecAggTask | None = None
+    select_uri: str = ""
+
+
+class Compute(msgspec.Struct, frozen=True):
+    """A job of secure aggregation that takes long, for a thread; answered by `DeviceSession.computed`."""
+
+    job: Callable[[], Turn]
+
+
+Event: TypeAlias = EligibilityAsked | Assigned | Compute
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What came of a plan.
+
+    Attributes:
+        update: Bytes of the update; empty if the plan failed.
+        vectors: By name, what secure aggregation sums up; None: the report is plain.
+        status: OK, or INTERNAL if the plan has failed, or UNIMPLEMENTED if it is none that we run.
+        duration_s: How long it ran.
+    """
+
+    update: bytes = b""
+    vectors: Mapping[str, Any] | None = None
+    status: Status = Status.OK
+    duration_s: float = 0.0
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """How one conversation ended.
+
+    Attributes:
+        end: ``reported``; ``failed``: the plan failed, and that is reported or, under secure aggregation, kept;
+            ``rejected``; ``ineligible``: for no task; ``aborted``: by `should_abort`; ``lost``: by ``status``.
+        retry: When to come again.
+        status: OK, or what went wrong.
+        detail: Of that, in words.
+        task: For which the device was accepted; empty: it was not.
+        sent: Bytes of all frames of the conversation that went out, those of the chunk layer included (F-144).
+        received: Bytes of all frames that came.
+        duration_s: How long the plan ran.
+        metrics: What the plan gave on its second output.
+    """
+
+    end: str
+    retry: Retry
+    status: Status = Status.OK
+    detail: str = ""
+    task: str = ""
+    sent: int = 0
+    received: int = 0
+    duration_s: float = 0.0
+    metrics: Any = EMPTY
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What secure aggregation wants after a message.
+
+    Attributes:
+        messages: To be sent, in order.
+        is_done: All of it is done, and the answer to the report comes next.
+        error: It has failed; ``messages`` are still sent, and then the stream is closed.
+        job: Takes long, and gives what to do then. It may run in a thread; nothing else is received before it returns.
+    """
+
+    messages: tuple[secagg_pb.ClientToServerWrapperMessage, ...] = ()
+    is_done: bool = False
+    error: tuple[Status, str] | None = None
+    job: Callable[[], Turn] | None = None
+
+
+class SecAgg(Protocol):
+    """The client's side of the four rounds, for one update."""
+
+    def start(self) -> Turn:
+        """Advertise keys."""
+
+    def receive(self, message: secagg_pb.ServerToClientWrapperMessage) -> Turn:
+        """Take a message of the server."""
+
+    def abort(self, reason: str) -> Turn:
+        """Tell the server that this device takes no further part."""
+
+
+class NewSecAgg(Protocol):
+    """Makes a `SecAgg`."""
+
+    def __call__(self, task: SecAggTask, vectors: Mapping[str, Any], /) -> SecAgg:
+        """Make one for an update.
+
+        Raises:
+            ValueError: A vector is missing, empty, or has a value that is not below its modulus (F-095).
+        """

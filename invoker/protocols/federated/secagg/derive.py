@@ -1,0 +1,43 @@
+"""What all devices of a session derive from it: its id, and the keys of the masks (F-096)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+from invoker.protocols.federated.secagg.packing import bit_width
+
+__all__ = ["MASK_PURPOSE", "mask_key", "session_id"]
+
+MASK_PURPOSE: Final = b"\x02"
+
+
+def session_id(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The id of a session: 32 bytes.
+
+    Args:
+        pairs: The noise key and the encryption key of each device, in order; both are empty for a dead one.
+    """
+    found = hashlib.sha256()
+    for noise, enc in pairs:
+        # D13: the length of the noise key stands before both keys. This is an oversight that peers rely on.
+        size = len(noise).to_bytes(4, "big")
+        found.update(size + noise + size + enc)
+    return found.digest()
+
+
+def mask_key(key: bytes, *, session: bytes, modulus: int, length: int, name: str) -> bytes:
+    """The key of the mask of one vector: 32 bytes.
+
+    Args:
+        key: What two devices have agreed on, or the key of a device's own mask.
+        session: Id of the session, 32 bytes.
+        modulus: Of the vector, 2 to 2^62.
+        length: Of the vector, in elements.
+        name: Of the vector.
+    """
+    bits = bit_width(modulus)
+    told = session + bits.to_bytes(4, "big") + length.to_bytes(4, "big") + name.encode()
+    # The first number is that of the bits of a sample. It has never been another one than the bits of an element.
+    return hashlib.sha256(bits.to_bytes(4, "big") + key + MASK_PURPOSE + len(told).to_bytes(4, "big") + told).digest()

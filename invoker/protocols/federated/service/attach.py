@@ -1,0 +1,134 @@
+"""`FederatedService`: attaches federated rounds to the gRPC door, and what devices download to the HTTP door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from invoker.attach.public import PublicKnobs
+from invoker.attach.service import Service, Surroundings
+from invoker.errors import ConfigError
+from invoker.settings import parsers as parse
+from invoker.settings.knob import knob
+
+if TYPE_CHECKING:
+    from invoker.protocols.federated.service.rounds import Rounds
+    from invoker.settings import Config
+    from invoker.telemetry.board import Numbers
+    from invoker.transports.grpc.methods import Method
+    from invoker.transports.http.app import Front
+
+__all__ = ["FederatedKnobs", "FederatedService"]
+
+_LEVELS = ("none", "default", "best", "fast")
+"""By the numbers of the wire's CompressionLevel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FederatedKnobs(PublicKnobs):
+    """The settings of federated rounds."""
+
+    federated: str = knob(
+        "", "INVOKER_FEDERATED", str.strip,
+        "A file such as rounds.toml, which names populations of devices, their tasks and how their rounds go; it may "
+        "also stand where the entrypoint does.", heading="federated rounds", before="allowed_origins",
+    )  # fmt: skip
+    federated_url: str = knob(
+        "", "INVOKER_FEDERATED_URL", parse.base_url,
+        "Where devices reach the HTTP port, to download plans and checkpoints; unset means http://localhost and the "
+        "port.",
+    )  # fmt: skip
+    federated_sessions: int = knob(
+        10_000, "INVOKER_FEDERATED_SESSIONS", parse.whole(1),
+        "How many sessions of devices a process may have at once; further ones are refused.", unit="sessions",
+    )  # fmt: skip
+    federated_peer_sessions: int = knob(
+        32, "INVOKER_FEDERATED_PEER_SESSIONS", parse.whole(1),
+        "How many sessions of devices may come from one address at once; further ones are refused.", unit="sessions",
+    )  # fmt: skip
+    federated_compression: str = knob(
+        "none", "INVOKER_FEDERATED_COMPRESSION", parse.one_of(*_LEVELS),
+        "How messages in chunks are compressed, up and down, where the device can. Weights in floating point become "
+        "hardly smaller, and what is masked does not at all.", choices=_LEVELS,
+    )  # fmt: skip
+
+    @property
+    def level(self) -> int:
+        """The compression level as a number of the wire."""
+        return _LEVELS.index(self.federated_compression)
+
+
+class FederatedService(Service):
+    """Federated rounds; they are served where a file says which."""
+
+    name = "federated"
+    needs = "a file of rounds; see INVOKER_FEDERATED"
+    on_grpc = True
+    on_http = True
+    on_loop = True
+    shares_state = True
+    knobs = FederatedKnobs
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._rounds: Rounds | None = None
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
+        """Where a file is given.
+
+        Raises:
+            ConfigError: Other machines could reach it without TLS (F-142).
+        """
+        known = config.of(FederatedKnobs)
+        if not is_chosen or not known.federated:
+            return False
+        host, why = config.bind_host()
+        if not (config.tls_cert or known.insecure_public or parse.is_loopback(host)):
+            raise ConfigError(
+                f"federated rounds take no devices of other machines without TLS, and this process binds {host} "
+                f"({why}); give INVOKER_TLS_CERT and INVOKER_TLS_KEY, set INVOKER_HOST to 127.0.0.1, or allow it by "
+                "--insecure-public"
+            )
+        return True
+
+    def grpc_methods(self) -> Sequence[Method]:
+        """The method that begins sessions of devices.
+
+        Raises:
+            StartupError: The file, or what it names, cannot be served (F-137).
+        """
+        return (self._made().method,)
+
+    def http_front(self, path: str) -> Front | None:
+        """Who answers the paths of plans and checkpoints."""
+        from invoker.protocols.federated.service.resources import PREFIX
+
+        return self._made().resources if path.startswith(PREFIX) else None
+
+    def numbers(self) -> Numbers | None:
+        """What the rounds have counted."""
+        return self._rounds.numbers() if self._rounds is not None else None
+
+    def families(self, numbers: Numbers) -> Iterator[Any]:
+        """Rounds, devices and their durations by task."""
+        from invoker.protocols.federated.metrics import round_families
+
+        return round_families(numbers)
+
+    async def start(self) -> None:
+        """Look for the leaders of all populations, or lead them."""
+        await self._made().start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Leave the rounds to other processes."""
+        if self._rounds is not None:
+            await self._rounds.stop(grace_s)
+
+    def _made(self) -> Rounds:
+        if self._rounds is None:
+            from invoker.protocols.federated.service.rounds import Rounds
+
+            self._rounds = Rounds(self.around, self.around.config.of(FederatedKnobs))
+        return self._rounds

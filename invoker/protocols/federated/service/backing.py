@@ -1,0 +1,198 @@
+"""`RoundBacking`: what the desk cannot do itself: run rounds, commit them, compute in threads, be called in time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+from invoker.core.invocation import Invocation
+from invoker.core.steps import Close, Open
+from invoker.core.store import Item, Reason, Refused
+from invoker.errors import InvocationError, Status, StatusError
+from invoker.execution.driver import Driver
+from invoker.execution.loop.sessions import SessionReactor
+from invoker.protocols.federated import saved
+from invoker.protocols.federated.aggregating import AHEAD, AggregatingSession, Word
+from invoker.protocols.federated.backing import Commit
+from invoker.protocols.federated.saved import Saved
+from invoker.protocols.federated.service.asker import Asker
+from invoker.protocols.federated.service.resources import Resources, hash_of
+
+__all__ = ["RoundBacking", "RoundReactor"]
+
+log = logging.getLogger(__name__)
+
+_LARGE_BYTES: Final = 16 * 1024 * 1024
+"""What is larger is hashed beside the loop; this much takes 10 to 40 ms."""
+
+_COMMIT_S: Final = 30.0
+"""How long the store may take over a commit. Beyond it nobody knows what it has, so the population begins anew."""
+
+_ROUND_BYTES: Final = 2**40
+"""Of what the function has not read; the session feeds it less than that by far."""
+
+
+class RoundBacking:
+    """The service as the desk sees it.
+
+    Args:
+        driver: Runs rounds.
+        resources: Makes bytes available to devices.
+        wake: Is told when the desk should be called.
+        is_behind: Told the population of a round whose commit was refused, because another process has committed one,
+            or was not answered: what the store has has to be read again.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        resources: Resources,
+        wake: Callable[[float], None],
+        is_behind: Callable[[str], None],
+    ) -> None:
+        self.publish = resources.publish
+        self._resources = resources
+        self.wake = wake
+        self._driver = driver
+        self._is_behind = is_behind
+        self._saved: dict[tuple[str, str], Saved] = {}
+        self._asker = Asker(driver)
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="invoker-rounds")
+        self._packing: dict[Hashable, asyncio.Future[Any]] = {}
+        self._loop = asyncio.get_running_loop()
+
+    def remember(self, population: str, tasks: Mapping[str, Saved]) -> None:
+        """Take what the store has of the tasks of a population, which the next commits follow."""
+        for task, one in tasks.items():
+            self._saved[population, task] = one
+
+    def close(self) -> None:
+        """Compute no more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._asker.leave()
+
+    def new_id(self) -> str:
+        """A random name for a round or an eligibility task."""
+        return secrets.token_urlsafe(18)
+
+    def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
+        """Run a conversation without a peer; gives what gives it a word, in a later turn."""
+        reactor = RoundReactor(session, _Silent(), self._driver, _ignore, hard_bytes=_ROUND_BYTES, window=AHEAD,
+                               fetch=_no_fetch)  # fmt: skip
+        return lambda word: self._call(reactor.arrived, word)
+
+    def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
+        """Store a checkpoint, if the store has what the round started from (F-083)."""
+        before = self._saved[commit.population, commit.task]
+        if before.round != commit.number - 1:
+            self._call(self._is_behind, commit.population)  # a commit was stored after its round was given up
+            self._call(done, False)
+            return
+        late = self._loop.call_later(_COMMIT_S, self._late, commit)
+        put = saved.commit(commit.population, commit.task, before, commit.checkpoint, commit.phase_id)
+
+        def hashed(digest: Any) -> None:
+            self._resources.expect(commit.checkpoint, digest)
+            self._asker.later(put, partial(self._committed, commit, done, late))
+
+        if len(commit.checkpoint) > _LARGE_BYTES:
+            self.compute(partial(hash_of, commit.checkpoint), hashed)
+        else:
+            hashed(hash_of(commit.checkpoint))
+
+    def _late(self, commit: Commit) -> None:
+        log.warning("the store does not answer a commit", extra={"phase_id": commit.phase_id, "seconds": _COMMIT_S})
+        self._is_behind(commit.population)
+
+    def _committed(self, commit: Commit, done: Callable[[bool], None], late: asyncio.TimerHandle, answer: Any) -> None:
+        late.cancel()
+        if isinstance(answer, Item):
+            self._saved[commit.population, commit.task] = saved.saved_of(answer)
+            log.info(
+                "round committed",
+                extra={
+                    "population": commit.population, "task": commit.task, "round": commit.number,
+                    "phase_id": commit.phase_id, "bytes": len(commit.checkpoint),
+                },
+            )  # fmt: skip
+        else:
+            why = answer.reason if isinstance(answer, Refused) else Reason.UNKNOWN
+            log.warning("round not committed: %s", why.value, extra={"phase_id": commit.phase_id})
+            if why in (Reason.CHANGED, Reason.UNKNOWN, Reason.EXPIRED, Reason.DROPPED):
+                self._call(self._is_behind, commit.population)
+        self._call(done, isinstance(answer, Item))
+
+    def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Run ``job`` in a thread, then give ``then`` what it returned or raised (F-131)."""
+        self._loop.run_in_executor(self._threads, _caught, job).add_done_callback(partial(_give, then))
+
+    async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:
+        """Compress or inflate a large message in a thread, once for all who want the same now."""
+        packing = self._packing.get(key)
+        if packing is None:
+            packing = self._packing[key] = self._loop.run_in_executor(self._threads, job)
+            packing.add_done_callback(lambda _: self._packing.pop(key))
+        return await asyncio.shield(packing)
+
+    def _call(self, function: Callable[[Any], object], *given: Any) -> None:
+        self._loop.call_soon(function, *given)
+
+
+class RoundReactor(SessionReactor):
+    """Runs a round, which a drain neither ends nor refuses: devices have reported to it already (F-143)."""
+
+    def _admit(self, step: Open) -> Invocation:
+        return self.driver.engine.open(step, limits=self._limits, is_early=True)
+
+    def _drained(self) -> None:
+        """Do nothing; the desk hears of the drain, and ends its rounds."""
+
+    def _tell_end(self, error: InvocationError | None) -> None:
+        """A round is no session of a peer; the desk counts it."""
+        self.driver.sessions.running -= 1
+        if error is not None:
+            log.info("the invocation of a round was cut", extra={"detail": str(error)})
+
+
+class _Silent:
+    """A wire that nobody reads."""
+
+    is_gone = False
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def accepted(self) -> None:
+        """Do nothing."""
+
+    def ask(self) -> None:
+        """Do nothing: the words of a round come when they come."""
+
+    def write(self, frame: Any) -> bool:
+        raise AssertionError(f"a round sends nothing, but it has sent {frame!r}")
+
+    async def room(self) -> None:
+        """There is always room."""
+
+
+def _ignore(_: Close) -> None:
+    """The round has heard of its end by its session."""
+
+
+async def _no_fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - of reactors
+    raise StatusError(Status.UNIMPLEMENTED, "a round fetches nothing")
+
+
+def _caught(job: Callable[[], Any]) -> Any:
+    try:
+        return job()
+    except Exception as error:  # noqa: BLE001 - the desk decides what becomes of it
+        return error
+
+
+def _give(then: Callable[[Any], None], future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        then(future.result())

@@ -1,0 +1,137 @@
+"""`Resources`: plans and checkpoints as devices download them from the HTTP door (F-065 to F-067).
+
+A path holds a keyed hash of the content. Nobody can guess it without the key, and each process that has the key and the
+content answers there; so a download need not come to the process that runs the round. Content is forgotten once nothing
+refers to its `Blob` any more, which is when the rounds are over that offer it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import hmac
+import re
+import weakref
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from invoker.core.http import Response
+from invoker.protocols.federated.words import Blob, Resource
+
+if TYPE_CHECKING:
+    from invoker.transports.http.exchange import Exchange
+
+__all__ = ["PREFIX", "Resources", "hash_of"]
+
+PREFIX: Final = "/federated/"
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_GZIP: Final = "+gzip"
+_MEDIA_TYPE: Final = "application/octet-stream"
+_MAX_AGE_S: Final = 24 * 3600.0
+_TEXT: Final = ("Content-Type", "text/plain")
+
+
+class Resources:
+    """What can be downloaded; also the front of the HTTP door that answers there.
+
+    Args:
+        base_url: Gives where devices reach the HTTP door; empty while nothing can be downloaded.
+        miss: Looks for content of other processes, before a path is said to be unknown; it publishes what it finds.
+    """
+
+    def __init__(self, base_url: Callable[[], str], miss: Callable[[], Awaitable[None]]) -> None:
+        self._base_url = base_url
+        self._miss = miss
+        self._looking = asyncio.Lock()
+        self._asked = self._looked = 0
+        self._key = b""
+        self._contents: dict[str, _Content] = {}
+        self._hashed: tuple[bytes, str] = (b"", "")
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def unlock(self, key: bytes) -> None:
+        """Take the key of the paths, which all processes of a service share; before it nothing is published."""
+        self._key = key
+
+    def expect(self, data: bytes, digest: str) -> None:
+        """Take the hash of what is published next, which somebody has made beside the loop: it takes a while."""
+        self._hashed = (data, digest)
+
+    def publish(self, data: bytes) -> Blob:
+        """Let devices download these bytes while the blob is referred to."""
+        base_url = self._base_url()
+        if not base_url or not data:
+            return Blob(data)
+        assert self._key, "there is no key yet"
+        known, digest = self._hashed
+        if known is not data:
+            digest = hash_of(data)
+        name = hmac.new(self._key, digest.encode(), hashlib.sha256).hexdigest()
+        content = self._contents.get(name)
+        if content is None:
+            content = self._contents[name] = _Content(data)
+        content.blobs += 1
+        uri = f"{base_url}{PREFIX}{name}"
+        blob = Blob(content.data, Resource(uri, uri + _GZIP, digest, _MAX_AGE_S))
+        weakref.finalize(blob, self._release, name).atexit = False
+        return blob
+
+    def _release(self, name: str) -> None:
+        content = self._contents[name]
+        content.blobs -= 1
+        if not content.blobs:
+            del self._contents[name]
+
+    async def _look(self) -> None:
+        """Look at other processes; one look is for all that asked before it began, since it may read large models."""
+        self._asked += 1
+        own = self._asked
+        async with self._looking:
+            if self._looked < own:
+                asked = self._asked
+                await self._miss()
+                self._looked = asked
+
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer one request of the HTTP door."""
+        head = exchange.head
+        if head.method not in ("GET", "HEAD"):
+            return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"GET reads this\n")
+        name = head.path.removeprefix(PREFIX)
+        is_gzip = name.endswith(_GZIP)
+        name = name.removesuffix(_GZIP)
+        if name not in self._contents and _NAME.fullmatch(name):
+            await self._look()
+        content = self._contents.get(name)
+        if content is None:
+            return Response(404, (_TEXT,), b"there is no such plan or checkpoint, or its rounds are over\n")
+        body = await content.zipped() if is_gzip else content.data
+        media_type = _MEDIA_TYPE + (_GZIP if is_gzip else "")
+        return Response(200, (("Content-Type", media_type), ("Cache-Control", "private, no-transform")), body)
+
+
+def hash_of(data: bytes) -> str:
+    """The id of content for caches (F-067)."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class _Content:
+    """Some bytes, and how many blobs have them."""
+
+    __slots__ = ("_zipped", "blobs", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.blobs = 0
+        self._zipped: asyncio.Future[bytes] | None = None
+
+    async def zipped(self) -> bytes:
+        """The same, compressed when the first device asks for it; a thread does that."""
+        if self._zipped is None:
+            loop = asyncio.get_running_loop()
+            self._zipped = loop.run_in_executor(None, gzip.compress, self.data, 6)
+        return await asyncio.shield(self._zipped)

@@ -1,0 +1,268 @@
+"""`Rounds`: the populations of one process: a desk, who leads which, and what devices and metrics see of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from typing import Any, Final
+
+import grpc.aio
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.attach.service import Surroundings
+from invoker.core.spaces import MemoryStore
+from invoker.core.store import ABSENT, Create, Item, Reason, Refused, Space
+from invoker.errors import Status, StatusError
+from invoker.execution.driver import Driver
+from invoker.execution.loop.wire import Wire
+from invoker.message import Headers
+from invoker.protocols.federated import saved
+from invoker.protocols.federated.desk import DeskLimits, FederatedDesk
+from invoker.protocols.federated.negotiation import DeviceSettings
+from invoker.protocols.federated.saved import Saved
+from invoker.protocols.federated.service.asker import Asker
+from invoker.protocols.federated.service.backdoor import Backdoor
+from invoker.protocols.federated.service.backing import RoundBacking
+from invoker.protocols.federated.service.counts import RoundCounts
+from invoker.protocols.federated.service.devices import DeviceReactor
+from invoker.protocols.federated.service.leading import Leader, Leadership
+from invoker.protocols.federated.service.mailbox import MailBox
+from invoker.protocols.federated.service.relay import Links
+from invoker.protocols.federated.service.resources import Resources
+from invoker.protocols.federated.service.setups import Setups
+from invoker.protocols.federated.service.ticker import Ticker
+from invoker.protocols.federated.session import DeviceSession
+from invoker.protocols.federated.tokens import RetryTokens
+from invoker.protocols.federated.words import Blob
+from invoker.settings import parsers as parse
+from invoker.telemetry.board import Numbers
+from invoker.transports.grpc.methods import LoopMethod
+from invoker.transports.grpc.settings import GrpcSettings
+
+__all__ = ["Rounds"]
+
+log = logging.getLogger(__name__)
+
+_LOOK_S: Final = 0.05
+"""How often a process that drains looks whether rounds have ended."""
+
+_KEY_SPACE: Final = "federated-key"
+_KEY_TTL_S: Final = 10 * 365 * 24 * 3600.0
+
+
+class Rounds:
+    """What one process serves.
+
+    Args:
+        around: What the service finds in its process.
+        known: Its knobs.
+
+    Attributes:
+        method: Of the gRPC door.
+        path: Of that method.
+        resources: The front of the HTTP door.
+
+    Raises:
+        StartupError: The file cannot be served.
+    """
+
+    def __init__(self, around: Surroundings, known: Any) -> None:
+        config = around.config
+        host, _ = config.bind_host()
+        is_public = not parse.is_loopback(host) and not known.insecure_public
+        self._around = around
+        self._driver: Driver = around.driver
+        self._url: str = known.federated_url
+        self._setups = Setups(known.federated, self._driver.engine.catalog, is_public=is_public)
+        self._asker = Asker(self._driver)
+        self._links = Links()
+        self.resources = Resources(self._base_url, self._find_missing)
+        self._found: dict[tuple[str, str], tuple[int, Blob, Blob]] = {}
+        self._key = b""
+        self._backing = RoundBacking(self._driver, self.resources, self._wake, self._is_behind)
+        limits = DeskLimits(sessions=known.federated_sessions, sessions_per_peer=known.federated_peer_sessions)
+        self.desk = FederatedDesk(self._backing, time.monotonic, limits)
+        tasks = [(name, task.name) for name in self._setups.populations for task in self._tasks(name)]
+        self._counts = RoundCounts(self.desk, tasks)
+        self._ticker = Ticker(self.desk, time.monotonic)
+        self._settings = DeviceSettings(level=known.level)
+        service = pb.DESCRIPTOR.services_by_name["FederatedTrainingApi"]
+        self.method = LoopMethod(
+            service.full_name, service.methods[0].name, lambda metadata: metadata, self._begin, knows_peer=True
+        )
+        self.path = self.method.path
+        self._backdoor: Backdoor | None = None
+        # A device may come before `start`. It waits for a leader: NOT_FOUND would keep it away for hours.
+        self._leaderships = {name: Leadership(name, self._driver, self) for name in self._setups.populations}
+        self._handing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to lead the populations, or to follow their leaders.
+
+        Raises:
+            LoadError: A task that the store does not know has a function that gives no first checkpoint (F-137).
+        """
+        address = token = ""
+        if not isinstance(self._driver.store, MemoryStore):
+            self._backdoor = Backdoor(self.method, self._driver, GrpcSettings())
+            await self._backdoor.start()
+            address, token = self._backdoor.address, self._backdoor.token
+        elif self._around.share_port:
+            log.warning("each worker runs rounds of its own, because they share no store; give INVOKER_STORE")
+        else:
+            log.info("rounds are kept in memory and end with this process; give INVOKER_STORE to keep them")
+        await self._make_missing()
+        self._driver.drains.add(self._drain)
+        for one in self._leaderships.values():
+            one.start(address, token)
+
+    async def stop(self, grace_s: float) -> None:
+        """End what is left, and let another process lead."""
+        self._driver.drains.discard(self._drain)
+        self._drain()
+        try:
+            async with asyncio.timeout(grace_s):
+                while self.desk.is_busy:  # noqa: ASYNC110 - a commit that is under way, of which nobody else hears
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            log.warning("a round was cut by the end of the process")
+        if self._handing is not None:
+            self._handing.cancel()
+            await asyncio.wait((self._handing,), timeout=_LOOK_S)
+        for one in self._leaderships.values():
+            await one.stop()
+        self.desk.stop()
+        self._ticker.stop()
+        self._backing.close()
+        self._asker.leave()
+        await self._links.close()
+        if self._backdoor is not None:
+            await self._backdoor.stop(grace_s)
+
+    def numbers(self) -> Numbers:
+        """What the rounds have counted."""
+        return self._counts.numbers()
+
+    def _drain(self) -> None:
+        """Take no more devices; each population goes to another process as soon as its rounds here have ended."""
+        self.desk.drain()
+        if self._handing is None:
+            self._handing = asyncio.get_running_loop().create_task(self._hand_over(), name="hand over rounds")
+
+    async def _hand_over(self) -> None:
+        left = dict(self._leaderships)
+        while left:
+            busy = {one.population for one in self.desk.status() if one.phase_id}
+            for name in left.keys() - busy:
+                await left.pop(name).stop()
+            await asyncio.sleep(_LOOK_S)
+
+    # Of conversations.
+
+    def leadership(self, population: str) -> Leadership | None:
+        """Who leads a population."""
+        return self._leaderships.get(population)
+
+    def channel(self, leader: Leader) -> grpc.aio.Channel:
+        """To another process."""
+        return self._links.channel(leader)
+
+    def _begin(self, metadata: Headers, wire: Wire, driver: Driver, on_close: Any, **given: Any) -> DeviceReactor:
+        session = DeviceSession(self.desk, MailBox(), metadata, self._settings, pack=self._backing.pack)
+        return DeviceReactor(session, wire, driver, on_close, place=self, metadata=metadata, **given)
+
+    def _wake(self, at: float) -> None:
+        self._ticker.wake(at)
+
+    # Of leaderships.
+
+    async def lead(self, population: str) -> None:
+        """Open a population, at the last committed round of each of its tasks (F-083)."""
+        await self._unlock()
+        while self._around.http_address() == "":  # noqa: ASYNC110 - it opens in a moment, and then has a port
+            await asyncio.sleep(_LOOK_S / 10)
+        states = {one.name: await self._state(population, one.name) for one in self._tasks(population)}
+        self._backing.remember(population, states)
+        self.desk.open(
+            self._setups.setup(population, states, self.resources.publish, RetryTokens(self._key, time.time))
+        )
+        for task, state in states.items():
+            log.info(
+                "the next round starts from the last committed one",
+                extra={"population": population, "task": task, "round": state.round},
+            )
+
+    def lose(self, population: str) -> None:
+        """End the conversations of a population."""
+        if any(one.population == population for one in self.desk.status()):
+            self.desk.close(
+                population, StatusError(Status.UNAVAILABLE, "another process runs the rounds now; come again")
+            )
+
+    def _is_behind(self, population: str) -> None:
+        """A commit was refused: what the store has is what another process has committed."""
+        self._leaderships[population].give_up()
+
+    def _tasks(self, population: str) -> Any:
+        return self._setups.populations[population].tasks
+
+    async def _unlock(self) -> None:
+        """Take the key that the processes of one store share."""
+        if not self._key:
+            space = await self._asker.ask(Create(_KEY_SPACE, _KEY_TTL_S, secrets.token_bytes(32)))
+            if not isinstance(space, Space):
+                raise StatusError(Status.UNAVAILABLE, f"the store gives no key: {space.reason.value}")
+            self._key = space.about
+            self.resources.unlock(self._key)
+
+    async def _make_missing(self) -> None:
+        """Make the first checkpoints that the store does not have, so that one that cannot be made stops the start."""
+        for population in self._setups.populations:
+            for task in self._tasks(population):
+                item = await self._asker.ask(saved.lookup(population, task.name))
+                if item is None or (isinstance(item, Refused) and item.reason is Reason.UNKNOWN):
+                    self._setups.initial(population, task.name)
+
+    async def _state(self, population: str, task: str) -> Saved:
+        """What the store has of a task, which no earlier leader can change any more.
+
+        The first time the store is given the first checkpoint. Later the checkpoint is written once more: it gets a
+        version that a leader which has slept through its lease does not know, so the commit of that one is refused.
+        """
+        await self._asker.ask(saved.create(population, task))
+        item = await self._asker.ask(saved.lookup(population, task))
+        if item is None:
+            first = Saved(-1, b"", ABSENT)
+            item = await self._asker.ask(
+                saved.commit(population, task, first, self._setups.initial(population, task), "")
+            )
+        elif isinstance(item, Item):
+            item = await self._asker.ask(saved.rewrite(population, task, item))
+        if not isinstance(item, Item):
+            raise StatusError(Status.UNAVAILABLE, f"the store does not keep the task {task!r}: {item.reason.value}")
+        return saved.saved_of(item)
+
+    # Of downloads.
+
+    def _base_url(self) -> str:
+        """Where devices reach the HTTP door; empty: there is none."""
+        _, _, port = (self._around.http_address() or "").rpartition(":")
+        if not port:
+            return ""
+        scheme = "https" if self._around.tls is not None else "http"
+        return self._url or f"{scheme}://localhost:{port}"
+
+    async def _find_missing(self) -> None:
+        """Publish the plans, and the checkpoints that the store has, of populations that another process leads."""
+        await self._unlock()
+        for population, one in self._leaderships.items():
+            if one.is_here:
+                continue
+            for task in self._tasks(population):
+                item = await self._asker.ask(saved.lookup(population, task.name))
+                known = self._found.get((population, task.name))
+                if isinstance(item, Item) and (known is None or known[0] != item.updated_ns):
+                    plan = self.resources.publish(self._setups.plan(population, task.name))
+                    self._found[population, task.name] = (item.updated_ns, plan, self.resources.publish(item.value))

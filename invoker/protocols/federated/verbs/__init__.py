@@ -1,0 +1,3 @@
+"""The commands of federated compute on the command line."""
+
+__all__: list[str] = []

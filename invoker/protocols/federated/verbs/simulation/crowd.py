@@ -1,0 +1,105 @@
+"""`Crowd`: all devices of one population, each of which comes again and again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from invoker.protocols.federated.client.words import Attempt, NewSecAgg
+from invoker.protocols.federated.verbs.simulation.chances import Chances
+from invoker.protocols.federated.verbs.simulation.device import Conversation
+from invoker.protocols.federated.verbs.simulation.house import House
+from invoker.protocols.federated.verbs.simulation.results import Results
+from invoker.protocols.federated.verbs.simulation.work import Work
+
+__all__ = ["Crowd"]
+
+_PATIENCE = 5
+"""How often all devices come in vain before the simulation gives up."""
+
+
+class Crowd:
+    """The devices of a population.
+
+    Args:
+        house: The server.
+        population: Its name.
+        work: What devices do.
+        results: Hears of what happens.
+        devices: How many there are.
+        chances: ``every_s`` is as often as a device comes, if the server does not want it to come later.
+        stalled: Called when no round comes about.
+
+    Attributes:
+        is_closing: No device comes any more.
+    """
+
+    def __init__(
+        self,
+        house: House,
+        population: str,
+        work: Work,
+        results: Results,
+        *,
+        devices: int,
+        chances: Chances,
+        stalled: Callable[[], None],
+    ) -> None:
+        self.house, self.population, self.work, self.chances = house, population, work, chances
+        self.new_secagg = _secagg(house, population)
+        self.is_closing = False
+        self._results, self._devices = results, devices
+        self._stalled = stalled
+        self._loop = asyncio.get_running_loop()
+        self._tokens: dict[int, str] = {}
+        self._times = [0] * devices
+        self._in_vain = 0
+
+    def start(self) -> None:
+        """Let all devices come, each in its time."""
+        for number in range(self._devices):
+            self._loop.call_later(self._dice(number).uniform(0.0, self.chances.every_s), self._come, number)
+
+    def _come(self, number: int) -> None:
+        if not self.is_closing:
+            self._times[number] += 1
+            Conversation(self, number, self._tokens.get(number, ""), self._dice(number)).start()
+
+    def _dice(self, number: int) -> Random:
+        """Chance for one conversation, whatever happens in others."""
+        return Random(f"{self.chances.seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - it is no secret
+
+    # What conversations tell.
+
+    def accepted(self, one: Conversation) -> None:
+        """A device takes part."""
+        self._in_vain = 0
+        self._results.accepted(one)
+
+    def left(self, one: Conversation) -> None:
+        """A device has left."""
+        self._results.left(one)
+
+    def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
+        """A conversation is over; the device comes again when the server wants it."""
+        self._results.ended(one, attempt, has_left=has_left)
+        if not self.house.desk.is_busy:
+            self._in_vain += 1
+            if self._in_vain > _PATIENCE * self._devices:
+                self._stalled()
+        if self.is_closing:
+            return
+        self._tokens[one.number] = attempt.retry.token
+        now = self._loop.time()
+        pause_s = self.chances.every_s * one.dice.uniform(0.5, 1.5)
+        self._loop.call_at(max(attempt.retry.at, now + pause_s), self._come, one.number)
+
+
+def _secagg(house: House, population: str) -> NewSecAgg | None:
+    """The device's side of secure aggregation, if a task of the population wants it."""
+    if all(task.secagg is None for task in house.tasks(population)):
+        return None
+    from invoker.protocols.federated.client.secagg import SecAggClient
+
+    return SecAggClient

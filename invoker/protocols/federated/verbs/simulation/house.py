@@ -1,0 +1,226 @@
+"""The server of a simulation: what ``invoker rounds.toml`` runs, but for sockets, threads of its own and real time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from invoker.author.prepare import Prepared
+from invoker.codecs import builtin, wants_arrays
+from invoker.core.budget import Limits
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.invocation import Invocation
+from invoker.core.steps import Close
+from invoker.errors import ConfigError
+from invoker.execution.driver import Driver, Placement, placement_of
+from invoker.execution.loop.wire import Wire
+from invoker.execution.nested.scope import CatalogScope
+from invoker.message import Headers
+from invoker.protocols.federated import saved
+from invoker.protocols.federated.backing import Commit, PopulationSetup
+from invoker.protocols.federated.config import TaskConfig
+from invoker.protocols.federated.desk import DeskLimits, FederatedDesk
+from invoker.protocols.federated.population import KEY
+from invoker.protocols.federated.saved import Saved
+from invoker.protocols.federated.service.asker import Asker
+from invoker.protocols.federated.service.backing import RoundBacking
+from invoker.protocols.federated.service.devices import DeviceReactor
+from invoker.protocols.federated.service.mailbox import MailBox
+from invoker.protocols.federated.service.resources import Resources
+from invoker.protocols.federated.service.setups import Setups, with_aggregators
+from invoker.protocols.federated.service.ticker import Ticker
+from invoker.protocols.federated.session import DeviceSession
+from invoker.protocols.federated.tokens import RetryTokens
+from invoker.protocols.federated.verbs.simulation.clock import SimulatedLoop
+from invoker.settings import Config
+
+__all__ = ["House"]
+
+log = logging.getLogger(__name__)
+
+_LARGEST: Final = 1 << 40
+
+
+class House:
+    """Desk, driver and store of one simulation.
+
+    Args:
+        path: The file of rounds.
+        populations: Those that are simulated; empty: all.
+        rounds: Of each task; 0: as the file says, and ten where it says for ever.
+        seed: Of the choice of tasks, and of the tokens.
+
+    Attributes:
+        setups: What is simulated, by the names of populations, once it is open.
+        backing: Knows the checkpoints that were committed.
+        desk: Is open once `open` has returned.
+
+    Raises:
+        StartupError: It could not be served.
+    """
+
+    desk: FederatedDesk
+    backing: SimulatedBacking
+
+    def __init__(self, path: str, *, populations: Sequence[str], rounds: int, seed: int) -> None:
+        self._found: tuple[Prepared, ...] = with_aggregators(path, (), Config())
+        functions = [one.function for one in self._found]
+        catalog = Catalog(functions)
+        self._setups = Setups(path, catalog, is_public=False)
+        self.names = tuple(populations) or tuple(self._setups.populations)
+        for name in self.names:
+            if name not in self._setups.populations:
+                known = ", ".join(self._setups.populations)
+                raise ConfigError(f"{path} has no population {name!r}; it has {known}")
+        self.setups: dict[str, PopulationSetup] = {}
+        self._rounds, self._seed = rounds, seed
+        arrays = any(wants_arrays(one.spec.types) for one in functions)
+        limits = Limits(hard_bytes=_LARGEST)
+        engine = Engine(catalog, builtin(arrays=arrays), limits=limits, memory_bytes=_LARGEST, new_lock=threading.Lock)
+        self.driver = Driver(engine)
+        self._place = _Alone()
+
+    def tasks(self, population: str) -> Sequence[TaskConfig]:
+        """The tasks of a population, as the file has them but for the number of rounds."""
+        return [replace(one, rounds=self._rounds or one.rounds or 10) for one in self._known(population)]
+
+    def _known(self, population: str) -> Sequence[TaskConfig]:
+        return self._setups.populations[population].tasks
+
+    async def open(self, loop: SimulatedLoop, devices: int) -> None:
+        """Start the functions, and open the populations for so many devices each."""
+        self._loop = loop
+        self.driver.loop = loop
+        self.driver.engine.scope = CatalogScope(self.driver)
+        loop.is_computing = self._is_computing
+        for one in self._found:
+            await one.function.start()
+        self._asker = Asker(self.driver)
+        resources = Resources(str, _no_miss)  # without a base there are no downloads, so bytes go with the offers
+        self.backing = SimulatedBacking(self.driver, resources, self._wake, lambda _: None, seed=self._seed)
+        limits = DeskLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
+        self.desk = FederatedDesk(self.backing, loop.time, limits)
+        self._ticker = Ticker(self.desk, loop.time)
+        tokens = RetryTokens(hashlib.sha256(str(self._seed).encode()).digest(), loop.time)
+        for name in self.names:
+            states = {task.name: await self._state(name, task.name) for task in self.tasks(name)}
+            self.backing.remember(name, states)
+            made = self._setups.setup(name, states, resources.publish, tokens)
+            tasks = tuple(
+                replace(one, config=replace(one.config, rounds=task.rounds))
+                for one, task in zip(made.tasks, self.tasks(name), strict=True)
+            )
+            config = replace(made.config, seed=self._seed)
+            self.setups[name] = replace(made, config=config, tasks=tasks, attest=None)
+            self.desk.open(self.setups[name])
+
+    async def _state(self, population: str, task: str) -> Saved:
+        await self._asker.ask(saved.create(population, task))
+        first = Saved(-1, b"")
+        item = await self._asker.ask(saved.commit(population, task, first, self._setups.initial(population, task), ""))
+        return saved.saved_of(item)
+
+    async def close(self) -> None:
+        """End what is left, and stop the functions."""
+        self.desk.stop()
+        self._ticker.stop()
+        self.backing.close()
+        self._asker.leave()
+        await asyncio.sleep(0)
+        await self.driver.left(self.driver.settings.grace_s)
+        await self.driver.children.stop()
+        self.driver.threads.close()
+        for one in self._found:
+            await one.function.stop()
+
+    def connect(self, population: str, wire: Wire, on_close: Callable[[Close], None]) -> DeviceReactor:
+        """The server's side of one conversation."""
+        key = self.setups[population].api_key
+        metadata = Headers({"x-goog-population": population} | ({KEY: key} if key else {}))
+        session = DeviceSession(self.desk, MailBox(), metadata, pack=self.backing.pack)
+        return DeviceReactor(session, wire, self.driver, on_close, place=self._place, metadata=metadata)
+
+    def _wake(self, at: float) -> None:
+        self._ticker.wake(at)
+
+    def _is_computing(self) -> bool:
+        """Whether a function computes in a thread or a process: it runs, and waits for no input."""
+        return any(isinstance(one, Invocation) and _computes(one) for one in self.driver.leaving.values())
+
+
+class SimulatedBacking(RoundBacking):
+    """What the desk needs; jobs run on the loop, so that they end in the order in which they began.
+
+    Args:
+        seed: Of the names of rounds.
+
+    Attributes:
+        committed: The last checkpoint of each task, by population and task.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        resources: Resources,
+        wake: Callable[[float], None],
+        is_behind: Callable[[str], None],
+        *,
+        seed: int,
+    ) -> None:
+        super().__init__(driver, resources, wake, is_behind)
+        self.committed: dict[tuple[str, str], bytes] = {}
+        self._ids = Random(f"{seed}/ids")  # noqa: S311 - nobody is here who could guess them
+
+    def new_id(self) -> str:
+        """A name that comes from the seed: how well a name compresses is seen in the sizes of frames."""
+        return base64.urlsafe_b64encode(self._ids.randbytes(18)).decode()
+
+    def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
+        """Store a checkpoint, and remember it for the metric."""
+        self.committed[commit.population, commit.task] = commit.checkpoint
+        super().commit(commit, done)
+
+    def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Run a job now, and tell its result in a later turn."""
+        asyncio.get_running_loop().call_soon(then, _caught(job))
+
+    async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:  # noqa: ARG002 - as `RoundBacking`
+        """Compress or inflate a message now."""
+        return job()
+
+
+class _Alone:
+    """A process without others, in which all conversations go on where they begin."""
+
+    path = ""
+
+    def leadership(self, population: str) -> None:  # noqa: ARG002 - as the rounds of a server
+        return None
+
+    def channel(self, leader: object) -> Any:
+        raise AssertionError(f"there is no other process, so none is at {leader}")
+
+
+async def _no_miss() -> None:
+    """Nobody else publishes anything."""
+
+
+def _computes(invocation: Invocation) -> bool:
+    if placement_of(invocation.function.spec) is Placement.LOOP:
+        return False
+    return not any(one.waiters and not one.queue and not one.is_ended for one in invocation.inputs)
+
+
+def _caught(job: Callable[[], Any]) -> Any:
+    try:
+        return job()
+    except Exception as error:  # noqa: BLE001 - who has asked judges it
+        return error

@@ -1,0 +1,238 @@
+"""What came of simulated rounds: `Results` gathers what the server and the devices know of each."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from invoker.protocols.federated.tally import RoundRecord, Tally
+
+if TYPE_CHECKING:
+    from invoker.protocols.federated.client.words import Attempt
+    from invoker.protocols.federated.verbs.simulation.device import Conversation
+
+__all__ = ["Result", "Results", "Times", "Totals", "times_of"]
+
+
+class Times(msgspec.Struct, frozen=True):
+    """A distribution, in simulated seconds; None: there was nothing to measure."""
+
+    min: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    max: float | None = None
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One round. ``accepted`` is the sum of reported, failed, invalid, late, dropped and cut.
+
+    Attributes:
+        population: Its name.
+        task: Its name.
+        round: Its number.
+        outcome: ``committed`` or ``failed``.
+        why: It failed, in a short word; empty: it did not.
+        accepted: Devices that took part.
+        reported: Those whose reports the aggregation function has got, by itself or in the sum.
+        failed: Those that have reported a failure of their plan.
+        invalid: Those whose report could not be read, or that broke the protocol.
+        late: Those whose report had not come when the round closed.
+        dropped: Those that have left before.
+        cut: Those whose round failed before they were done.
+        summed: Updates in the sum of secure aggregation; those who left in R3 are among them.
+        left: Where devices left, while the round waited for them: ``before report``, or R0 to R3.
+        rejected: Devices since the round before, by reason.
+        checkin_to_accept_s: From the checkin until the device heard that it takes part.
+        accept_to_report_s: From there until its report was answered.
+        bytes_up: Of all frames of its devices, which the chunk layer carries.
+        bytes_down: To them.
+        seconds: From the acceptance of clients to the end of the round, simulated.
+        ended_at: Simulated seconds since the simulation began.
+        metric: Of the checkpoint that it committed, if one was asked for.
+    """
+
+    population: str
+    task: str
+    round: int
+    outcome: str
+    why: str
+    accepted: int
+    reported: int
+    failed: int
+    invalid: int
+    late: int
+    dropped: int
+    cut: int
+    summed: int
+    left: Mapping[str, int]
+    rejected: Mapping[str, int]
+    checkin_to_accept_s: Times
+    accept_to_report_s: Times
+    bytes_up: int
+    bytes_down: int
+    seconds: float
+    ended_at: float
+    metric: float | None = None
+
+
+class Totals(msgspec.Struct):
+    """Of all conversations, whether they came to a round or not.
+
+    Attributes:
+        conversations: That have ended.
+        ends: How, in the words of `invoker.client.federated.Attempt`; ``left``: the device has.
+        bytes_up: Of all frames.
+        bytes_down: So are these.
+        seconds: Simulated.
+    """
+
+    conversations: int = 0
+    ends: Counter[str] = msgspec.field(default_factory=Counter)
+    bytes_up: int = 0
+    bytes_down: int = 0
+    seconds: float = 0.0
+
+
+class _Open:
+    """A round whose devices are not all done."""
+
+    def __init__(self) -> None:
+        self.accepts, self.reports = array("d"), array("d")
+        self.left: Counter[str] = Counter()
+        self.up = self.down = self.ended = 0
+        self.record: RoundRecord | None = None
+        self.ended_at = 0.0
+        self.rejected: Mapping[str, int] = {}
+        self.metric: float | None = None
+
+
+class Results:
+    """Of all rounds.
+
+    Args:
+        now: Simulated time.
+        tally: Counts of the server.
+        metric: Judges the last committed checkpoint of a population's task.
+        told: Hears of each round, when all is known of it.
+
+    Attributes:
+        totals: Of all conversations.
+        rounds: In the order in which they were told.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        tally: Tally,
+        metric: Callable[[str, str], float | None],
+        told: Callable[[Result], None],
+    ) -> None:
+        self.totals = Totals()
+        self.rounds: list[Result] = []
+        self._now, self._tally, self._metric, self._told = now, tally, metric, told
+        self._open: dict[str, _Open] = {}
+        self._rejected: Counter[tuple[str, str]] = Counter()
+
+    # Of the server.
+
+    def recorded(self, record: RoundRecord) -> None:
+        """A round has ended; some of its devices may not have heard of it."""
+        one = self._round(record.phase_id)
+        one.record, one.ended_at = record, self._now()
+        one.rejected = self._newly_rejected(record.population)
+        if record.outcome == "committed":
+            one.metric = self._metric(record.population, record.task)
+        self._look(record.phase_id, one)
+
+    def _newly_rejected(self, population: str) -> dict[str, int]:
+        now = Counter({key: many for key, many in self._tally.rejected.items() if key[0] == population})
+        found = {why: many - self._rejected[name, why] for (name, why), many in sorted(now.items())}
+        self._rejected.update({(population, why): many for why, many in found.items()})
+        return {why: many for why, many in found.items() if many}
+
+    # Of devices.
+
+    def accepted(self, one: Conversation) -> None:
+        """A device takes part."""
+        self._round(one.phase_id).accepts.append(one.accepted_at - one.began)
+
+    def left(self, one: Conversation) -> None:
+        """A device has left."""
+        if one.phase_id:
+            self._round(one.phase_id).left[one.leaves] += 1
+
+    def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
+        """A conversation is over."""
+        totals = self.totals
+        totals.conversations += 1
+        totals.ends["left" if has_left else attempt.end] += 1
+        totals.bytes_up += attempt.sent
+        totals.bytes_down += attempt.received
+        totals.seconds = self._now()
+        if not one.phase_id:
+            return
+        round_ = self._open.get(one.phase_id)
+        if round_ is None:
+            return  # it was told already
+        round_.ended += 1
+        round_.up += attempt.sent
+        round_.down += attempt.received
+        if attempt.end == "reported" and not has_left:
+            round_.reports.append(one.reported_at - one.accepted_at)
+        self._look(one.phase_id, round_)
+
+    # Rounds.
+
+    def _round(self, phase_id: str) -> _Open:
+        return self._open.get(phase_id) or self._open.setdefault(phase_id, _Open())
+
+    def _look(self, phase_id: str, one: _Open) -> None:
+        if one.record is not None and one.ended >= one.record.accepted:
+            self.close(phase_id)
+
+    def close(self, phase_id: str) -> None:
+        """Tell of a round that has ended, although some of its devices have left before they heard of it."""
+        one = self._open.get(phase_id)
+        if one is None or one.record is None:
+            return
+        del self._open[phase_id]
+        result = _result(one, one.record)
+        self.rounds.append(result)
+        self._told(result)
+
+    def close_all(self) -> None:
+        """Tell of all rounds that have ended."""
+        for phase_id in list(self._open):
+            self.close(phase_id)
+
+
+def times_of(values: Sequence[float]) -> Times:
+    """Quantiles by the nearest rank."""
+    if not values:
+        return Times()
+    ranked = sorted(values)
+
+    def at(part: float) -> float:
+        return round(ranked[max(0, math.ceil(part * len(ranked)) - 1)], 6)
+
+    return Times(at(0.0), at(0.5), at(0.9), at(0.99), at(1.0))
+
+
+_DIGITS: Final = 6
+
+
+def _result(one: _Open, of: RoundRecord) -> Result:
+    unheard = of.accepted - len(one.accepts)  # they left before they heard that they were accepted
+    left = one.left + Counter({"before report": unheard})
+    return Result(
+        of.population, of.task, of.number, of.outcome, of.reason,
+        of.accepted, of.ok, of.failed, of.invalid, of.late, of.dropped, of.cut, of.summed,
+        dict(sorted(left.items())), one.rejected, times_of(one.accepts), times_of(one.reports),
+        one.up, one.down, round(of.seconds, _DIGITS), round(one.ended_at, _DIGITS), one.metric,
+    )  # fmt: skip

@@ -1,0 +1,182 @@
+"""What simulated devices do with a plan: they run its function, if there is one here, or send a given update."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from invoker.codecs.checkpoint import read_checkpoint
+from invoker.connect.failure import UsageError
+from invoker.errors import InvokerError, Status
+from invoker.errors.wording import describe
+from invoker.protocols.federated.client.plans import Plan, read_plan
+from invoker.protocols.federated.client.running import arrays_of, bytes_of, run_plan, weights_of
+from invoker.protocols.federated.client.words import Assigned, EligibilityAsked, Report
+from invoker.tensors.checkpoint import Checkpoint, Update
+
+__all__ = ["Work", "WorkOptions", "function_at", "numbered"]
+
+_MOST_LINES: Final = 3
+"""Of a traceback, counted from its end."""
+
+
+class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What devices send.
+
+    Attributes:
+        devices: How many there are.
+        examples: Gives the examples of a device by its number and the number of all.
+        updates: Gives the update of a device, likewise; None: its plan does.
+        update_bytes: Size of an update of random bytes; 0: another one.
+        seed: Of those, and of given vectors.
+    """
+
+    devices: int
+    examples: Callable[[int, int], Iterable[Any]]
+    updates: Callable[[int, int], Any] | None = None
+    update_bytes: int = 0
+    seed: int = 0
+
+
+class Work:
+    """Runs plans for all devices of a population, one after the other.
+
+    Args:
+        options: What is sent.
+        tasks: Names of all tasks, which a device without an eligibility function is eligible for.
+        lengths: Of the vectors of secure aggregation, by task.
+        note: Told once what people should know, such as the first error of a function.
+    """
+
+    def __init__(
+        self,
+        options: WorkOptions,
+        tasks: Iterable[str],
+        lengths: Mapping[str, Mapping[str, int]],
+        note: Callable[[str], None],
+    ) -> None:
+        self._options, self._lengths, self._note = options, lengths, note
+        self._weights = dict.fromkeys(tasks, 1.0)
+        self._functions: dict[str, Callable[..., Any] | None] = {}
+        self._noted: set[str] = set()
+        self._random = Random(options.seed).randbytes(options.update_bytes)  # noqa: S311 - it is no secret
+
+    def eligible(self, number: int, asked: EligibilityAsked) -> dict[str, float]:
+        """For which tasks a device is eligible; for none, if its plan has failed."""
+        try:
+            plan = read_plan(asked.plan.data)
+            function = self._found(plan)
+            if function is None:
+                return self._weights
+            return weights_of(run_plan(function, plan, asked.checkpoint.data, self._examples(number)).value)
+        except Exception as error:  # noqa: BLE001 - around the user's function
+            self._failed("the eligibility plan", number, error)
+            return {}
+
+    def report(self, number: int, assigned: Assigned, seconds: float) -> Report:
+        """What a device reports of its task, which has taken it so many simulated seconds."""
+        try:
+            value = self._value(number, assigned)
+            vectors = None if assigned.secagg is None else arrays_of(value)
+            return Report(bytes_of(value) if vectors is None else b"", vectors, duration_s=seconds)
+        except Exception as error:  # noqa: BLE001 - around the user's function
+            self._failed(f"the plan of task {assigned.task!r}", number, error)
+            return Report(status=Status.INTERNAL, duration_s=seconds)
+
+    def _value(self, number: int, assigned: Assigned) -> Any:
+        options = self._options
+        if options.updates is not None:
+            return options.updates(number, options.devices)
+        if options.update_bytes and assigned.secagg is None:
+            return self._random
+        plan = None
+        if not options.update_bytes:
+            plan = _plan(assigned.plan.data)
+            function = None if plan is None else self._found(plan)
+            if plan is not None and function is not None:
+                return run_plan(function, plan, assigned.checkpoint.data, self._examples(number)).value
+        return self._given(number, assigned)
+
+    def _given(self, number: int, assigned: Assigned) -> Any:
+        """An update for a task whose function is not here: the checkpoint itself, or random integers."""
+        if assigned.secagg is None:
+            return Update(read_checkpoint(assigned.checkpoint.data, Checkpoint), examples=1.0)
+        import numpy as np
+
+        dice = np.random.default_rng((self._options.seed, number))
+        lengths = self._lengths[assigned.task]
+        return Update({
+            name: dice.integers(0, modulus, lengths[name], np.uint64)
+            for name, modulus in assigned.secagg.moduli.items()
+        })  # fmt: skip
+
+    def _examples(self, number: int) -> Iterable[Any]:
+        return self._options.examples(number, self._options.devices)
+
+    def _found(self, plan: Plan) -> Callable[..., Any] | None:
+        """The function that a plan names; the file of rounds is the user's own, so it is imported here."""
+        if plan.fn not in self._functions:
+            try:
+                self._functions[plan.fn] = function_at(plan.fn, "the plan's function")
+            except UsageError as error:
+                self._functions[plan.fn] = None
+                self._say(f"{error}; devices send given updates instead")
+        return self._functions[plan.fn]
+
+    def _failed(self, what: str, number: int, error: Exception) -> None:
+        if isinstance(error, InvokerError):
+            text = str(error)
+        else:
+            frames = [f"{one.filename}:{one.lineno}" for one in traceback.extract_tb(error.__traceback__)]
+            text = f"{describe(error)}, at {' < '.join(frames[: -_MOST_LINES - 1 : -1])}"
+        if what not in self._noted:
+            self._noted.add(what)
+            self._note(f"device {number}: {what} failed: {text}; further failures of it are only counted")
+
+    def _say(self, text: str) -> None:
+        if text not in self._noted:
+            self._noted.add(text)
+            self._note(text)
+
+
+def function_at(entrypoint: str, what: str) -> Callable[..., Any]:
+    """The function that ``mod:fn`` names.
+
+    Raises:
+        UsageError: There is none.
+    """
+    name, _, attribute = entrypoint.partition(":")
+    try:
+        found = getattr(importlib.import_module(name), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"{what} {entrypoint} cannot be imported: {error}; give mod:fn") from None
+    if not callable(found):
+        raise UsageError(f"{what} {entrypoint} is {type(found).__name__}, and no function")
+    made: Callable[..., Any] = found
+    return made
+
+
+def numbered(entrypoint: str, what: str) -> Callable[[int, int], Any]:
+    """A function of a device's number and the number of all devices, of which it may take fewer.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found = function_at(entrypoint, what)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes = sum(one.kind in kinds for one in inspect.signature(found).parameters.values())
+    return lambda number, devices: found(*(number, devices)[:takes])
+
+
+def _plan(data: bytes) -> Plan | None:
+    """A plan, if it is one of ours; others belong to programs that are not here."""
+    try:
+        return read_plan(data)
+    except Exception:  # noqa: BLE001 - whatever it is, it is not ours
+        return None

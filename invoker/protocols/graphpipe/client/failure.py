@@ -1,0 +1,104 @@
+"""How a request to a GraphPipe server ends when it does not end well, as its caller sees it.
+
+`invoker.tensors` has a class of this name too: that one is what we tell others, and has one of our codes. This one is
+what somebody told us, in codes of their own, or with none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from invoker.connect.failure import CallFailed, ConnectFailed
+from invoker.errors import Status
+from invoker.tensors import RemoteError
+
+__all__ = ["GraphPipeError", "NotReached", "lost", "silent"]
+
+_BY_HTTP: Final = {
+    400: Status.INVALID_ARGUMENT,
+    401: Status.UNAUTHENTICATED,
+    403: Status.PERMISSION_DENIED,
+    404: Status.NOT_FOUND,
+    405: Status.UNIMPLEMENTED,
+    408: Status.DEADLINE_EXCEEDED,
+    413: Status.RESOURCE_EXHAUSTED,
+    429: Status.RESOURCE_EXHAUSTED,
+    502: Status.UNAVAILABLE,
+    503: Status.UNAVAILABLE,
+    504: Status.DEADLINE_EXCEEDED,
+}
+
+_SHOWN: Final = 200
+"""Characters of what went wrong with a connection."""
+
+
+class GraphPipeError(CallFailed):
+    """There is no result: the server said so, sent what cannot be read, or is gone.
+
+    Args:
+        code: Of the error that the server sent, or ours for what cannot be read (`invoker.tensors.Code`); None where
+            there is none: an error in plain text, a lost connection.
+        message: The server's text, or ours.
+        http_status: Of the answer; None when there was none, and for raw sockets.
+        status: Of the call; None: by ``http_status``.
+        errors: All errors that the server sent, of which the first gave code and message.
+
+    Source: docs/reference/graphpipe.md 2.8 (G-085, G-086, G-112).
+    """
+
+    def __init__(
+        self,
+        code: int | None,
+        message: str,
+        http_status: int | None = None,
+        *,
+        status: Status | None = None,
+        errors: tuple[RemoteError, ...] = (),
+    ) -> None:
+        super().__init__(status or _BY_HTTP.get(http_status or 0, Status.UNKNOWN), message)
+        self.args = (code, message, http_status)
+        self.code = code
+        self.http_status = http_status
+        self.errors = errors
+
+    @property
+    def message(self) -> str:
+        """The text alone."""
+        return self.detail
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the function was surely not called, since nothing was sent (G-112)."""
+        return False
+
+    def __str__(self) -> str:
+        where = [f"code {self.code}"] if self.code is not None else []
+        where += [f"HTTP {self.http_status}"] if self.http_status is not None else []
+        return f"{', '.join(where)}: {self.detail}" if where else f"{self.status.name}: {self.detail}"
+
+
+class NotReached(GraphPipeError, ConnectFailed):
+    """No connection came about, so the function was not called."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(None, message, status=Status.UNAVAILABLE)
+        self.args = (message,)
+
+    @property
+    def is_retryable(self) -> bool:
+        """True, since nothing was sent."""
+        return True
+
+
+def lost(error: Exception, what: str) -> GraphPipeError:
+    """Make the error of a lost connection, which does not say what the function did."""
+    if isinstance(error, TimeoutError):
+        return silent(what)
+    why = str(error)[:_SHOWN] or type(error).__name__
+    # The text may quote a server of another protocol, and so hold bytes of a frame.
+    return GraphPipeError(None, f"{what}: {why if why.isprintable() else ascii(why)}", status=Status.UNAVAILABLE)
+
+
+def silent(what: str) -> GraphPipeError:
+    """Make the error of a server that took longer than it was given."""
+    return GraphPipeError(None, f"{what}: the time is up", status=Status.DEADLINE_EXCEEDED)

@@ -1,0 +1,224 @@
+"""`HttpLink`: requests by HTTP/1.1, over TCP, TLS or a Unix socket.
+
+The body of an answer ends where its length says, with its last chunk, or with the connection (G-111). Redirects are not
+followed and proxies of the environment not used: models are neighbours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.client
+import io
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from invoker.message import EMPTY
+from invoker.protocols.graphpipe.client.addresses import Address
+from invoker.protocols.graphpipe.client.failure import GraphPipeError, NotReached, lost
+from invoker.protocols.graphpipe.client.links import Reply, connected, is_quiet, too_large
+from invoker.tensors import LIMIT_BYTES, Written
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["HttpLink"]
+
+_CHUNK_BYTES = 256 << 10
+_HEADS_BYTES = 1 << 20
+"""What may come around a body: headers, sizes of chunks, announcements that go before the answer."""
+_HEADERS = {"accept": "application/octet-stream, */*;q=0.5", "content-type": "application/octet-stream"}
+
+
+class HttpLink:
+    """A connection to an HTTP server, made with the first request.
+
+    Args:
+        address: With a ``target``.
+        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
+        limit_bytes: Larger answers are refused, as soon as that is known.
+        headers: Of each request.
+        tls: For https; None: the authorities of this machine are trusted.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        timeout_s: float = 60.0,
+        limit_bytes: int = LIMIT_BYTES,
+        headers: Mapping[str, str] = EMPTY,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._limit_bytes = limit_bytes
+        self._headers = _HEADERS | {name.lower(): value for name, value in headers.items()}
+        self._tls = (tls or ssl.create_default_context()) if address.is_tls else None
+        self._connection: http.client.HTTPConnection | None = None
+        self._sock: socket.socket | None = None  # http.client forgets its socket once the server announces the end
+        self._is_idle = self._is_cut = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the connection is kept, and nothing came since."""
+        return self._is_idle and self._sock is not None and is_quiet(self._sock)
+
+    def ask(self, written: Written) -> Reply:
+        """Post a request and wait for what comes back."""
+        connection = self._connection = self._connection or self._connect()
+        self._is_idle = False
+        if self._is_cut:
+            self.close()
+            raise NotReached(f"{self._address} is not wanted any more")
+        try:
+            is_whole = self._send(connection, written)
+            with _understood(connection) as response:
+                reply = self._read(response)
+                self._is_idle = is_whole and not response.will_close
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError | http.client.HTTPException):
+                raise lost(error, f"{self._address} gave no answer") from error
+            raise
+        if not self._is_idle:
+            self.close()
+        if self._is_cut:  # a body without a length looks whole when the connection is cut
+            raise lost(ConnectionAbortedError("it was cut"), f"{self._address} gave no answer")
+        return reply
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self._is_cut = True
+        if (sock := self._sock) is not None:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
+
+    def close(self) -> None:
+        """Close it."""
+        self._is_idle = False
+        connection, self._connection = self._connection, None
+        self._sock = None
+        if connection is not None:
+            connection.close()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        address = self._address
+        host = "localhost" if address.socket else address.host
+        made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
+        most_bytes = 2 * self._limit_bytes + _HEADS_BYTES
+        made.response_class = functools.partial(_Response, most_bytes=most_bytes)  # type: ignore[assignment]  # made of it
+        made.auto_open = 0  # or http.client would connect again by itself, without TLS
+        try:
+            made.sock = self._sock = connected(address, self._timeout_s, self._tls, begun=self._begin)
+        except OSError as error:
+            self._sock = None
+            raise NotReached(f"{address} cannot be reached: {error}") from error
+        return made
+
+    def _begin(self, sock: socket.socket) -> None:
+        """Keep the socket, so that `abort` can cut it from now on."""
+        self._sock = sock
+        if self._is_cut:
+            raise ConnectionAbortedError("it was cut")
+
+    def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:
+        """Send the whole request; False if the server closed before that. It may have said why."""
+        skip_host = "host" in self._headers
+        connection.putrequest("POST", self._address.target, skip_host=skip_host, skip_accept_encoding=True)
+        for name, value in self._headers.items():
+            connection.putheader(name, value)
+        connection.putheader("content-length", str(written.size))
+        try:
+            connection.endheaders()
+            for piece in written.pieces:
+                connection.send(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def _read(self, response: http.client.HTTPResponse) -> Reply:
+        status, length, limit = response.status, response.length, self._limit_bytes
+        coding = response.getheader("content-encoding", "identity")
+        if coding.lower() != "identity":
+            raise GraphPipeError(None, f"the answer is packed as {coding!r}, which was not asked for", status)
+        if length is not None and length > limit:
+            raise too_large(length, limit, status)
+        body = _read_some(response, limit) if length is None else _read_exactly(response, length)
+        if len(body) > limit:
+            raise too_large(f"more than {limit}", limit, status)
+        is_error = response.getheader("x-graphpipe-error") is not None
+        return Reply(body, status, response.reason, is_error)
+
+
+@contextlib.contextmanager
+def _understood(connection: http.client.HTTPConnection) -> Iterator[http.client.HTTPResponse]:
+    """Surround the reading of an answer; a malformed number in it counts as a violation of HTTP."""
+    try:
+        with connection.getresponse() as response:
+            yield response
+    except ValueError as error:
+        raise http.client.HTTPException(f"it is no HTTP: {error}") from error
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer of a limited size. The library itself accepts chunks of -1 bytes, and lines without an end."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        debuglevel: int = 0,
+        method: str | None = None,
+        url: str | None = None,
+        *,
+        most_bytes: int,
+    ) -> None:
+        super().__init__(sock, debuglevel, method, url)
+        self.fp = io.BufferedReader(_Counted(self.fp.detach(), most_bytes))
+
+
+class _Counted(io.RawIOBase):
+    """What a socket gives, up to so many bytes."""
+
+    def __init__(self, raw: io.RawIOBase, most_bytes: int) -> None:
+        self._raw = raw
+        self._left = most_bytes
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        """Read some bytes of the answer into a buffer."""
+        count = self._raw.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise http.client.HTTPException("the answer does not end")
+        return count
+
+    def close(self) -> None:
+        """Let the socket go."""
+        self._raw.close()
+        super().close()
+
+
+def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
+    """Read a body of a known length into its final place."""
+    body = bytearray(length)
+    rest = memoryview(body)
+    while rest:
+        count = response.readinto(rest)
+        if not count:
+            raise http.client.IncompleteRead(b"", len(rest))
+        rest = rest[count:]
+    return body
+
+
+def _read_some(response: http.client.HTTPResponse, limit_bytes: int) -> bytearray:
+    """Read a body of an unknown length, but no more of it than shows that it is too large."""
+    body = bytearray()
+    while len(body) <= limit_bytes and (part := response.read(_CHUNK_BYTES)):
+        body += part
+    return body

@@ -1,0 +1,138 @@
+"""`RawLink`: buffers over a plain connection, each behind its length in four bytes, little-endian (D4, G-016)."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+
+from invoker.protocols.graphpipe.client.addresses import Address
+from invoker.protocols.graphpipe.client.failure import GraphPipeError, NotReached, lost
+from invoker.protocols.graphpipe.client.links import Reply, connected, is_quiet, too_large
+from invoker.tensors import LIMIT_BYTES, Code, Written
+
+__all__ = ["RawLink"]
+
+_LENGTH = struct.Struct("<I")
+_NAMED = 1 << 31
+"""The bit of a length which says that a name follows it, which a connection may begin with."""
+
+
+class RawLink:
+    """A connection to a server of raw buffers, made with the first request.
+
+    Args:
+        address: Without a ``target``.
+        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
+        limit_bytes: Larger answers are refused by their length.
+        tls: Secures a TCP connection; None: it stays plain.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        timeout_s: float = 60.0,
+        limit_bytes: int = LIMIT_BYTES,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._limit_bytes = limit_bytes
+        self._tls = None if address.socket else tls
+        self._sock: socket.socket | None = None
+        self._is_idle = self._is_cut = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the last request was answered, and nothing came since."""
+        return self._is_idle and self._sock is not None and is_quiet(self._sock)
+
+    def ask(self, written: Written) -> Reply:
+        """Send a request and wait for what comes back."""
+        sock = self._sock = self._sock or self._connect()
+        self._is_idle = False
+        if self._is_cut:
+            self.close()
+            raise NotReached(f"{self._address} is not wanted any more")
+        try:
+            is_whole = _send(sock, written)
+            reply = Reply(_receive(sock, self._length(sock)))
+        except BaseException as error:
+            _disown(sock)
+            self.close()
+            if isinstance(error, OSError):
+                raise lost(error, f"{self._address} gave no answer") from error
+            raise
+        self._is_idle = is_whole
+        if not is_whole:
+            self.close()
+        return reply
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self._is_cut = True
+        if (sock := self._sock) is not None:
+            _disown(sock)
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
+
+    def close(self) -> None:
+        """Close it."""
+        self._is_idle = False
+        sock, self._sock = self._sock, None
+        if sock is not None:
+            sock.close()
+
+    def _length(self, sock: socket.socket) -> int:
+        length: int = _LENGTH.unpack(_receive(sock, _LENGTH.size))[0]
+        if length == 0:
+            raise GraphPipeError(Code.MALFORMED, "the answer has no bytes")
+        if length > self._limit_bytes:
+            raise too_large(length, self._limit_bytes)
+        return length
+
+    def _connect(self) -> socket.socket:
+        try:
+            sock = connected(self._address, self._timeout_s, self._tls, begun=self._begin)
+            if name := self._address.model.encode():
+                sock.sendall(_LENGTH.pack(_NAMED | len(name)) + name)
+            return sock
+        except OSError as error:
+            self.close()
+            raise NotReached(f"{self._address} cannot be reached: {error}") from error
+
+    def _begin(self, sock: socket.socket) -> None:
+        """Keep the socket, so that `abort` can cut it from now on."""
+        self._sock = sock
+        if self._is_cut:
+            raise ConnectionAbortedError("it was cut")
+
+
+def _send(sock: socket.socket, written: Written) -> bool:
+    """Send the whole request; False if the server closed before that. It may have said why."""
+    try:
+        sock.sendall(_LENGTH.pack(written.size))
+        for piece in written.pieces:
+            sock.sendall(piece)
+    except (BrokenPipeError, ConnectionResetError):
+        return False
+    return True
+
+
+def _disown(sock: socket.socket) -> None:
+    """Make the close a reset, so that the server sees that nobody waits, and not only that nothing more comes."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _receive(sock: socket.socket, size: int) -> bytearray:
+    body = bytearray(size)
+    rest = memoryview(body)
+    while rest:
+        count = sock.recv_into(rest)
+        if not count:
+            raise ConnectionError(f"it closed the connection, and {len(rest)} bytes of {size} are missing")
+        rest = rest[count:]
+    return body

@@ -1,0 +1,191 @@
+"""The functions of ``graphpipe.remote``, under the same names, for programs that were written with that package.
+
+Two differences: what fails raises `GraphPipeError`, with the server's own words, where that package has an HTTPError
+without them; and strings come back as bytes in an array of objects, where numpy's own arrays drop zeros at their ends
+(G-095).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from invoker.protocols.graphpipe.client.answers import metadata_in, tensors_in
+from invoker.protocols.graphpipe.client.requests import (
+    METADATA,
+    Server,
+    Settings,
+    array_of,
+    arrays,
+    tensor_of,
+    written_tensors,
+)
+from invoker.tensors import IOMetadata, MetadataResponse, TensorType, Written
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from invoker.protocols.graphpipe.client.links import Reply
+    from invoker.tensors.arrays import Array
+
+__all__ = [
+    "IODescription",
+    "ModelDescription",
+    "execute",
+    "execute_multi",
+    "get_input_names",
+    "get_input_shapes",
+    "get_input_types",
+    "get_output_names",
+    "get_output_shapes",
+    "get_output_types",
+    "metadata",
+]
+
+_DEFAULTS = Settings()
+
+
+def execute(uri: str, inp: Any, input_name: str | None = None, output_name: str | None = None) -> Any:
+    """Ask for an inference with one input.
+
+    Returns:
+        The array if there is one, else a list of them (G-093).
+
+    Raises:
+        GraphPipeError: There is no result.
+        ValueError: The input cannot be a tensor.
+    """
+    input_names = None if input_name is None else [input_name]
+    output_names = None if output_name is None else [output_name]
+    found = execute_multi(uri, [inp], input_names, output_names)
+    return found[0] if len(found) == 1 else found
+
+
+def execute_multi(
+    uri: str,
+    inputs: Sequence[Any],
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+    config: str | bytes | None = None,
+) -> list[Array]:
+    """Ask for an inference with any number of inputs.
+
+    Returns:
+        All outputs, in the order of their names where these are given.
+
+    Raises:
+        GraphPipeError: There is no result.
+        ValueError: The numbers of inputs and of their names differ (G-094), or an input cannot be a tensor.
+    """
+    tensors = [tensor_of(value, f"#{index}") for index, value in enumerate(inputs)]
+    request = written_tensors(tensors, input_names or (), output_names or (), config or b"")
+    reply = _ask(uri, request)
+    found = tensors_in(reply, _DEFAULTS.limit_bytes, len(output_names) if output_names else None)
+    return [array_of(tensor, reply) for tensor in found]
+
+
+def metadata(uri: str) -> ModelDescription:
+    """Ask what the model takes and gives."""
+    return ModelDescription(metadata_in(_ask(uri, METADATA), _DEFAULTS.limit_bytes))
+
+
+def get_input_names(uri: str) -> list[str]:
+    """Names of the inputs."""
+    return [one.name for one in metadata(uri).response.inputs]
+
+
+def get_output_names(uri: str) -> list[str]:
+    """Names of the outputs."""
+    return [one.name for one in metadata(uri).response.outputs]
+
+
+def get_input_types(uri: str) -> list[np.dtype[Any] | None]:
+    """Types of the elements of inputs; None where nothing is known."""
+    return [_dtype(one) for one in metadata(uri).response.inputs]
+
+
+def get_output_types(uri: str) -> list[np.dtype[Any] | None]:
+    """Types of the elements of outputs; None where nothing is known."""
+    return [_dtype(one) for one in metadata(uri).response.outputs]
+
+
+def get_input_shapes(uri: str) -> list[list[int | None]]:
+    """Shapes of the inputs; None stands for any size."""
+    return [_shape(one) for one in metadata(uri).response.inputs]
+
+
+def get_output_shapes(uri: str) -> list[list[int | None]]:
+    """Shapes of the outputs; None stands for any size."""
+    return [_shape(one) for one in metadata(uri).response.outputs]
+
+
+class IODescription:
+    """An input or an output, asked as FlatBuffers are; texts are bytes."""
+
+    def __init__(self, one: IOMetadata) -> None:
+        self.Name = _said(one.name)
+        self.Description = _said(one.description)
+        self.Type = _said_plainly(int(one.type))
+        self.ShapeLength = _said_plainly(len(one.shape))
+        self._shape = one.shape
+
+    def Shape(self, j: int) -> int:  # noqa: N802 - the name is given
+        """The size of one dimension; -1 where any is taken."""
+        return self._shape[j]
+
+    def ShapeAsNumpy(self) -> Array:  # noqa: N802
+        """All sizes."""
+        import numpy as np
+
+        return np.array(self._shape, np.int64)
+
+
+class ModelDescription:
+    """What a model takes and gives, asked as FlatBuffers are: ``m.Inputs(0).Name()``; texts are bytes.
+
+    Attributes:
+        response: The same as a value.
+    """
+
+    def __init__(self, response: MetadataResponse) -> None:
+        self.response = response
+        self.Name = _said(response.name)
+        self.Version = _said(response.version)
+        self.Server = _said(response.server)
+        self.Description = _said(response.description)
+        self.InputsLength = _said_plainly(len(response.inputs))
+        self.OutputsLength = _said_plainly(len(response.outputs))
+
+    def Inputs(self, j: int) -> IODescription:  # noqa: N802
+        """One input."""
+        return IODescription(self.response.inputs[j])
+
+    def Outputs(self, j: int) -> IODescription:  # noqa: N802
+        """One output."""
+        return IODescription(self.response.outputs[j])
+
+
+def _ask(uri: str, request: Written) -> Reply:
+    server = Server(uri, _DEFAULTS)
+    try:
+        return server.ask(request)
+    finally:
+        server.close()
+
+
+def _dtype(one: IOMetadata) -> np.dtype[Any] | None:
+    found: np.dtype[Any] | None = arrays().DTYPES.get(TensorType(one.type)) if one.type in list(TensorType) else None
+    return found
+
+
+def _shape(one: IOMetadata) -> list[int | None]:
+    return [None if size < 0 else size for size in one.shape]
+
+
+def _said(text: str) -> Callable[[], bytes]:
+    raw = text.encode()
+    return lambda: raw
+
+
+def _said_plainly(number: int) -> Callable[[], int]:
+    return lambda: number

@@ -1,0 +1,184 @@
+"""`GraphPipeService`: attaches GraphPipe's paths to the HTTP door, and opens its bare sockets, as the knobs say.
+
+Nothing of GraphPipe is imported before somebody asks for it: a start with functions of arrays, with a bare socket or
+with ``--http-root graphpipe``, else the first request for one of its paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from invoker.attach.service import Address, Port, Service, Surroundings
+from invoker.errors import ConfigError
+from invoker.settings import parsers as parse
+from invoker.settings.knob import knob
+
+if TYPE_CHECKING:
+    from invoker.protocols.graphpipe.service.door import FramedDoor
+    from invoker.protocols.graphpipe.service.inferences import Inferences
+    from invoker.settings import Config
+    from invoker.transports.http.app import Front
+
+__all__ = ["GraphPipeKnobs", "GraphPipeService"]
+
+_PATH: Final = "/graphpipe"
+_CONTROL: Final = "/control/"
+
+_SHARE: Final = 4
+"""A bare socket takes at most one of so many descriptors, lest idle clients of it leave none for the other doors."""
+
+_ROOTS: Final = ("riff", "graphpipe")
+_ERRORS: Final = ("http", "200")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphPipeKnobs:
+    """The settings of GraphPipe."""
+
+    http_root: str = knob(
+        "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
+        "What is served at / of the HTTP port: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
+        before="unix_mode",
+    )  # fmt: skip
+    graphpipe_tcp: str = knob(
+        "", "INVOKER_GRAPHPIPE_TCP", parse.endpoint,
+        "HOST:PORT of a socket that takes GraphPipe requests without HTTP, each after its length.", heading="GraphPipe",
+    )  # fmt: skip
+    graphpipe_unix: str = knob(
+        "", "INVOKER_GRAPHPIPE_UNIX", str,
+        "Path of a Unix socket that takes GraphPipe requests without HTTP, each after its length.",
+    )  # fmt: skip
+    graphpipe_connections: int = knob(
+        1000, "INVOKER_GRAPHPIPE_CONNECTIONS", parse.whole(1),
+        "How many connections each of these two sockets may have at once, in each process; further ones are "
+        "refused. It is never more than a quarter of the files that the process may open.", unit="connections",
+    )  # fmt: skip
+    graphpipe_bytes: int = knob(
+        64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1),
+        "Size of the largest GraphPipe request that is accepted.", unit="bytes", before="blocked_s",
+    )  # fmt: skip
+    graphpipe_timeout_s: float = knob(
+        30.0, "INVOKER_GRAPHPIPE_TIMEOUT_S", parse.seconds,
+        "How long a GraphPipe request may take, from its last byte to the response; 0 means no limit.", unit="seconds",
+    )  # fmt: skip
+    graphpipe_errors: str = knob(
+        "http", "INVOKER_GRAPHPIPE_ERRORS", parse.one_of(*_ERRORS),
+        "HTTP status of a GraphPipe response that has errors: 'http' is the status of the error, '200' is always "
+        "200.", choices=_ERRORS,
+    )  # fmt: skip
+
+    @property
+    def has_socket(self) -> bool:
+        """Whether there is a socket for GraphPipe alone."""
+        return bool(self.graphpipe_tcp or self.graphpipe_unix)
+
+
+class GraphPipeService(Service):
+    """GraphPipe's models."""
+
+    name = "graphpipe"
+    on_http = True
+    gives_arrays = True
+    knobs = GraphPipeKnobs
+    needs = "a door of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http beside it"
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._settings = around.config.of(GraphPipeKnobs)
+        self._is_root = self._settings.http_root == "graphpipe"
+        self._inferences: Inferences | None = None
+        self._front: Front | None = None
+        self._sockets: list[FramedDoor] = []
+        self._addresses: list[Address] = []
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
+        """On the HTTP door, or on a socket of its own."""
+        settings = config.of(GraphPipeKnobs)
+        if not is_chosen and (settings.has_socket or settings.http_root == "graphpipe"):
+            given = "INVOKER_HTTP_ROOT, INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX"
+            raise ConfigError(f"{given} is for GraphPipe, and INVOKER_PROTOCOLS does not have graphpipe")
+        config.check_unix(settings.graphpipe_unix, "INVOKER_GRAPHPIPE_UNIX")
+        if settings.graphpipe_tcp.endswith(":0") and config.workers > 1:
+            raise ConfigError("INVOKER_GRAPHPIPE_TCP has port 0; with several workers, give the number of a port")
+        return is_chosen and (has_http or settings.has_socket)
+
+    @classmethod
+    def ports(cls, config: Config) -> Sequence[Port]:
+        """That of the TCP socket."""
+        host, _, port = config.of(GraphPipeKnobs).graphpipe_tcp.rpartition(":")
+        return (Port(host.strip("[]"), int(port), "GraphPipe", "INVOKER_GRAPHPIPE_TCP"),) if port else ()
+
+    async def start(self) -> None:
+        """Check the functions, if that is quick, and bind the sockets.
+
+        Raises:
+            SpecError: An annotation declares a shape that is none.
+            StartupError: An address cannot be bound.
+        """
+        from invoker.codecs import wants_arrays
+
+        has_socket, catalog = self._settings.has_socket, self.around.driver.engine.catalog
+        if has_socket or self._is_root or any(wants_arrays(one.spec.types) for one in catalog):
+            self._made()
+        if has_socket:
+            await self._bind()
+
+    def leave(self) -> None:
+        """Accept no more on the sockets."""
+        for door in self._sockets:
+            door.leave()
+
+    async def stop(self, grace_s: float) -> None:
+        """Close the sockets; requests under way have ``grace_s``. Idempotent."""
+        for door in self._sockets:
+            await door.stop(grace_s)
+
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """Those of the sockets."""
+        return self._addresses
+
+    def http_front(self, path: str) -> Front | None:
+        """Who answers its own paths, or every one if it is the root (G-107)."""
+        is_ours = self._is_root or path == _PATH or path.startswith((f"{_PATH}/", _CONTROL))
+        if not is_ours:
+            return None
+        if self._front is None:
+            from invoker.protocols.graphpipe.service.http import GraphPipeFront
+
+            self._front = GraphPipeFront(self._made(), path=_PATH, is_ready=self.around.is_ready)
+        return self._front
+
+    async def _bind(self) -> None:
+        from invoker.protocols.graphpipe.service.door import FramedDoor
+
+        settings, tls = self._settings, self.around.tls
+        if settings.graphpipe_tcp:
+            context = tls.server_context() if tls is not None else None
+            tcp = FramedDoor(self._made(), settings.graphpipe_tcp, tls=context, share_port=self.around.share_port)
+            self._sockets.append(tcp)
+            address = await tcp.start()
+            self._addresses.append(Address(self.name, address, int(address.rpartition(":")[2])))
+        if settings.graphpipe_unix:
+            unix = FramedDoor(self._made(), settings.graphpipe_unix, is_unix=True, mode=self.around.config.unix_mode)
+            self._sockets.append(unix)
+            self._addresses.append(Address(self.name, await unix.start()))
+
+    def _made(self) -> Inferences:
+        if self._inferences is None:
+            from invoker.protocols.graphpipe.service.inferences import GraphPipeSettings, Inferences
+            from invoker.transports.sockets import open_files
+
+            known = self._settings
+            settings = GraphPipeSettings(
+                limit_bytes=known.graphpipe_bytes,
+                timeout_s=known.graphpipe_timeout_s,
+                is_root=self._is_root,
+                plain_status=known.graphpipe_errors == "200",
+                connections=min(known.graphpipe_connections, open_files() // _SHARE),
+            )
+            self._inferences = Inferences(self.around.driver, settings, note=self.around.note)
+        return self._inferences

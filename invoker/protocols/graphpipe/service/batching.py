@@ -1,0 +1,244 @@
+"""`Batching`: requests that come at the same time are one call of a function that asks for it (G-076).
+
+The first of several that are alike waits for others, as long and for as many rows as the function says; then they run
+as one. If that fails, or its outputs are not those of a batch, each runs alone, so that an error reaches only whoever
+caused it. Whoever leaves meanwhile, or has waited for as long as an inference may take, is waited for no longer; what
+runs for nobody else is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+
+from invoker.core.peers import Client
+from invoker.errors import DeadlineExceeded, InvocationError
+from invoker.execution.driver import Driver
+from invoker.protocols.graphpipe.answer import Answer, Reply
+from invoker.protocols.graphpipe.batch import parted
+from invoker.protocols.graphpipe.checked import CheckedRequest
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.prepare import joint
+from invoker.tensors import GraphPipeError
+
+__all__ = ["Batching", "Converse", "Timely"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_NOTHING: Final = CheckedRequest(())
+
+_OK: Final = 200
+_TOLD: Final = 8
+"""Addresses of those who called together that the log lists."""
+
+
+class Converse(Protocol):
+    """Runs one request, or several as one, for whoever called."""
+
+    def __call__(self, model: Model, prepared: CheckedRequest, *, peer: str | Client) -> Awaitable[Answer | Reply]:
+        """Run it."""
+
+
+class Timely(Protocol):
+    """Runs ``work`` on ``size`` bytes: at once, or in a thread if it would block the loop for long (G-102)."""
+
+    async def __call__(self, size: int, work: Callable[[], T]) -> T:
+        """Run ``work``, and return its result."""
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    """One request, and who waits for its response."""
+
+    prepared: CheckedRequest
+    done: asyncio.Future[Reply]
+    peer: str | Client
+    task: asyncio.Task[None] | None = None  # set if the request runs alone
+
+    def fail(self, error: InvocationError) -> None:
+        """Fail the request, because the time of the drain was over before it was answered."""
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """Requests that will run as one."""
+
+    places: list[_Place] = field(default_factory=list)
+    rows: int = 0
+    timer: asyncio.TimerHandle | None = None
+    task: asyncio.Task[None] | None = None
+
+
+class Batching:
+    """The batches of one function.
+
+    Args:
+        model: Of the function.
+        converse: Runs one request, or several as one.
+        timely: Joins what is asked and parts what is answered.
+        limit_bytes: Of the inputs of a batch.
+        timeout_s: For each request, its wait for others and a failed batch included (G-079); 0 means no limit.
+        driver: Its drain waits for the requests, from when they are asked (G-104).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        converse: Converse,
+        *,
+        timely: Timely,
+        limit_bytes: int,
+        timeout_s: float,
+        driver: Driver,
+    ) -> None:
+        self._model = model
+        self._driver = driver
+        self._converse = converse
+        self._timely = timely
+        self._limit_bytes = limit_bytes
+        self._timeout_s = timeout_s or None
+        self._open: dict[Hashable, _Batch] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def ask(self, prepared: CheckedRequest, peer: str | Client = "") -> Reply:
+        """Answer a request together with others.
+
+        Args:
+            prepared: With a ``kind``, by which others are alike.
+            peer: Who calls, for the log.
+
+        Raises:
+            DeadlineExceeded: It took too long.
+            asyncio.CancelledError: The client is gone.
+        """
+        traits = self._model.traits
+        batch = self._open.get(prepared.kind)
+        if batch is not None and batch.rows + prepared.count > traits.batch_max:
+            self._run(prepared.kind, batch)
+            batch = None
+        loop = asyncio.get_running_loop()
+        if batch is None:
+            batch = self._open[prepared.kind] = _Batch()
+            batch.timer = loop.call_later(traits.batch_wait_ms / 1000, self._run, prepared.kind, batch)
+        place = _Place(prepared, loop.create_future(), peer)
+        batch.places.append(place)
+        batch.rows += prepared.count
+        if batch.rows >= traits.batch_max:
+            self._run(prepared.kind, batch)
+        self._driver.entered(place)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await place.done
+        except TimeoutError:
+            raise DeadlineExceeded("the deadline has passed") from None
+        finally:
+            self._driver.exited(place)
+            if not place.done.done() or place.done.cancelled():
+                self._leave(batch, place)
+            place.prepared = _NOTHING  # the task of the batch may live on until the garbage collector runs (G-103)
+
+    def hurry(self) -> None:
+        """Run what waits for others: nobody else is coming."""
+        for kind, batch in list(self._open.items()):
+            self._run(kind, batch)
+
+    def _run(self, kind: Hashable, batch: _Batch) -> None:
+        if batch.timer is not None:
+            batch.timer.cancel()
+        if self._open.get(kind) is batch:
+            del self._open[kind]
+        if batch.places and batch.task is None:
+            batch.task = asyncio.get_running_loop().create_task(self._answer(batch.places), name="batch")
+            self._running.add(batch.task)
+            batch.task.add_done_callback(self._running.discard)
+            batch.task.add_done_callback(_forget)
+
+    def _leave(self, batch: _Batch, place: _Place) -> None:
+        if batch.task is None:
+            batch.places.remove(place)
+            batch.rows -= place.prepared.count
+        elif all(one.done.done() for one in batch.places):
+            batch.task.cancel()
+        elif place.task is not None:
+            place.task.cancel()
+
+    async def _answer(self, places: Sequence[_Place]) -> None:
+        places = [one for one in places if not one.done.done()]
+        if len(places) > 1 and await self._together(places):
+            return
+        async with asyncio.TaskGroup() as group:
+            for one in places:
+                if not one.done.done():
+                    one.task = group.create_task(self._alone(one), name="of a batch")
+                    one.task.add_done_callback(_forget)
+
+    async def _together(self, places: Sequence[_Place]) -> bool:
+        """Run several as one; False when each has to run alone."""
+        peer = _all_of([one.peer for one in places])
+        responses = await self._responses([one.prepared for one in places], peer)
+        if isinstance(peer, Client):
+            if responses is None:
+                peer.field = ""  # nobody gets anything for this attempt
+            else:
+                peer.got(_OK)
+        if responses is None:
+            return False
+        for one, response in zip(places, responses, strict=True):
+            if not one.done.done():
+                one.done.set_result(response)
+        return True
+
+    async def _responses(self, several: Sequence[CheckedRequest], peer: str | Client) -> Sequence[Reply] | None:
+        try:
+            prepared = await self._timely(
+                sum(map(_size, several)),
+                lambda: joint(self._model, several, limit_bytes=self._limit_bytes),
+            )
+            answer = await self._converse(self._model, prepared, peer=peer)
+            if not isinstance(answer, Answer):
+                return None
+            return await self._timely(answer.size, lambda: parted(answer, [one.count for one in several]))
+        except GraphPipeError:
+            return None
+        except Exception:  # a defect of ours; each request alone may still succeed
+            log.exception("a batch failed inside the invoker")
+            return None
+
+    async def _alone(self, place: _Place) -> None:
+        try:
+            answer = await self._converse(self._model, place.prepared, peer=place.peer)
+            if isinstance(answer, Answer):
+                answer = await self._timely(answer.size, answer.response)
+        except Exception as error:  # noqa: BLE001 - raised again by who awaits
+            if not place.done.done():
+                place.done.set_exception(error)
+        else:
+            if not place.done.done():
+                place.done.set_result(answer)
+
+
+def _all_of(peers: Sequence[str | Client]) -> str | Client:
+    """Those who called together, as one for the log."""
+    addresses = list(dict.fromkeys(one if isinstance(one, str) else one.address for one in peers))
+    more = f" and {len(addresses) - _TOLD} more" if len(addresses) > _TOLD else ""
+    text = ", ".join(addresses[:_TOLD]) + more
+    return Client(text) if all(isinstance(one, Client) for one in peers) else text
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    """Drop how a task was cancelled: its traceback leads to tensors, and to the task itself again (G-103)."""
+    with suppress(asyncio.CancelledError):
+        task.exception()
+
+
+def _size(prepared: CheckedRequest) -> int:
+    """What joining has to copy, in bytes."""
+    return sum(one.tensor.size for one in prepared.given)

@@ -1,0 +1,254 @@
+"""GraphPipe on the HTTP door: models at ``/graphpipe``, ``/graphpipe/NAME`` and, if wanted, ``/``; readiness.
+
+A POST is an inference; a GET tells what the model takes and gives, as JSON with the keys of the Go implementation, or
+as a page to whom prefers HTML. Errors of an inference are buffers, whatever the HTTP status (G-082); what is wrong with
+the HTTP around it is told in text.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from invoker.attach.service import IsReady
+from invoker.core.budget import Share
+from invoker.core.http import RequestHead, Response
+from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
+from invoker.mediatypes import rank
+from invoker.message import Headers
+from invoker.protocols.graphpipe.answer import Reply
+from invoker.protocols.graphpipe.errors import translated
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.page import page
+from invoker.protocols.graphpipe.service.inferences import Inferences
+from invoker.protocols.graphpipe.service.prompt import PromptInference
+from invoker.protocols.graphpipe.service.told import ToldSession, can_tell
+from invoker.tensors import Code, GraphPipeError, http_status, listing
+from invoker.transports.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
+from invoker.transports.http.exchange import Exchange
+
+__all__ = ["GraphPipeFront", "Inferring"]
+
+log = logging.getLogger(__name__)
+
+_ALLOW: Final = (("Allow", "GET, HEAD, POST"),)
+_OCTETS: Final = "application/octet-stream"
+_JSON: Final = "application/json"
+_HTML: Final = "text/html"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_BUSY: Final = frozenset({Code.OVERLOADED, Code.NOT_READY})
+_LARGEST_DIGITS: Final = 18
+_MOST_BYTES: Final = 1 << 16
+"""What a small body may have."""
+
+
+class GraphPipeFront(PromptFront, WholeFront):
+    """Answers requests whose path is a model's.
+
+    Args:
+        inferences: Runs them.
+        path: Of the first model; the others are below it.
+        is_ready: Whether this process should get traffic.
+    """
+
+    takes_packed = False
+    """A buffer that is packed is refused here (G-006)."""
+
+    def __init__(self, inferences: Inferences, *, path: str, is_ready: IsReady) -> None:
+        self._inferences = inferences
+        self._path = path
+        self._is_ready = is_ready
+
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer one request."""
+        head = exchange.head
+        if exchange.path.startswith("/control/"):
+            return await self._control(head)
+        model = self._model(exchange.path)
+        if model is None:
+            return _logged(head, _text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
+        if head.method in ("GET", "HEAD"):
+            if not model.is_told:
+                return _logged(head, _text(404, "nothing is told of models here; POST infers"))
+            return _logged(head, self._described(model, head), request="description")
+        if head.method != "POST":
+            return _logged(head, _text(405, f"{head.method!a} is not allowed; POST infers, GET describes", _ALLOW))
+        if (refused := self._refused(head)) is not None:
+            return refused
+        return await self._infer(exchange, model, head)
+
+    def prompt(self, head: RequestHead) -> Begin | None:
+        """How small inferences with this head are answered without a task; None for all others (G-102)."""
+        found = self.whole(head)
+        return None if found is None else found.listen
+
+    def whole(self, head: RequestHead) -> Inferring | None:
+        """How small inferences with this head are answered in a thread; None for all others."""
+        model = self._model(head.path) if head.method == "POST" else None
+        size = _announced(head)
+        if model is None or size is None or not can_tell(model) or _misfit(head) is not None:
+            return None
+        if size > min(_MOST_BYTES, self._inferences.limit_bytes):
+            return None
+        return Inferring(self._inferences, model, head, self._reply)
+
+    async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Response:
+        try:
+            body = await exchange.whole(self._inferences.limit_bytes)
+            if body is None:
+                return self._too_large(head)
+            metadata = _metadata(head)
+            return self._reply(
+                await self._inferences.infer(
+                    model, body, exchange.share, metadata=metadata, door=_door(head), peer=exchange.peer
+                )
+            )
+        except Overloaded as error:
+            return self._reply(self._inferences.refuse(translated(error), door=_door(head)), close=True)
+        except DeadlineExceeded as error:
+            return _logged(head, _text(408, error.detail, close=True))  # G-014
+
+    def _refused(self, head: RequestHead) -> Response | None:
+        """Refuse a request by its head, before the body is read; None if the head is right."""
+        if (refused := _misfit(head)) is not None:
+            return _logged(head, refused)
+        announced = _announced(head)
+        return self._too_large(head) if announced is not None and announced > self._inferences.limit_bytes else None
+
+    def _too_large(self, head: RequestHead) -> Response:
+        error = GraphPipeError(Code.TOO_LARGE, f"the request has more than {self._inferences.limit_bytes} bytes")
+        return self._reply(self._inferences.refuse(error, door=_door(head)), close=True)
+
+    def _reply(self, answered: Reply, *, close: bool = False) -> Response:
+        headers = [("Content-Type", _OCTETS)]
+        status = 200
+        if (error := answered.error) is not None:
+            headers.append(("X-GraphPipe-Error", str(int(error.code))))
+            status = 200 if self._inferences.settings.plain_status else http_status(error.code)
+            if error.code in _BUSY:
+                headers.append(("Retry-After", "1"))
+        return Response(status, tuple(headers), b"", answered.pieces, close)
+
+    def _described(self, model: Model, head: RequestHead) -> Response:
+        """Metadata without an invocation (G-092): JSON unless HTML is preferred."""
+        found = rank(head.value("accept").strip() or "*/*", [_JSON, _HTML])
+        if not found:
+            return _text(406, f"the metadata is {_JSON} or {_HTML}, and Accept leaves both out")
+        vary = ("Vary", "Accept")
+        if found[0][0] == _HTML:
+            headers = (("Content-Type", f"{_HTML}; charset=utf-8"), vary, ("Content-Security-Policy", _POLICY))
+            return Response(200, headers, page(model.metadata, head.path).encode("utf-8", "replace"))
+        text = json.dumps(listing(model.metadata), indent=4, ensure_ascii=False)
+        return Response(200, (("Content-Type", _JSON), vary), f"{text}\n".encode("utf-8", "replace"))
+
+    async def _control(self, head: RequestHead) -> Response:
+        """G-010: Answer the questions below ``/control/``; there are no others (G-011)."""
+        question = head.path.removeprefix("/control/")
+        if question not in ("is_ready", "is_alive"):
+            return _text(404, "there are /control/is_ready and /control/is_alive")
+        if head.method not in ("GET", "HEAD"):
+            return _text(405, "GET reads this", (("Allow", "GET, HEAD"),))
+        is_well = question == "is_alive" or await self._is_ready()
+        return _text(200, "ok") if is_well else _text(503, "not ready")
+
+    def _model(self, path: str) -> Model | None:
+        if path.rstrip("/") == self._path or (self._inferences.settings.is_root and path == "/"):
+            return self._inferences.first
+        if not path.startswith(f"{self._path}/"):
+            return None
+        return self._inferences.models.get(path.removeprefix(f"{self._path}/").rstrip("/"))
+
+    def _where(self) -> str:
+        names = self._inferences.driver.engine.catalog.told
+        return ", ".join([self._path, *(f"{self._path}/{name}" for name in names if len(names) > 1)])
+
+
+class Inferring(Alike):
+    """Small inferences with one head; `listen` answers one on the loop.
+
+    Args:
+        inferences: Have the limits.
+        model: Who is asked.
+        head: Of the requests.
+        make: Makes a response of a reply; ``close`` says that it is the last one of its connection.
+    """
+
+    def __init__(self, inferences: Inferences, model: Model, head: RequestHead, make: Callable[..., Response]) -> None:
+        self.timeout_s = inferences.settings.timeout_s or None
+        self._inferences = inferences
+        self._model = model
+        self._head = head
+        self._make = make
+        self._door = _door(head)
+        self._metadata = _metadata(head)
+
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
+        """A session for one of them, which is still to receive the body."""
+        return self._session(), (body,)
+
+    def listen(self, request: Exchange) -> PromptInference:
+        """Begin to answer one of them in the callbacks that bring it."""
+        session = self._session(request.share)
+        return PromptInference(request, session, self._inferences.driver, self.timeout_s, self._refuse)
+
+    def refusal(self, error: InvocationError) -> Response:
+        """The response to one for which there is no session."""
+        return self._make(self._inferences.refuse(translated(error), door=self._door))
+
+    def _session(self, share: Share | None = None) -> ToldSession:
+        return ToldSession(
+            self._inferences, self._model, self._make, door=self._door, metadata=self._metadata, share=share
+        )
+
+    def _refuse(self, error: InvocationError) -> Response:
+        """The response to one whose body does not come."""
+        if isinstance(error, DeadlineExceeded):
+            return _logged(self._head, _text(408, error.detail, close=True))  # G-014
+        return self._make(self._inferences.refuse(translated(error), door=self._door), close=True)
+
+
+def _door(head: RequestHead) -> str:
+    """The name of the request in the log: its method and path."""
+    return f"{head.method} {head.path if head.path.isprintable() else ascii(head.path)}"
+
+
+def _announced(head: RequestHead) -> int | None:
+    """The length of the body, as far as its head tells."""
+    digits = head.value("content-length").strip()
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    return int(digits[-_LARGEST_DIGITS:]) if not digits[:-_LARGEST_DIGITS].strip("0") else sys.maxsize
+
+
+def _misfit(head: RequestHead) -> Response | None:
+    """Why a request with this head is no inference, whatever its body is; None if it may be one."""
+    encoding = head.value("content-encoding").strip().lower()
+    if encoding not in ("", "identity"):
+        text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
+        return _text(415, text, (("Accept-Encoding", "identity"),))
+    if (accept := head.value("accept").strip()) and not rank(accept, [_OCTETS]):
+        return _text(406, f"a response is {_OCTETS}, which Accept leaves out")
+    return None
+
+
+def _logged(head: RequestHead, response: Response, *, request: str = "nothing") -> Response:
+    """Write the log line of a response that is no buffer (G-105), and return the response."""
+    told = {"request": request, "status": response.status, "bytes": len(response.body)}
+    log.info("%s answered", _door(head), extra=told)
+    return response
+
+
+def _text(status: int, text: str, headers: tuple[tuple[str, str], ...] = (), *, close: bool = False) -> Response:
+    always = (("Content-Type", "text/plain"), ("Cache-Control", "no-store"))
+    return Response(status, (*always, *headers), f"{text}\n".encode(), close=close)
+
+
+def _metadata(head: RequestHead) -> Headers:
+    """The request's headers, as functions see them (G-108)."""
+    joined: dict[str, str] = {}
+    for name, value in head.headers:
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return Headers(joined)

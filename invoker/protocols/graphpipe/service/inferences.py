@@ -1,0 +1,284 @@
+"""`Inferences`: the models of a driver's functions, and one inference after the other with them, for any door.
+
+A buffer goes in and a response comes out; between them stands one conversation on the loop. Reading and writing large
+buffers is done in a thread, so that nobody else on the loop waits for it (G-102).
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeVar
+
+from invoker import __version__
+from invoker.attach.service import Note
+from invoker.codecs.tensor import TENSOR
+from invoker.core.budget import Share
+from invoker.core.peers import Client
+from invoker.core.steps import Close
+from invoker.errors import InternalError, InvocationError, NotAcceptable
+from invoker.execution.bodies.pool import off_loop
+from invoker.execution.driver import Driver
+from invoker.execution.loop.request import converse
+from invoker.message import EMPTY, Headers
+from invoker.protocols.graphpipe.answer import Answer, Reply, refusal
+from invoker.protocols.graphpipe.checked import CheckedRequest
+from invoker.protocols.graphpipe.errors import translated
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.prepare import prepare
+from invoker.protocols.graphpipe.service.batching import Batching
+from invoker.protocols.graphpipe.session import GraphPipeSession, Row
+from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
+
+__all__ = ["GraphPipeSettings", "Inferences"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_HEAP_BYTES = 8 << 20
+"""glibc gives memory back to the system, and takes it anew page by page, beyond twice the largest mapped block that was
+freed. Blocks of tensors come and go with each request; at 1 MiB their pages took longer than all the rest."""
+
+_LARGE_BYTES = 1 << 20
+"""A buffer from which on it is read and written in a thread; what is smaller takes less than waking one."""
+
+
+_AUTHORS = (Code.FUNCTION_FAILED, Code.BAD_OUTPUT)
+"""Mistakes of a function's author, which an operator should see."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPipeSettings:
+    """How inferences are treated.
+
+    Attributes:
+        limit_bytes: The largest request that is taken (G-004).
+        timeout_s: From the whole request to the response (G-079); 0 means no limit.
+        is_root: Whether ``/`` of the HTTP door is a model's, too.
+        plain_status: Whether responses with errors have the HTTP status 200 (G-081).
+        body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.
+        bytes_per_s: The slowest request that is borne with.
+        write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
+        connections: At once on each bare socket; the next one is refused.
+    """
+
+    limit_bytes: int = LIMIT_BYTES
+    timeout_s: float = 30.0
+    is_root: bool = False
+    plain_status: bool = False
+    body_s: float = 30.0
+    bytes_per_s: float = 1024.0
+    write_s: float = 60.0
+    connections: int = 1000
+
+
+class Inferences:
+    """Runs inferences.
+
+    Args:
+        driver: Runs bodies.
+        settings: Limits.
+        note: Takes the line of each request: name of the logger, text, ``extra``; None: it is logged at once, as are
+            warnings.
+
+    Attributes:
+        driver: Runs bodies.
+        models: By name; the first one is that of doors without names.
+
+    Raises:
+        SpecError: An annotation declares a shape that is none.
+    """
+
+    def __init__(self, driver: Driver, settings: GraphPipeSettings, *, note: Note | None = None) -> None:
+        bytes(_HEAP_BYTES)  # freed at once; nothing is written, so no page of it is taken
+        self.settings = settings
+        self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
+        self.driver = driver
+        self._note = note or _log
+        self._batchings: dict[str, Batching] = {}
+        has_arrays, catalog = _has_arrays(driver), driver.engine.catalog
+        self.models: Mapping[str, Model] = {
+            function.spec.name: Model(
+                function.spec, has_arrays=has_arrays, server=f"invoker/{__version__}", is_told=bool(catalog.told)
+            )
+            for function in catalog
+        }
+
+    @property
+    def first(self) -> Model:
+        """The model of doors without names."""
+        return next(iter(self.models.values()))
+
+    def share(self) -> Share:
+        """A share of the process's memory, for a door to count what it reads."""
+        return self.driver.engine.memory.share()
+
+    async def infer(
+        self,
+        model: Model,
+        buffer: bytearray,
+        share: Share | None = None,
+        *,
+        metadata: Headers = EMPTY,
+        door: str,
+        peer: str | Client = "",
+    ) -> Reply:
+        """Answer one request, whatever comes of it.
+
+        Args:
+            model: Who is asked.
+            buffer: The request; it must not change any more.
+            share: Counts the buffer, and now what its elements take as well; None: one of its own.
+            metadata: Of the conversation.
+            door: For the log.
+            peer: Who calls, for the log.
+
+        Raises:
+            asyncio.CancelledError: The peer is gone; so is the invocation.
+        """
+        began = time.monotonic()
+        about, was_opened = "nothing", False
+        counted = self.share() if share is None else share
+        try:
+            counted.grow(len(buffer))
+            prepared = await self._timely(
+                len(buffer),
+                lambda: prepare(
+                    model,
+                    buffer,
+                    limit_bytes=self.limit_bytes,
+                    metadata=metadata,
+                    weigh=lambda size: counted.grow(len(buffer) + size),
+                ),
+            )
+            about, was_opened = prepared.about, not isinstance(prepared.steps[-1], Close)
+            response = await self._answered(model, prepared, peer)
+        except InvocationError as error:
+            response = refusal(translated(error))
+        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
+            log.exception("an inference failed inside the invoker")
+            response = refusal(translated(InternalError()))
+        finally:
+            if share is None:
+                counted.close()
+        self.tell(response, door, began, was_opened=was_opened, model=model, request=about)
+        return response
+
+    def refuse(self, error: GraphPipeError, *, door: str) -> Reply:
+        """Answer what is no request that could be read.
+
+        Args:
+            error: Why.
+            door: For the log.
+        """
+        response = refusal(error)
+        self.tell(response, door, time.monotonic())
+        return response
+
+    def tell(
+        self,
+        response: Reply,
+        door: str,
+        began: float,
+        *,
+        was_opened: bool = False,
+        model: Model | None = None,
+        request: str = "",
+    ) -> None:
+        """Write the only log line of a request (G-105), with nothing of its values or its config (G-106).
+
+        Errors of codecs and functions may quote both, so only the client gets their texts.
+
+        Args:
+            response: To it.
+            door: Where it came.
+            began: When, on the clock of ``time.monotonic``.
+            was_opened: Whether there was an invocation.
+            model: Who was asked; None if the request could not be read.
+            request: What for.
+        """
+        code = 0 if response.error is None else int(response.error.code)
+        extra: dict[str, Any] = {}
+        if model is not None:
+            # If a function takes any inputs, clients choose their names, so these may be unprintable.
+            about = request if request.isprintable() else ascii(request)
+            extra = {"function": model.spec.name, "request": about}
+        extra |= {"code": code, "bytes": response.size, "seconds": round(time.monotonic() - began, 6)}
+        if response.error is not None and (not was_opened or response.error.code is Code.BAD_OUTPUT):
+            extra["detail"] = response.error.detail
+        if code in _AUTHORS:
+            log.warning("%s answered", door, extra=extra)
+        else:
+            self._note(log.name, f"{door} answered", extra)
+
+    async def _answered(self, model: Model, prepared: CheckedRequest, peer: str | Client) -> Reply:
+        may_wait = prepared.kind is not None and not self.driver.engine.is_draining
+        if may_wait and prepared.count < model.traits.batch_max:
+            return await self._batching(model).ask(prepared, peer)
+        answer = await self._converse(model, prepared, peer=peer)
+        return await self._timely(answer.size, answer.response) if isinstance(answer, Answer) else answer
+
+    def _batching(self, model: Model) -> Batching:
+        found = self._batchings.get(model.spec.name)
+        if found is None:
+            timeout_s = self.settings.timeout_s
+            found = Batching(
+                model,
+                functools.partial(self._converse, is_early=True),
+                timely=self._timely,
+                limit_bytes=self.limit_bytes,
+                timeout_s=timeout_s,
+                driver=self.driver,
+            )
+            self._batchings[model.spec.name] = found
+            self.driver.drains.add(found.hurry)
+        return found
+
+    async def _converse(
+        self, model: Model, prepared: CheckedRequest, *, is_early: bool = False, peer: str | Client = ""
+    ) -> Answer | Reply:
+        session = GraphPipeSession(model)
+        frames: Iterator[CheckedRequest | Row] = chain(
+            (prepared,), map(Row, range(prepared.rows or 0))
+        )  # the request, then its rows if the function takes them one by one
+        answers: list[Answer | Reply] = []
+
+        async def read() -> CheckedRequest | Row | None:
+            return next(frames, None)
+
+        deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None
+        try:
+            error = await converse(
+                session,
+                self.driver,
+                read,
+                answers.append,
+                deadline=deadline,
+                is_counted=False,
+                is_early=is_early,
+                peer=peer,
+            )
+            return answers[0] if answers else refusal(translated(error or InternalError()))
+        finally:  # or the conversation keeps these until the garbage collector runs, which takes many small requests
+            session.release()
+            answers.clear()
+
+    async def _timely(self, size: int, work: Callable[[], T]) -> T:
+        return work() if size < _LARGE_BYTES else await off_loop(self.driver.threads, work)
+
+
+def _log(name: str, text: str, extra: dict[str, Any]) -> None:
+    logging.getLogger(name).info("%s", text, extra=extra)
+
+
+def _has_arrays(driver: Driver) -> bool:
+    try:
+        driver.engine.registry.offers(TENSOR, index=0, name="")
+    except NotAcceptable:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""`PromptInference`: one small inference on the HTTP door of the loop, in the callbacks that bring its body."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from invoker.core.http import BodyChunk, RequestHead, Response
+from invoker.core.steps import Close
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+from invoker.execution.driver import Driver
+from invoker.execution.loop.reactor import Reactor
+from invoker.protocols.graphpipe.service.told import ToldSession
+from invoker.transports.http.exchange import Exchange
+
+__all__ = ["PromptInference"]
+
+
+class PromptInference:
+    """It gathers the body, and then is the wire of the conversation that answers it.
+
+    Args:
+        request: Whose listener this is.
+        session: Makes the response of the body.
+        driver: Runs the conversation.
+        timeout_s: From the end of the body to the response; None means no limit.
+        refuse: The response where the body does not come, or not in time.
+    """
+
+    __slots__ = ("_body", "_driver", "_reactor", "_refuse", "_request", "_response", "_session", "_timeout_s", "_timer",
+                 "is_gone", "peer")  # fmt: skip
+
+    def __init__(
+        self,
+        request: Exchange,
+        session: ToldSession,
+        driver: Driver,
+        timeout_s: float | None,
+        refuse: Callable[[InvocationError], Response],
+    ) -> None:
+        self.is_gone, self.peer = False, request.peer
+        self._request = request
+        self._session = session
+        self._driver = driver
+        self._timeout_s = timeout_s
+        self._refuse = refuse
+        self._body = b""
+        self._reactor: Reactor | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._response: Response | None = None
+
+    # The listener of the request.
+
+    def arrived(self, frame: RequestHead | BodyChunk | None) -> bool:
+        """Gather the body; its end begins the conversation."""
+        if isinstance(frame, BodyChunk):
+            self._body += frame.payload
+        elif frame is None:
+            self._begin()
+        return True
+
+    def fail(self, error: InvocationError) -> None:
+        """The body is late, or more than the process may hold; it is not whole then."""
+        self._request.answer(self._refuse(error))
+
+    def gone(self) -> None:
+        """The client has left, and so does the invocation (G-013)."""
+        self.is_gone = True
+        if self._reactor is not None:
+            self._reactor.gone()
+
+    def _begin(self) -> None:
+        until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        self._reactor = reactor = Reactor(
+            self._session, self, self._driver, self._close, deadline=until, is_counted=False
+        )
+        if self._timeout_s is not None:
+            late = DeadlineExceeded("the deadline has passed")
+            self._timer = asyncio.get_running_loop().call_later(self._timeout_s, reactor.fail, late)
+        body, self._body = self._body, b""
+        reactor.arrived(body)
+        reactor.arrived(None)
+
+    # The wire of the conversation.
+
+    def accepted(self) -> None:
+        """Do nothing: the client is told nothing before the conversation is over."""
+
+    def ask(self) -> None:
+        """Do nothing: all of the request is here."""
+
+    def write(self, frame: Any) -> bool:
+        """Keep the response until the conversation is over."""
+        self._response = frame
+        return True
+
+    async def room(self) -> None:
+        """There is always room, so nobody waits for it."""
+        raise AssertionError("there is always room")
+
+    def _close(self, close: Close) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._request.answer(self._response or self._session.refusal(close.error or InternalError()))

@@ -1,0 +1,122 @@
+"""`ToldSession`: an inference that a door runs without a task, with its log line and with the frames of the door.
+
+It stands between a driver and a `GraphPipeSession`: the door brings a buffer, and gets what it makes of the `Reply`.
+Whoever runs the conversation also reads the buffer and lays out the response, so buffers are small (G-102).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from invoker.core.budget import Share
+from invoker.core.steps import CallStep, Close, Event, Send
+from invoker.errors import InvocationError
+from invoker.message import EMPTY, Headers
+from invoker.protocols.graphpipe.answer import Answer, Reply, refusal
+from invoker.protocols.graphpipe.errors import translated
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.prepare import prepare
+from invoker.protocols.graphpipe.service.inferences import Inferences
+from invoker.protocols.graphpipe.session import GraphPipeSession
+
+__all__ = ["ToldSession", "can_tell"]
+
+
+def can_tell(model: Model) -> bool:
+    """Whether inferences of a model come one by one, and whole: neither in batches nor in rows."""
+    return not model.traits.rows and model.traits.batch_max <= 1
+
+
+class ToldSession:
+    """One inference.
+
+    Args:
+        inferences: Has the limits, and writes the log line.
+        model: Who is asked.
+        make: Makes the frame of the door.
+        door: For the log.
+        metadata: Of the conversation.
+        share: Counts the buffer, and what its elements take as well; None: one of its own counts these.
+    """
+
+    __slots__ = (
+        "_about", "_began", "_door", "_inferences", "_make", "_metadata", "_model", "_owned", "_session", "_share",
+        "_untold", "_was_opened",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        inferences: Inferences,
+        model: Model,
+        make: Callable[[Reply], Any],
+        *,
+        door: str,
+        metadata: Headers = EMPTY,
+        share: Share | None = None,
+    ) -> None:
+        self._inferences = inferences
+        self._model = model
+        self._make = make
+        self._door = door
+        self._metadata = metadata
+        self._session = GraphPipeSession(model)
+        self._began = time.monotonic()
+        self._about = "nothing"
+        self._was_opened = False
+        self._share = share
+        self._owned: Share | None = None
+        self._untold = [True]  # emptied by whoever tells; the thread of the function may not be the first
+
+    def receive(self, frame: bytes) -> Sequence[CallStep]:
+        """Read the request."""
+
+        def weigh(size: int) -> None:
+            share = self._share
+            if share is None:
+                share = self._share = self._owned = self._inferences.share()
+            share.grow(len(frame) + size)
+
+        try:
+            limit_bytes = self._inferences.limit_bytes
+            checked = prepare(self._model, frame, limit_bytes=limit_bytes, metadata=self._metadata, weigh=weigh)
+        except InvocationError as error:  # the process holds too much
+            told = translated(error)
+            return self._passed((Send(refusal(told)), Close(told)))
+        self._about, self._was_opened = checked.about, type(checked.steps[-1]) is not Close
+        return self._passed(self._session.receive(checked))
+
+    def half_close(self) -> Sequence[CallStep]:
+        """The request is over: each has one buffer."""
+        return self._session.half_close()
+
+    def deliver(self, event: Event) -> Sequence[CallStep]:
+        """Translate an event of the invocation; its end is the response."""
+        return self._passed(self._session.deliver(event))
+
+    def refusal(self, error: InvocationError) -> Any:
+        """The frame that tells an error, if somebody has to tell it before the session does."""
+        return self._made(refusal(translated(error)))
+
+    def _passed(self, steps: Sequence[CallStep]) -> Sequence[CallStep]:
+        if not steps or type(steps[-1]) is not Close:
+            return steps
+        if self._owned is not None:
+            self._owned.close()
+        sent, close = steps
+        assert type(sent) is Send, "a conversation is closed behind its response"
+        answer: Answer | Reply = sent.frame
+        return (Send(self._made(answer.response() if isinstance(answer, Answer) else answer)), close)
+
+    def _made(self, reply: Reply) -> Any:
+        """The frame, and the log line unless it was written."""
+        try:
+            self._untold.pop()
+        except IndexError:
+            pass
+        else:
+            self._inferences.tell(
+                reply, self._door, self._began, was_opened=self._was_opened, model=self._model, request=self._about
+            )
+        return self._make(reply)

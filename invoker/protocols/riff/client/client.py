@@ -1,0 +1,192 @@
+"""`RiffClient` calls functions of any riff invoker.
+
+::
+
+    async with RiffClient("127.0.0.1:8081") as client:
+        async for out in client.invoke([[1, 2, 3]], accept="application/json"):
+            print(out.value)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import Any, Self, Unpack
+
+import grpc
+import grpc.aio
+
+from invoker.codecs import Registry, builtin
+from invoker.connect.exchange import Exchange, Feed, connected
+from invoker.connect.feeds import Inputs, Pairs, Values, check_inputs, in_turn, iterate
+from invoker.connect.tls import Tls
+from invoker.message import EMPTY
+from invoker.protocols.riff.client.call import Call, Live
+from invoker.protocols.riff.client.frames import InputEncoder
+from invoker.protocols.riff.client.known import NOTHING, Known, ask
+from invoker.protocols.riff.client.request import Options, Request
+
+__all__ = ["RiffClient"]
+
+METHOD = "/streaming.Riff/Invoke"
+MAX_OUTPUT_BYTES = 64 << 20
+
+
+class RiffClient:
+    """A connection to one riff invoker, made on first use and made anew when it was lost.
+
+    Args:
+        target: ``host:port``, or any name that gRPC understands (``unix:/path``, ``dns:///name:port``).
+        tls: How to secure the connection; None: plain text.
+        metadata: Sent with every call.
+        registry: Codecs for values; None: the built-in ones.
+        connect_timeout_s: How long a call waits for a connection before it fails with `ConnectFailed`.
+        max_output_bytes: The largest value that is received.
+
+    A proxy of the environment is not used: invokers are neighbours. All methods belong to one event loop.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        tls: Tls | None = None,
+        metadata: Mapping[str, str | bytes] = EMPTY,
+        registry: Registry | None = None,
+        connect_timeout_s: float = 10.0,
+        max_output_bytes: int = MAX_OUTPUT_BYTES,
+    ) -> None:
+        self.target = target
+        self._tls = tls
+        self._metadata = metadata
+        self._registry = builtin(max_containers=sys.maxsize) if registry is None else registry
+        self._connect_timeout_s = connect_timeout_s
+        self._options: tuple[tuple[str, Any], ...] = (
+            ("grpc.max_receive_message_length", max_output_bytes),
+            ("grpc.enable_http_proxy", 0),
+            # Two clients of one target are two connections: what one does to its connection is not felt by the other.
+            ("grpc.use_local_subchannel_pool", 1),
+        )
+        self._channel: grpc.aio.Channel | None = None
+        self._live = Live()
+        self._known: dict[str, Known] = {}
+
+    async def __aenter__(self) -> Self:
+        if self._channel is None:
+            self._channel = self._make_channel()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def invoke(self, inputs: Inputs = (), *, pairs: Pairs | None = None, **options: Unpack[Options]) -> Call:
+        """Call the function; nothing is sent before the outputs are asked for.
+
+        Args:
+            inputs: One iterable of values an input, plain or async. Several are interleaved as their values become
+                available. A plain one is iterated on the event loop, so its ``next()`` must not block. They are closed
+                when the call ends; their end is the end of the input.
+            pairs: Instead of ``inputs``: index of the input and value, sent in exactly this order.
+            **options: See `Request`.
+
+        Raises:
+            TypeError: A value stands where an iterable is wanted.
+            ValueError: The options do not fit together.
+            RuntimeError: The client is not open.
+        """
+        return self.call(inputs, Request(**options), pairs=pairs)
+
+    def call(self, inputs: Inputs, request: Request, *, pairs: Pairs | None = None) -> Call:
+        """As `invoke`, for a request that was made before."""
+        if self._channel is None:
+            raise RuntimeError("the client is not open; use it as `async with RiffClient(...) as client:`")
+        check_inputs(inputs)
+        if pairs is not None and inputs:
+            raise TypeError("give either inputs or pairs")
+        metadata = request.metadata_pairs(self._metadata)
+        exchange = self._exchange(self._channel, request, inputs, pairs, metadata)
+        return Call(exchange, request, self._registry, self._live)
+
+    async def describe(self, request: Request) -> Known:
+        """What the server tells of the function that a request is for; nothing if it does not, as most others.
+
+        Raises:
+            ConnectFailed: There is no connection within the time for it.
+            RuntimeError: The client is not open.
+        """
+        if self._channel is None:
+            raise RuntimeError("the client is not open; use it as `async with RiffClient(...) as client:`")
+        if not await connected(self._channel, self.target, self._connect_timeout_s):
+            return NOTHING
+        return await self._ask(self._channel, request)
+
+    async def close(self) -> None:
+        """Cancel the calls that still run, wait until their inputs are closed, and close the connection."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await self._live.close()
+            await channel.close()
+
+    async def _first(self, channel: grpc.aio.Channel, request: Request, inputs: int) -> bytes:
+        """The StartFrame; without names if the function is known to have more or less than one input and one output."""
+        is_plain = request.takes_plain_names(inputs)
+        if is_plain and (known := await self._ask(channel, request)):
+            is_plain = known.labels == 1 and len(known.outputs) == 1
+        return request.start_signal(with_plain_names=is_plain)
+
+    async def _ask(self, channel: grpc.aio.Channel, request: Request) -> Known:
+        """What the server tells of a function; it is asked only once."""
+        known = self._known.get(request.function)
+        if known is None:
+            known = await ask(channel, request.function, request.metadata_pairs(self._metadata))
+            self._known[request.function] = known
+        return known
+
+    def _make_channel(self) -> grpc.aio.Channel:
+        if self._tls is None:
+            return grpc.aio.insecure_channel(self.target, options=self._options)
+        options = (*self._options, *self._tls.options())
+        return grpc.aio.secure_channel(self.target, self._tls.credentials(), options=options)
+
+    def _exchange(
+        self,
+        channel: grpc.aio.Channel,
+        request: Request,
+        inputs: Inputs,
+        pairs: Pairs | None,
+        metadata: tuple[tuple[str, str | bytes], ...],
+    ) -> Exchange:
+        invoke: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
+        if pairs is None:
+            feeds = [self._input(request, index, values) for index, values in enumerate(inputs)]
+            feeds = in_turn(feeds, request.sent_first)
+        else:
+            feeds = [self._pairs(request, pairs)]
+        return Exchange(
+            channel,
+            lambda: invoke(metadata=metadata, timeout=request.timeout_s),
+            partial(self._first, channel, request, len(inputs)),
+            feeds,
+            target=self.target,
+            connect_timeout_s=self._connect_timeout_s,
+        )
+
+    async def _input(self, request: Request, index: int, values: Values) -> Feed:
+        encoder = self._encoder(request, index)
+        async with aclosing(iterate(values)) as each:
+            async for value in each:
+                yield encoder.encode(value)
+
+    async def _pairs(self, request: Request, pairs: Pairs) -> Feed:
+        encoders: dict[int, InputEncoder] = {}
+        async with aclosing(iterate(pairs)) as each:
+            async for index, value in each:
+                if index not in encoders:
+                    encoders[index] = self._encoder(request, index)
+                yield encoders[index].encode(value)
+
+    def _encoder(self, request: Request, index: int) -> InputEncoder:
+        content_type = request.content_type_of(index)
+        return InputEncoder(index, content_type=content_type, headers=request.headers, registry=self._registry)

@@ -1,0 +1,124 @@
+"""What a caller asks for: `Request` says it once and makes the StartFrame of it; `Options` is the same as keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+from urllib.parse import quote
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.connect.metadata import metadata_pairs
+from invoker.message import Headers
+
+__all__ = ["FUNCTION_KEY", "Options", "Request"]
+
+FUNCTION_KEY = "invoker-function"
+"""The metadata that names one function of a catalogue."""
+
+
+class Options(TypedDict, total=False):
+    """The keywords of ``invoke``; they are described at `Request`."""
+
+    accept: str | Sequence[str]
+    content_type: str | Sequence[str] | Mapping[int, str]
+    input_names: Sequence[str] | None
+    output_names: Sequence[str] | None
+    headers: Mapping[str, str]
+    metadata: Mapping[str, str | bytes]
+    function: str
+    timeout_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """How one call shall be made.
+
+    Attributes:
+        accept: What the outputs may be: a comma list of media ranges an output, the preferred first. One text is meant
+            for every output (one, unless ``output_names`` names more); a sequence has one entry an output, and the
+            empty sequence says that the function has no output.
+        content_type: Media type of the inputs' values: one for all, or by index. Where none is given each value
+            chooses: ``str`` is text/plain, bytes-like application/octet-stream, anything else application/json.
+        input_names: One name an input, or none at all. None: ``in`` where there is one input and one output as far as
+            is known, since some peers cannot do without; else none at all.
+        output_names: One name an output, or none at all. None: ``out``, likewise.
+        sent_first: Indexes of inputs whose values are all sent before those of the others.
+        headers: Sent with every value; the headers of a `Message` are put on top.
+        metadata: gRPC metadata of the call; a key that ends in ``-bin`` takes bytes.
+        function: Which function of a catalogue is meant; empty for the only one.
+        timeout_s: The call ends with DEADLINE_EXCEEDED after so many seconds; None: never.
+
+    Raises:
+        ValueError: ``accept`` and ``output_names`` differ in length, or ``timeout_s`` is not positive.
+    """
+
+    accept: str | Sequence[str] = "*/*"
+    content_type: str | Sequence[str] | Mapping[int, str] = ""
+    input_names: Sequence[str] | None = None
+    output_names: Sequence[str] | None = None
+    sent_first: Collection[int] = ()
+    headers: Mapping[str, str] = field(default_factory=Headers)
+    metadata: Mapping[str, str | bytes] = field(default_factory=dict)
+    function: str = ""
+    timeout_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for names in ("input_names", "output_names"):
+            if isinstance(getattr(self, names), str):
+                raise TypeError(f"{names} is a sequence of names, not one str")
+        count = len(self.accepts())
+        if self.output_names and count != len(self.output_names):
+            # R-053: riff wants as many names as expected content types.
+            raise ValueError(
+                f"accept has {count} entries for {len(self.output_names)} output names; give one an output"
+            )
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise ValueError(f"timeout_s is {self.timeout_s}, but it must be more than 0")
+
+    def accepts(self) -> tuple[str, ...]:
+        """What each output may be, one entry an output."""
+        if isinstance(self.accept, str):
+            return (self.accept,) * max(1, len(self.output_names or ()))
+        return tuple(self.accept)
+
+    def content_type_of(self, index: int) -> str:
+        """The media type given for input ``index``; empty when its values shall choose."""
+        if isinstance(self.content_type, str):
+            return self.content_type
+        if isinstance(self.content_type, Mapping):
+            return self.content_type.get(index, "")
+        return self.content_type[index] if index < len(self.content_type) else ""
+
+    def output_name(self, index: int) -> str:
+        """The name of output ``index``; empty when it has none."""
+        names = self.output_names or ()
+        return names[index] if 0 <= index < len(names) else ""
+
+    def takes_plain_names(self, inputs: int) -> bool:
+        """Whether the caller leaves out names, and the call has one input and one output as far as is known."""
+        return inputs == 1 and len(self.accepts()) == 1 and None in (self.input_names, self.output_names)
+
+    def start_signal(self, *, with_plain_names: bool = False) -> bytes:
+        """The serialised signal that opens the call (R-045).
+
+        Args:
+            with_plain_names: Whether names that the caller leaves out are ``in`` and ``out``; otherwise none are sent.
+        """
+        ins = ("in",) if with_plain_names and self.input_names is None else self.input_names or ()
+        outs = ("out",) if with_plain_names and self.output_names is None else self.output_names or ()
+        start = pb.StartFrame(expectedContentTypes=self.accepts(), inputNames=ins, outputNames=outs)
+        return pb.InputSignal(start=start).SerializeToString()
+
+    def metadata_pairs(self, defaults: Mapping[str, str | bytes]) -> tuple[tuple[str, str | bytes], ...]:
+        """The call's metadata over the client's own.
+
+        Raises:
+            ValueError: A key or value cannot travel as gRPC metadata.
+        """
+        return metadata_pairs(defaults, self.metadata, {FUNCTION_KEY: _ascii(self.function)} if self.function else {})
+
+
+def _ascii(name: str) -> str:
+    """A name as metadata may have it: percent-encoded, where it is not ASCII."""
+    return name if name.isascii() else quote(name, safe="")

@@ -1,5 +1,0 @@
-"""The HTTP front of riff as an OpenAPI document: a path for each function, and what its requests and responses are."""
-
-from invoker.protocols.riff.openapi.document import DIALECT, Document, path_of
-
-__all__ = ["DIALECT", "Document", "path_of"]

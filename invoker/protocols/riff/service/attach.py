@@ -1,0 +1,40 @@
+"""`RiffService`: attaches riff to the gRPC door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from invoker.attach.service import Service
+
+if TYPE_CHECKING:
+    from invoker.author.spec import FunctionSpec
+    from invoker.transports.grpc.methods import Method
+
+__all__ = ["RiffService"]
+
+
+class RiffService(Service):
+    """riff's streaming calls."""
+
+    name = "riff"
+    on_grpc = True
+
+    def grpc_methods(self) -> Sequence[Method]:
+        """The method that invokes functions."""
+        from invoker.protocols.riff.service.method import riff_method
+
+        return (riff_method(),)
+
+    def add_servicers(self, server: Any, names: Sequence[str]) -> None:  # noqa: ARG002 - it describes functions
+        """What tells callers of the functions."""
+        if self.around.config.reflection:
+            from invoker.protocols.riff.service.describe import add_describe
+
+            add_describe(self.around.driver.engine.catalog, server)
+
+    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:
+        """A call with a value for each input."""
+        from invoker.telemetry.samples import call_command
+
+        return call_command(spec, address, is_one=is_one)

@@ -1,0 +1,67 @@
+"""Tells callers what a function takes and gives, by the unary gRPC method ``/invoker.v1.Functions/Describe``.
+
+``invoker call`` asks it before each call, so that a person need not say names and media types.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from invoker._pb.invoker import describe_pb2 as pb
+from invoker.author.described import described
+from invoker.author.spec import FunctionSpec
+from invoker.core.catalog import Catalog
+from invoker.errors import FunctionError, ProtocolViolation
+
+__all__ = ["SERVICE", "add_describe", "describe"]
+
+SERVICE = "invoker.v1.Functions"
+
+
+def add_describe(catalog: Catalog, server: Any) -> None:
+    """Serve the method on ``server``, which is a grpc.aio server or what stands in for one."""
+
+    async def answer(request: pb.DescribeRequest, context: Any) -> pb.Function:
+        try:
+            spec = catalog.find(request.function).spec
+        except ProtocolViolation as error:
+            await context.abort(grpc.StatusCode.NOT_FOUND, error.detail)
+            raise AssertionError("abort() raises") from None
+        except FunctionError as error:  # its module cannot be loaded anew
+            await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+            raise AssertionError("abort() raises") from None
+        return describe(spec)
+
+    method = grpc.unary_unary_rpc_method_handler(
+        answer,
+        request_deserializer=pb.DescribeRequest.FromString,
+        response_serializer=pb.Function.SerializeToString,
+    )
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Describe": method}),))
+
+
+def describe(spec: FunctionSpec) -> pb.Function:
+    """What a caller can be told of a function."""
+    told = described(spec)
+    inputs = [
+        pb.Input(
+            name=one.name,
+            type=one.type,
+            media_types=one.media_types,
+            is_option=one.is_option,
+            is_stream=one.takes_many,
+            is_trigger=one.is_trigger,
+        )
+        for one in told.inputs
+    ]
+    outputs = [pb.Output(name=one.name, type=one.type, media_types=one.read_as) for one in told.outputs]
+    return pb.Function(
+        name=spec.name,
+        doc=spec.doc.partition("\n\n")[0],
+        inputs=inputs,
+        outputs=outputs,
+        open_inputs=spec.open_inputs,
+        open_outputs=spec.open_outputs,
+    )

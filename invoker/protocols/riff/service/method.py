@@ -1,0 +1,24 @@
+"""riff on the gRPC doors: one method, and one invocation a call."""
+
+from __future__ import annotations
+
+from invoker.core.session import CallSession
+from invoker.message import Headers
+from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+from invoker.transports.grpc.methods import CallMethod
+
+__all__ = ["riff_method"]
+
+
+def riff_method() -> CallMethod:
+    """The riff method."""
+    return CallMethod(SERVICE, METHOD, _session, _function)
+
+
+def _session(metadata: Headers) -> CallSession:
+    return RiffSession(metadata, function=_function(metadata))
+
+
+def _function(metadata: Headers) -> str:
+    # Names of metadata are in lower case, so the lookup of a dict suffices, and it costs less.
+    return dict.get(metadata, "invoker-function", "")

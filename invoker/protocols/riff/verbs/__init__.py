@@ -1,0 +1,3 @@
+"""The commands of riff on the command line."""
+
+__all__: list[str] = []

@@ -1,0 +1,141 @@
+"""`Agent` thinks with a language model, calls tools of its session, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.errors import Status
+from invoker.message import EMPTY
+from invoker.protocols.toolbridge.client.answers import Metrics, metrics_in
+from invoker.protocols.toolbridge.client.failure import ToolCommunicationError, failed
+from invoker.protocols.toolbridge.client.link import Link
+from invoker.protocols.toolbridge.client.streams import Stream
+from invoker.protocols.toolbridge.client.values import packed_each, read, read_struct, struct
+
+__all__ = ["Action", "Agent", "Answer", "Observation", "Run", "Step", "Thought"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What the model thinks before it acts."""
+
+    text: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """The tool that the model chose, and its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the tool gave; a tool that failed gives ``{"error": ...}``."""
+
+    output: Any
+    step: int
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The end of a run.
+
+    Attributes:
+        values: By the names of the signature's outputs.
+        total_steps: How many there were.
+        steps: What was thought and done, if the agent was made to tell it.
+    """
+
+    values: Mapping[str, Any]
+    total_steps: int
+    steps: tuple[tuple[Thought, Action, Observation], ...]
+
+
+Step = Thought | Action | Observation | Answer
+
+
+class Run(Stream[pb.AgentExecutionChunk, Step]):
+    """The steps of one run, as they are made; the last is the `Answer`."""
+
+    def __init__(self, link: Link, agent_id: str, request: pb.ExecuteAgentRequest) -> None:
+        super().__init__(lambda: link.listen("ExecuteAgent", request, pb.AgentExecutionChunk), agent_id, link.target)
+
+    def _read(self, frame: pb.AgentExecutionChunk) -> tuple[Step] | None:
+        match frame.WhichOneof("content"):
+            case "thought":
+                return (_thought(frame.thought),)
+            case "action":
+                return (_action(frame.action),)
+            case "observation":
+                return (_observation(frame.observation),)
+            case "result":
+                sent = frame.result
+                steps = tuple(
+                    (_thought(one.thought), _action(one.action), _observation(one.observation)) for one in sent.steps
+                )
+                return (Answer(read_struct(sent.final_answer), sent.total_steps, steps),)
+            case "error":
+                raise failed(self._tool, frame.error)
+        return None
+
+
+class Agent:
+    """An agent of a session; it ends with it.
+
+    Attributes:
+        id: As the bridge calls it.
+        tool_count: How many tools it may choose from.
+        capabilities: What the bridge says that it can.
+    """
+
+    def __init__(self, link: Link, made: pb.CreateReActAgentResponse) -> None:
+        self._link = link
+        self.id = made.agent_id
+        self.tool_count = made.tool_count
+        self.capabilities = tuple(made.capabilities)
+
+    def run(self, values: Mapping[str, Any], *, context: Mapping[str, Any] = EMPTY, stream: bool = True) -> Run:
+        """Give it the inputs of its signature and watch it work.
+
+        Args:
+            values: By the names of the inputs.
+            context: What the tools of the run see, by `ctx.config(dict)`; the model is not told.
+            stream: Tell each step; if not, only the answer comes.
+        """
+        request = pb.ExecuteAgentRequest(
+            agent_id=self.id, input=struct(values), context=packed_each(context), stream=stream
+        )
+        return Run(self._link, self.id, request)
+
+    async def ask(self, values: Mapping[str, Any], *, context: Mapping[str, Any] = EMPTY) -> Answer:
+        """Give it the inputs of its signature and wait for the answer.
+
+        Raises:
+            ToolExecutionError: The run failed.
+            ToolCommunicationError: The rpc failed.
+        """
+        async with self.run(values, context=context, stream=False) as run:
+            async for step in run:
+                if isinstance(step, Answer):
+                    return step
+        raise ToolCommunicationError(Status.INTERNAL, "the run ended without an answer")
+
+
+def _thought(sent: pb.ThoughtChunk) -> Thought:
+    return Thought(sent.text, sent.step)
+
+
+def _action(sent: pb.ActionChunk) -> Action:
+    return Action(sent.tool_name, read_struct(sent.tool_input), sent.step)
+
+
+def _observation(sent: pb.ObservationChunk) -> Observation:
+    return Observation(read(sent.tool_output), sent.step, metrics_in(sent.metrics))

@@ -1,0 +1,224 @@
+"""What a bridge answers, as plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.protocols.toolbridge.client.failure import ToolExecutionError, failed
+from invoker.protocols.toolbridge.client.values import read
+
+__all__ = [
+    "Batch",
+    "Health",
+    "Histogram",
+    "Item",
+    "Metrics",
+    "SessionInfo",
+    "ToolResult",
+    "batch_in",
+    "health_in",
+    "info_in",
+    "metric_in",
+    "metrics_in",
+    "result_in",
+    "when",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What a call took, as the bridge measured it."""
+
+    duration_ms: int = 0
+    cpu_time_ms: int = 0
+    memory_bytes: int = 0
+    custom: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The whole answer to a call that succeeded."""
+
+    value: Any
+    request_id: str
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a batch: its value, or its error.
+
+    Attributes:
+        index: Which of the calls it answers.
+    """
+
+    index: int
+    value: Any
+    error: ToolExecutionError | None
+    metrics: Metrics
+
+    def unwrap(self) -> Any:
+        """The value.
+
+        Raises:
+            ToolExecutionError: The call failed.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The answer to a batch; calls that were not started because another had failed have no item.
+
+    Attributes:
+        items: In the order of the calls.
+        duration_ms: Of the whole batch.
+        average_ms: Of the calls that ran.
+    """
+
+    id: str
+    items: tuple[Item, ...]
+    total: int
+    succeeded: int
+    failed: int
+    duration_ms: int
+    average_ms: float
+
+    def values(self) -> list[Any]:
+        """The values of all items.
+
+        Raises:
+            ToolExecutionError: A call failed: the first that did.
+        """
+        return [item.unwrap() for item in self.items]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """What a bridge knows of a session."""
+
+    id: str
+    created_at: datetime
+    last_activity: datetime
+    tool_count: int
+    variable_count: int
+    active_operations: int
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a service of the bridge is: ``SERVING``, ``NOT_SERVING`` or ``UNKNOWN``, and so each it depends on."""
+
+    status: str
+    dependencies: Mapping[str, str]
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it serves."""
+        return self.status == "SERVING"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """A metric that counts values by their size.
+
+    Attributes:
+        buckets: Upper bound and how many values are not above it, ascending; the last bound is infinite.
+    """
+
+    buckets: tuple[tuple[float, int], ...]
+    count: int
+    sum: float
+
+
+def when(stamp: Timestamp) -> datetime:
+    """A time with its zone, which is UTC; what is finer than a microsecond is lost."""
+    return stamp.ToDatetime(tzinfo=UTC)
+
+
+def metrics_in(sent: pb.ExecutionMetrics) -> Metrics:
+    """Read what a call took."""
+    return Metrics(sent.duration_ms, sent.cpu_time_ms, sent.memory_bytes, dict(sent.custom_metrics))
+
+
+def result_in(tool: str, sent: pb.ToolCallResponse) -> ToolResult:
+    """Read the answer to a call.
+
+    Raises:
+        ToolExecutionError: The call failed.
+    """
+    if not sent.success:
+        raise failed(tool, sent.error)
+    return ToolResult(read(sent.result), sent.request_id, metrics_in(sent.metrics))
+
+
+def batch_in(tools: Mapping[int, str], sent: pb.BatchToolCallResponse) -> Batch:
+    """Read the answer to a batch.
+
+    Args:
+        tools: Which tool the call of an index was for.
+        sent: What the bridge answered.
+    """
+    total = sent.metrics
+    return Batch(
+        id=sent.batch_id,
+        items=tuple(_item(tools.get(one.index, ""), one) for one in sent.results),
+        total=total.total_items,
+        succeeded=total.successful_items,
+        failed=total.failed_items,
+        duration_ms=total.total_duration_ms,
+        average_ms=total.avg_duration_ms,
+    )
+
+
+def info_in(sent: pb.SessionInfo) -> SessionInfo:
+    """Read what is known of a session."""
+    return SessionInfo(
+        id=sent.session_id,
+        created_at=when(sent.created_at),
+        last_activity=when(sent.last_activity),
+        tool_count=sent.tool_count,
+        variable_count=sent.variable_count,
+        active_operations=sent.active_operations,
+        metadata=dict(sent.metadata),
+    )
+
+
+def health_in(sent: pb.HealthCheckResponse) -> Health:
+    """Read how a service is."""
+    return Health(_serving(sent.status), {name: _serving(status) for name, status in sent.dependencies.items()})
+
+
+def metric_in(sent: pb.MetricValue) -> int | float | str | Histogram:
+    """Read one metric."""
+    match sent.WhichOneof("value"):
+        case "integer_value":
+            return sent.integer_value
+        case "double_value":
+            return sent.double_value
+        case "histogram":
+            of = sent.histogram
+            return Histogram(tuple((one.upper_bound, one.count) for one in of.buckets), of.count, of.sum)
+        case _:
+            return sent.string_value
+
+
+def _item(tool: str, sent: pb.ToolCallResult) -> Item:
+    took = metrics_in(sent.metrics)
+    if sent.success:
+        return Item(sent.index, read(sent.result), None, took)
+    return Item(sent.index, None, failed(tool, sent.error), took)
+
+
+def _serving(number: int) -> str:
+    statuses = pb.HealthCheckResponse.ServingStatus
+    return statuses.Name(number) if number in statuses.values() else str(number)

@@ -1,0 +1,158 @@
+"""How a request to a tool bridge ends when it does not end well, as its caller sees it.
+
+A bridge tells of an error in three places: in the field `error` of a response, in the last chunk of a stream, or by the
+status of the rpc with an `ErrorInfo` in the trailer ``dspex-error-bin`` (T-160). Snakepit ends a stream by a status
+whose text is JSON (T-079). All of these are a `ToolExecutionError`; a status that says nothing more is a
+`ToolCommunicationError`.
+
+Source: docs/reference/tool-bridge.md 2.10 (T-159 to T-162).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import grpc
+from google.protobuf.message import DecodeError as WireError
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.connect.failure import CallFailed, explained
+from invoker.errors import Status
+from invoker.message import EMPTY
+
+__all__ = ["ToolCommunicationError", "ToolExecutionError", "failed", "from_status", "status_of"]
+
+TRAILER: Final = "dspex-error-bin"
+
+_STATUS: Final = {
+    "ToolNotFound": Status.NOT_FOUND,
+    "ValidationError": Status.INVALID_ARGUMENT,
+    "TimeoutError": Status.DEADLINE_EXCEEDED,
+    "ResourceExhausted": Status.RESOURCE_EXHAUSTED,
+    "SessionExpired": Status.NOT_FOUND,
+    "InternalError": Status.INTERNAL,
+}
+
+
+class ToolExecutionError(CallFailed):
+    """The bridge answered with an error: of the tool, of the arguments, of the session, of a limit.
+
+    Attributes:
+        tool: The tool that was called; empty where the request was about none.
+        type: ``ToolNotFound``, ``ValidationError``, ``TimeoutError``, ``ResourceExhausted``, ``SessionExpired`` or
+            ``InternalError``; other bridges may have more.
+        message: The bridge's text.
+        details: What the bridge adds, such as ``code`` and ``field``.
+        stacktrace: Of the tool; most bridges keep it to themselves.
+    """
+
+    def __init__(
+        self,
+        tool: str,
+        type: str,
+        message: str,
+        details: Mapping[str, str] = EMPTY,
+        *,
+        status: Status | None = None,
+        stacktrace: str = "",
+    ) -> None:
+        super().__init__(status or _STATUS.get(type, Status.UNKNOWN), message)
+        self.args = (tool, type, message, dict(details))
+        self.tool = tool
+        self.type = type
+        self.details = dict(details)
+        self.stacktrace = stacktrace
+
+    @property
+    def message(self) -> str:
+        """The text alone."""
+        return self.detail
+
+    @property
+    def code(self) -> str:
+        """Which error of its type it is, such as ``missing_arg``; empty if the bridge does not say."""
+        return self.details.get("code", "")
+
+    def __str__(self) -> str:
+        where = f"{self.tool}: " if self.tool else ""
+        return f"{where}{self.type}: {self.detail}"
+
+
+class ToolCommunicationError(CallFailed):
+    """The rpc failed: there is no connection, time ran out, or the bridge refused without an `ErrorInfo`.
+
+    Attributes:
+        code: The status of gRPC.
+    """
+
+    def __init__(self, code: Status, detail: str = "") -> None:
+        super().__init__(code, detail)
+        self.code = code
+
+
+def failed(tool: str, info: pb.ErrorInfo) -> ToolExecutionError:
+    """Make the exception for what a bridge sent."""
+    return ToolExecutionError(tool, info.type, info.message, info.details, stacktrace=info.stacktrace)
+
+
+def from_status(tool: str, error: grpc.RpcError, target: str) -> CallFailed:
+    """Make the exception for an rpc that has ended with another status than OK.
+
+    Args:
+        tool: The tool that was called; empty: none.
+        error: As gRPC raised it, which is a call, too.
+        target: Where to, for texts.
+    """
+    status, text, trailers = _parts(error)
+    if info := _told(trailers):
+        return ToolExecutionError(
+            tool, info.type, info.message, info.details, status=status, stacktrace=info.stacktrace
+        )
+    if told := _snakepit(tool, status, text):
+        return told
+    if status is Status.UNIMPLEMENTED:
+        text = f"{text} ({target} serves no tool bridge, or not this rpc of it; the log of its start says why)"
+    return ToolCommunicationError(status, explained(status, text, target))
+
+
+def status_of(error: grpc.RpcError) -> Status:
+    """The status with which an rpc has ended."""
+    return _parts(error)[0]
+
+
+def _parts(error: Any) -> tuple[Status, str, Iterable[tuple[str, str | bytes]]]:
+    number: int = error.code().value[0]
+    return Status(number), error.details() or "", error.trailing_metadata() or ()
+
+
+def _told(trailers: Iterable[tuple[str, str | bytes]]) -> pb.ErrorInfo | None:
+    for key, value in trailers:
+        if key == TRAILER and isinstance(value, bytes):
+            try:
+                return pb.ErrorInfo.FromString(value)
+            except WireError:
+                return None  # what it was meant to say is lost; the status stays
+    return None
+
+
+def _snakepit(tool: str, status: Status, text: str) -> ToolExecutionError | None:
+    """What Snakepit means by a status: the text of INTERNAL is JSON, that of NOT_FOUND names a session or a tool."""
+    if tool and status is Status.NOT_FOUND:
+        is_session = text.lower().startswith("session")
+        return ToolExecutionError(tool, "SessionExpired" if is_session else "ToolNotFound", text, status=status)
+    if status is not Status.INTERNAL or not text.startswith("{"):
+        return None
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(said, dict) or not isinstance(message := said.get("message"), str):
+        return None
+    # Its type is the name of a Python class, which is none of the bridge's kinds (T-065 has a place for it).
+    details = {"exception": said["type"]} if isinstance(said.get("type"), str) else {}
+    trace = said.get("traceback")
+    return ToolExecutionError(
+        tool, "InternalError", message, details, status=status, stacktrace=trace if isinstance(trace, str) else ""
+    )

@@ -1,0 +1,181 @@
+"""`Variables` are the named values of a session, which its tools see, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.protocols.toolbridge.client.answers import when
+from invoker.protocols.toolbridge.client.failure import failed
+from invoker.protocols.toolbridge.client.link import Link
+from invoker.protocols.toolbridge.client.streams import Stream
+from invoker.protocols.toolbridge.client.values import packed, read
+
+__all__ = ["MISSING", "Change", "Variable", "VariableRow", "Variables", "Watch"]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+"""What `get` gives for a variable that is not there, which is not None: a variable may hold that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable and what is known of it.
+
+    Attributes:
+        type: ``integer``, ``string``, ``map`` and so on.
+        created_by: ``elixir`` or ``python``: who made it.
+    """
+
+    value: Any
+    type: str
+    created_at: datetime
+    updated_at: datetime
+    created_by: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRow:
+    """A variable in a list, without its value."""
+
+    name: str
+    type: str
+    size_bytes: int
+    created_at: datetime
+    updated_at: datetime
+    created_by: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a variable.
+
+    Attributes:
+        operation: ``set`` (it is new, or was there when the watch began), ``update`` or ``delete``.
+        value: The new one; None after ``delete``.
+    """
+
+    name: str
+    operation: str
+    value: Any
+    at: datetime
+
+
+class Watch(Stream[pb.VariableUpdate, Change]):
+    """The changes of variables, as they are made; of one that changes faster than they are read, the latest."""
+
+    def _read(self, frame: pb.VariableUpdate) -> tuple[Change]:
+        value = read(frame.value) if frame.HasField("value") else None
+        return (Change(frame.name, frame.operation, value, when(frame.timestamp)),)
+
+
+class Variables:
+    """The variables of one session."""
+
+    def __init__(self, link: Link, session_id: str) -> None:
+        self._link = link
+        self._session_id = session_id
+
+    async def get(self, name: str, default: Any = MISSING) -> Any:
+        """The value of a variable, or ``default`` if it is not there."""
+        request = pb.GetVariableRequest(session_id=self._session_id, variable_name=name)
+        answer = await self._link.ask("GetSessionVariable", request, pb.VariableResponse)
+        return read(answer.value) if answer.exists else default
+
+    async def describe(self, name: str) -> Variable | None:
+        """A variable with all that is known of it; None if it is not there."""
+        request = pb.GetVariableRequest(session_id=self._session_id, variable_name=name, include_metadata=True)
+        answer = await self._link.ask("GetSessionVariable", request, pb.VariableResponse)
+        if not answer.exists:
+            return None
+        meta = answer.metadata
+        made, changed = when(meta.created_at), when(meta.updated_at)
+        return Variable(read(answer.value), meta.type, made, changed, meta.created_by, dict(meta.tags))
+
+    async def set(
+        self,
+        name: str,
+        value: Any,
+        *,
+        tags: Mapping[str, str] | None = None,
+        created_by: str = "",
+        create: bool = True,
+    ) -> None:
+        """Give a variable a value.
+
+        Args:
+            name: Of the variable.
+            value: Anything that a tool can take.
+            tags: Replace those that it has; None: they stay.
+            created_by: ``python`` or ``elixir``; empty: the bridge says ``elixir``. It counts for new ones.
+            create: Make it if it is not there.
+
+        Raises:
+            ToolExecutionError: The bridge refused; ``code`` is ``variable_not_found`` if it is not there.
+        """
+        request = pb.SetVariableRequest(
+            session_id=self._session_id, variable_name=name, value=packed(value), create_if_missing=create
+        )
+        if tags is not None or created_by:
+            request.metadata.CopyFrom(pb.VariableMetadata(tags=tags or {}, created_by=created_by))
+        await self._change(request)
+
+    async def delete(self, name: str) -> None:
+        """Remove a variable; the wire has no rpc for this, so a value is set that is absent (T-119).
+
+        Raises:
+            ToolExecutionError: It is not there.
+        """
+        await self._change(pb.SetVariableRequest(session_id=self._session_id, variable_name=name))
+
+    async def list(self, prefix: str = "", *, tags: Sequence[str] = (), limit: int = 0) -> list[VariableRow]:
+        """The variables, sorted by name.
+
+        Args:
+            prefix: Of their names.
+            tags: Each is ``key`` or ``key=value``; all have to fit.
+            limit: At most so many; 0: as many as the bridge gives, which is 1000.
+        """
+        request = pb.ListVariablesRequest(session_id=self._session_id, prefix=prefix, tags=tags, limit=limit)
+        answer = await self._link.ask("ListSessionVariables", request, pb.ListVariablesResponse)
+        return [_row(one) for one in answer.variables]
+
+    def watch(self, *names: str, initial: bool = True) -> Watch:
+        """Watch variables change.
+
+        Args:
+            names: Which; none: all.
+            initial: Begin with the values that are there. Without this, what changes before the bridge has the
+                request goes unseen.
+        """
+        request = pb.WatchVariablesRequest(session_id=self._session_id, variable_names=names, include_initial=initial)
+        link = self._link
+        return Watch(lambda: link.listen("WatchSessionVariables", request, pb.VariableUpdate), "", link.target)
+
+    async def _change(self, request: pb.SetVariableRequest) -> None:
+        answer = await self._link.ask("SetSessionVariable", request, pb.StatusResponse)
+        if not answer.success:
+            raise failed("", answer.error)
+
+
+def _row(one: pb.VariableInfo) -> VariableRow:
+    meta = one.metadata
+    return VariableRow(
+        name=one.name,
+        type=one.type,
+        size_bytes=one.size_bytes,
+        created_at=when(meta.created_at),
+        updated_at=when(meta.updated_at),
+        created_by=meta.created_by,
+        tags=dict(meta.tags),
+    )

@@ -1,0 +1,103 @@
+"""`AgentHouse`: where agents of the tool bridge are made and run; it loads DSPy for the first of them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from invoker.author.loader import load
+from invoker.message import Headers
+from invoker.protocols.toolbridge.agents import Agent, Running
+from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.llms import Llm, Llms
+from invoker.protocols.toolbridge.service.agents.run import Run
+from invoker.protocols.toolbridge.settings import BridgeSettings
+
+__all__ = ["KEY", "AgentHouse"]
+
+KEY: Final = "INVOKER_LLM_KEY_"
+"""What the environment variables of API keys begin with; the provider's name follows, in capital letters."""
+
+
+class AgentHouse:
+    """What runs the agents of one process.
+
+    Args:
+        desk: The host sessions.
+        settings: Have the models that the operator allows.
+        environ: Has the API keys.
+
+    Attributes:
+        llms: The models that are allowed.
+        is_well: Whether the last answer of a model came; None before the first.
+
+    Raises:
+        StartupError: A function among the models cannot be loaded.
+    """
+
+    def __init__(self, desk: Desk, settings: BridgeSettings, environ: Mapping[str, str]) -> None:
+        llms = self.llms = Llms(settings.llms, settings.llm_models)
+        self.is_well: bool | None = None
+        self._desk = desk
+        self._functions: dict[str, Callable[..., Any]] = {name: load(where) for name, where in llms.functions.items()}
+        self._keys = {name: environ.get(KEY + name.upper().replace("-", "_"), "") for name in llms.urls}
+        self._settings = settings
+        self._engines: dict[str, Any] = {}
+
+    def is_installed(self) -> bool:
+        """Whether DSPy is there."""
+        return importlib.util.find_spec("dspy") is not None
+
+    async def prepare(self, agent: Agent) -> Agent:
+        """Give an agent its runner.
+
+        Raises:
+            BridgeError: DSPy refuses it.
+        """
+        react = await asyncio.to_thread(_react)  # takes most of a second the first time
+        try:
+            runner = await asyncio.to_thread(react.Runner, agent, self._engine(react, agent.llm))  # takes some ms
+        except ValueError as error:
+            raise react.refused(error) from None
+        return msgspec.structs.replace(agent, runner=runner)
+
+    def run(self, agent: Agent, running: Running, given: dict[str, Any], metadata: Headers) -> Run:
+        """Begin a run.
+
+        Raises:
+            BridgeError: The session is gone.
+        """
+        return Run(self._desk, agent, running, given, metadata)
+
+    def _engine(self, react: Any, llm: Llm) -> Any:
+        """What asks a model; the agents of one provider share it, and with it the connections."""
+        engine = self._engines.get(llm.provider)
+        if engine is None:
+            models, known = react.models, self._settings
+            if llm.is_url:
+                engine = models.Endpoint(
+                    llm.where, self._keys[llm.provider], known.llm_timeout_s, known.llm_delays_s, self._tell
+                )
+            else:
+                engine = models.FunctionModel(self._functions[llm.provider], self._tell)
+            self._engines[llm.provider] = engine
+        return engine
+
+    def _tell(self, is_well: bool) -> None:  # noqa: FBT001 - a callback of one fact
+        self.is_well = is_well
+
+    async def close(self) -> None:
+        """Close the connections."""
+        engines, self._engines = list(self._engines.values()), {}
+        for engine in engines:
+            await engine.aclose()
+
+
+def _react() -> Any:
+    from invoker.protocols.toolbridge.service.agents import react
+
+    return react

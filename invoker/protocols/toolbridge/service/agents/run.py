@@ -1,0 +1,119 @@
+"""`Run`: one execution of an agent: a task that waits at each piece of news until that is taken.
+
+Whoever holds a run awaits `Run.next` again and again. If that is cancelled, or the run is dropped, its task is
+cancelled: the tool that runs ends with it, and the model is asked nothing more (T-149).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import weakref
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from invoker.codecs.anyvalue import ANY
+from invoker.context import Context
+from invoker.errors import InternalError
+from invoker.execution.bodies.runner import later
+from invoker.execution.bodies.values import decode_value, encode_argument
+from invoker.message import Headers, Message
+from invoker.protocols.toolbridge.agents import Agent, News, Running
+from invoker.protocols.toolbridge.desk import Desk, HostSession
+from invoker.protocols.toolbridge.errors import BridgeError
+
+__all__ = ["Hands", "Run"]
+
+
+class Run:
+    """One run of an agent.
+
+    Args:
+        desk: Knows its session.
+        agent: Which.
+        running: What the desk knows of the run.
+        given: The inputs of the signature.
+        metadata: Of the rpc, for the tools.
+
+    Raises:
+        BridgeError: The session is gone.
+    """
+
+    def __init__(self, desk: Desk, agent: Agent, running: Running, given: dict[str, Any], metadata: Headers) -> None:
+        assert running.session is not None
+        desk.begin(running)
+        self._hands = hands = Hands(running.session, Context(agent.id, agent.id, metadata=metadata, configs=(running,)))
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(agent.runner.run(hands, given), name=agent.id)
+        running.cancel = partial(_stop, hands, self._task)  # which must not keep this object
+        self._task.add_done_callback(lambda _task: _over(desk, running, hands))
+        weakref.finalize(self, later, loop, self._task.cancel)
+
+    async def next(self) -> News:
+        """The next piece of news; the last one is a `Result`, or an InvocationError that is raised."""
+        news, task = self._hands.news, self._task
+        taking = asyncio.ensure_future(news.get())
+        try:
+            await asyncio.wait((taking, task), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            if not taking.done():
+                taking.cancel()
+        if taking.done() and not taking.cancelled():
+            news.task_done()
+            return taking.result()
+        if task.cancelled():
+            raise self._hands.error or InternalError()
+        return task.result()  # type: ignore[no-any-return]  # as a Runner gives it
+
+
+def _stop(hands: Hands, task: asyncio.Task[Any], error: BridgeError) -> None:
+    hands.error = error
+    task.cancel()
+
+
+def _over(desk: Desk, running: Running, hands: Hands) -> None:
+    hands.context.release()
+    running.cancel = None
+    desk.end(running)
+
+
+class Hands:
+    """What a run can do: tell its news, and call the tools of its session.
+
+    Attributes:
+        context: Of the run, as that of a caller.
+        error: Why it was stopped.
+        news: That nobody has taken yet.
+    """
+
+    def __init__(self, session: HostSession, context: Context) -> None:
+        self.context = context
+        self.error: BridgeError | None = None
+        self.news: asyncio.Queue[News] = asyncio.Queue(1)
+        self._scope = session.scope
+
+    async def tell(self, news: News) -> None:
+        """Tell a piece of news, and wait until it is taken."""
+        await self.news.put(news)
+        await self.news.join()
+
+    async def call(self, tool: str, given: dict[str, Any]) -> Message[bytes]:
+        """Call a tool by the same way as all calls: its arguments are checked, its limits and the audit hold (T-148).
+
+        Raises:
+            InvocationError: It was refused, or has failed.
+        """
+        kwargs = {name: encode_argument(value, name, ANY) for name, value in given.items()}
+        messages: AsyncIterator[Message[bytes]] = self._scope.call(self.context, tool, (), kwargs, streams=False)
+        async with contextlib.aclosing(messages):  # type: ignore[type-var]  # a Scope gives async generators
+            async for message in messages:
+                return message
+        raise InternalError
+
+    def value(self, message: Message[bytes]) -> Any:
+        """The value of a result."""
+        return decode_value(message)

@@ -1,0 +1,79 @@
+"""`Bridge`: what the rpcs of the tool bridge share in one process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from invoker.attach.service import Surroundings
+from invoker.core.invocation import Invocation
+from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.service.addresses import Addresses
+from invoker.protocols.toolbridge.service.agents.house import AgentHouse
+from invoker.protocols.toolbridge.service.aside import AsideThreads
+from invoker.protocols.toolbridge.service.callback import Callbacks
+from invoker.protocols.toolbridge.service.hostscope import HostScope
+from invoker.protocols.toolbridge.service.keeper import HostKeeper
+from invoker.protocols.toolbridge.service.watch import Watch
+from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.protocols.toolbridge.toolcall import ToolCall
+from invoker.protocols.toolbridge.tools import Tools
+
+__all__ = ["Bridge"]
+
+
+class Bridge:
+    """The desk with its keeper, and what is around them.
+
+    Args:
+        around: What the service finds in its process.
+        settings: Limits and defaults.
+
+    Attributes:
+        agents: Makes and runs agents.
+        aside: Reads the arguments of large requests.
+        callbacks: Connects to hosts that are called back.
+        desk: The host sessions of this process.
+        driver: Runs invocations; has the store.
+        keeper: Keeps the desk and the store true to each other.
+        settings: As given.
+        watch: Metrics, health and audit.
+    """
+
+    def __init__(self, around: Surroundings, settings: BridgeSettings) -> None:
+        self.around = around
+        self.settings = settings
+        self.driver = around.driver
+        self.desk = Desk(threading.Lock(), settings, memory=self.driver.engine.memory)
+        self.desk.drains = lambda: self.driver.engine.is_draining
+        self.aside = self.desk.aside = AsideThreads()
+        catalog = self.driver.engine.catalog
+        self.desk.tools = Tools((one.spec for one in catalog), is_strict=around.is_asked, tells=bool(catalog.told))
+        self.driver.engine.on_close.append(_finish)
+        self.callbacks = self.desk.callbacks = Callbacks(
+            Addresses(settings.callback_hosts), settings.message_bytes, self.driver.engine.memory
+        )
+        self.desk.new_scope = partial(HostScope, self.desk, self.driver)
+        self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
+        self.agents = AgentHouse(self.desk, settings, os.environ)
+        summed = around.numbers if around.share_port else None
+        self.watch = Watch(self.desk, self.driver, settings, summed, around.is_lame)
+        self.watch.groups.append(self.callbacks.health)
+        if settings.llms:
+            self.dependencies["llm"] = lambda: self.agents.is_well
+
+    @property
+    def dependencies(self) -> dict[str, Callable[[], bool | None]]:
+        """By name whether something works that the bridge depends on; HealthCheck tells it (T-152)."""
+        return self.watch.dependencies
+
+
+def _finish(invocation: Invocation) -> None:
+    """The end of its invocation is the end of a tool call, also where no session is left to hear of it."""
+    configs = invocation.context.configs
+    if configs and type(configs[0]) is ToolCall:
+        call = configs[0]
+        call.cpu_ns, call.memory_bytes = invocation.cpu_ns, invocation.memory_bytes
+        call.finish(invocation.error)

@@ -1,0 +1,136 @@
+"""The rpcs of the tool bridge: one row each says what translates it, and where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.execution.loop.ahead import AheadReactor
+from invoker.execution.loop.holding import HoldingReactor
+from invoker.execution.loop.reactor import Reactor
+from invoker.message import Headers
+from invoker.protocols.toolbridge.agents import CreateReActAgent, ExecuteAgent
+from invoker.protocols.toolbridge.batch import BatchExecuteTools
+from invoker.protocols.toolbridge.execute import ExecuteTool
+from invoker.protocols.toolbridge.health import HealthCheck
+from invoker.protocols.toolbridge.metrics import GetMetrics
+from invoker.protocols.toolbridge.service.bridge import Bridge
+from invoker.protocols.toolbridge.sessions import CleanupSession, GetSessionInfo, GetSessionTools, InitializeSession
+from invoker.protocols.toolbridge.stream import StreamTool
+from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
+from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessionVariables, SetSessionVariable
+from invoker.protocols.toolbridge.watch import WatchSessionVariables
+from invoker.transports.grpc.methods import CallMethod, LoopMethod, Method
+
+__all__ = ["ROWS", "SERVICE", "Row", "at_desk", "methods_of", "unbuilt"]
+
+SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].full_name
+
+Make: TypeAlias = Callable[[Bridge, Headers], Any]
+"""Makes the session of one call, from its metadata."""
+
+
+_CAPABILITIES = {
+    "StreamTool": "streaming",
+    "BatchExecuteTools": "batch",
+    "SetSessionVariable": "variables",
+    "WatchSessionVariables": "watch",
+    "CreateReActAgent": "agents",
+    "GetMetrics": "metrics",
+}
+"""What InitializeSession tells of the rpcs that are served (T-001)."""
+
+
+class Row(NamedTuple):
+    """One rpc.
+
+    Attributes:
+        name: Of the method.
+        make: Makes the session of one call.
+        is_call: A call is one invocation, so it may run in a thread of its own; others run on the loop.
+        is_built: It is served.
+        reactor: What runs it on the loop.
+    """
+
+    name: str
+    make: Make
+    is_call: bool = False
+    is_built: bool = True
+    reactor: Callable[..., Reactor] = Reactor
+
+
+def at_desk(kind: type[UnarySession[Any]]) -> Make:
+    """Sessions that need nothing but the desk."""
+    return lambda bridge, metadata: kind(bridge.desk, metadata)
+
+
+def unbuilt(name: str) -> Row:
+    """An rpc that is not served."""
+    return Row(name, lambda _bridge, _metadata: Unbuilt(name), is_built=False)
+
+
+def _health(bridge: Bridge, metadata: Headers) -> HealthCheck:
+    watch, critical = bridge.watch, bridge.settings.critical
+    return HealthCheck(bridge.desk, metadata, serves=watch.serves, dependencies=watch.health, critical=critical)
+
+
+def _metrics(bridge: Bridge, metadata: Headers) -> GetMetrics:
+    watch = bridge.watch
+    tells = bridge.desk.tools.tells
+    return GetMetrics(bridge.desk, metadata, tally=watch.tally, total=watch.total, gauges=watch.gauges, tells=tells)
+
+
+ROWS: tuple[Row, ...] = (
+    Row("InitializeSession", at_desk(InitializeSession)),
+    Row("CleanupSession", at_desk(CleanupSession)),
+    Row("GetSessionInfo", at_desk(GetSessionInfo)),
+    Row("GetSessionTools", at_desk(GetSessionTools)),
+    Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.desk, metadata), is_call=True),
+    Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.desk, metadata), reactor=AheadReactor),
+    Row("BatchExecuteTools", at_desk(BatchExecuteTools), reactor=HoldingReactor),
+    Row("GetSessionVariable", at_desk(GetSessionVariable)),
+    Row("SetSessionVariable", at_desk(SetSessionVariable)),
+    Row("ListSessionVariables", at_desk(ListSessionVariables)),
+    Row("WatchSessionVariables", at_desk(WatchSessionVariables)),
+    Row("CreateReActAgent", lambda bridge, metadata: CreateReActAgent(bridge.desk, bridge.agents, metadata)),
+    Row(
+        "ExecuteAgent",
+        lambda bridge, metadata: ExecuteAgent(bridge.desk, bridge.agents, metadata),
+        reactor=HoldingReactor,
+    ),
+    Row("HealthCheck", _health),
+    Row("GetMetrics", _metrics),
+)
+
+
+_PHASES = {
+    1: ("InitializeSession", "CleanupSession", "ExecuteTool", "StreamTool"),
+    2: ("GetSessionVariable", "SetSessionVariable"),
+    3: ("BatchExecuteTools", "CreateReActAgent", "ExecuteAgent"),
+}
+"""With which phase an rpc comes; those that are not named come with the fourth (T-176)."""
+
+
+def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS, *, phase: int = 4) -> tuple[Method, ...]:
+    """The methods that the gRPC door serves; the desk learns what hosts can count on."""
+    rows = [one if _phase_of(one.name) <= phase else unbuilt(one.name) for one in rows]
+    bridge.desk.capabilities = tuple(
+        _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES
+    )
+    return tuple(_method(bridge, one) for one in rows)
+
+
+def _phase_of(name: str) -> int:
+    return next((number for number, names in _PHASES.items() if name in names), 4)
+
+
+def _method(bridge: Bridge, row: Row) -> Method:
+    make, knows_peer = partial(row.make, bridge), bridge.watch.audit is not None
+    most = bridge.settings.message_bytes
+    if row.is_call:
+        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer, max_message_bytes=most, takes_one=True)
+    return LoopMethod(
+        SERVICE, row.name, make, row.reactor, knows_peer=knows_peer, max_message_bytes=most, takes_one=True
+    )

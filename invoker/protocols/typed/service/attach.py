@@ -1,0 +1,98 @@
+"""`TypedService`: serves each function as a typed gRPC method, whose messages are made of its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from invoker.attach.service import Service
+
+if TYPE_CHECKING:
+    from invoker.protocols.typed.calls import Call
+    from invoker.protocols.typed.codec import Book
+    from invoker.settings import Config
+    from invoker.transports.grpc.methods import Method
+    from invoker.transports.http.app import Front
+
+__all__ = ["TypedService"]
+
+
+class TypedService(Service):
+    """Functions as methods of typed services.
+
+    What the start takes of it are the names of the methods; messages are made when the first one comes, or when
+    reflection is asked for them.
+    """
+
+    name = "typed"
+    on_grpc = True
+    on_http = True
+    _is_registered = False
+    _fronts: Mapping[str, Front] = MappingProxyType({})
+
+    @classmethod
+    def unfit(cls, config: Config) -> str:
+        """Functions that are made anew for each invocation have other classes than the messages were made of."""
+        return "--reload-per-invocation makes its classes anew for each call" if config.reload_per_invocation else ""
+
+    def grpc_methods(self) -> Sequence[Method]:
+        """A method for each function."""
+        from invoker.protocols.typed.session import TypedSession
+        from invoker.transports.grpc.methods import CallMethod
+
+        self._register()
+        return tuple(
+            CallMethod(one.service, one.method, partial(TypedSession, one), takes_one=not one.streams_in)
+            for one in self._calls
+        )
+
+    async def start(self) -> None:
+        """Know who answers which path."""
+        config, driver = self.around.config, self.around.driver
+        if not config.http:
+            return
+        from invoker.protocols.typed.service.web import MethodFront
+
+        self._register()
+        make = partial(
+            MethodFront,
+            driver=driver,
+            most_bytes=min(config.max_message_bytes, driver.engine.limits.hard_bytes),
+            settle_s=config.settle_s,
+            timeout_s=config.http_timeout_s or None,
+        )
+        self._fronts = {one.path: make(one) for one in self._calls}
+
+    def http_front(self, path: str) -> Front | None:
+        """Who answers the path of a method, for Connect and gRPC-Web."""
+        return self._fronts.get(path)
+
+    def files(self) -> Sequence[bytes]:
+        """The descriptors of the functions' messages."""
+        return self._book.files
+
+    @cached_property
+    def _calls(self) -> tuple[Call, ...]:
+        from invoker.protocols.typed.calls import calls_of
+
+        return calls_of(one.spec for one in self.around.driver.engine.catalog)
+
+    @cached_property
+    def _book(self) -> Book:
+        from invoker.protocols.typed.codec import Book
+
+        catalog = self.around.driver.engine.catalog
+        return Book(lambda: (one.spec for one in catalog))
+
+    def _register(self) -> None:
+        """Make the fields of messages known to the codecs of all functions; once."""
+        from invoker.protocols.typed.codec import FieldCodec
+
+        if self._is_registered:
+            return
+        self._is_registered = True
+        codec = FieldCodec(self._book)
+        codec.max_containers = self.around.config.max_containers
+        self.around.driver.engine.registry.register(codec, first=False)

@@ -1,0 +1,3 @@
+"""The commands of typed gRPC and Connect on the command line."""
+
+__all__: list[str] = []

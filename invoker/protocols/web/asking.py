@@ -1,0 +1,310 @@
+"""`ask`: what the head of an HTTP request asks for, which is the same for every request that has this head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from invoker.core.http import RequestHead
+from invoker.core.steps import Open
+from invoker.errors import (
+    FunctionError,
+    InvocationError,
+    LimitExceeded,
+    NotAcceptable,
+    Status,
+    StatusError,
+    UnsupportedMediaType,
+)
+from invoker.mediatypes import rank
+from invoker.message import EMPTY, Headers
+from invoker.protocols.web.cloudevents import asks_for_events, is_packed, prefers_events, received, without_events
+from invoker.protocols.web.faults import ways
+from invoker.protocols.web.fields import Signature
+from invoker.protocols.web.filling import straight
+from invoker.protocols.web.formats import EVENTS, LINES, MIXED, accepted
+from invoker.protocols.web.items import Reading, reading_of
+from invoker.protocols.web.values import HIDDEN, SENT_AS
+
+__all__ = ["ID", "NAMES_OUT", "Asked", "RefusedError", "ask", "is_form", "too_long"]
+
+ID = "http"
+"""Of the one invocation of a request."""
+NAMES_OUT = ("out",)
+"""What the one output of a request is called."""
+_JSON = "application/json"
+_OCTETS = "application/octet-stream"
+_LARGEST_DIGITS = 18
+_READING = ("GET", "HEAD")
+
+
+class RefusedError(Exception):
+    """A request is refused by its head.
+
+    Attributes:
+        error: Why.
+        status: Of the response, instead of that of the error; 0: that of the error.
+        headers: Of the response.
+    """
+
+    def __init__(self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.status = status
+        self.headers = headers
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a head asks for.
+
+    Attributes:
+        accept: As it came; after the head was read, never empty.
+        function: Its name; empty: the only one.
+        inputs: Of the function.
+        query: Of the request.
+        content_type: Of the body; empty when it was missing.
+        headers: As the function sees them.
+        opening: What opens the invocation, and the media type of its value, if the body is one value.
+        reading: How the body is read.
+        stream: Media type of the stream that is the answer, and what is accepted of each item; None: one value is.
+        is_implied: Whether the answer is a stream because of its path, not because Accept names one (H-240).
+        is_piped: Whether the body would be fed item by item if a stream were the answer.
+        is_bodiless: Whether the request has no body, whatever comes.
+        is_head: Whether nothing but the head of a response is wanted.
+        is_repeated: Whether a browser asks again for events, of which it has had some.
+        wanted: What is accepted of a value.
+        as_events: Whether each value leaves as an event of CloudEvents.
+    """
+
+    accept: str = ""
+    function: str = ""
+    inputs: Signature = Signature(())
+    query: str = ""
+    content_type: str = ""
+    headers: Headers = EMPTY
+    opening: tuple[Open, str] | None = None
+    reading: Reading = Reading.WHOLE
+    stream: tuple[str, str] | None = None
+    is_piped: bool = False
+    is_bodiless: bool = False
+    is_head: bool = False
+    is_repeated: bool = False
+    wanted: str = ""
+    as_events: bool = False
+    is_implied: bool = False
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs that the response is made of; none of a function that gives nothing (H-018)."""
+        return NAMES_OUT if self.inputs.outputs else ()
+
+    @property
+    def streams(self) -> bool:
+        """Whether anything streams, in or out."""
+        return self.stream is not None or self.reading is not Reading.WHOLE
+
+
+def ask(head: RequestHead, signature: Callable[[str], Signature], *, most_bytes: int) -> Asked:
+    """Read a head.
+
+    Args:
+        head: Of the request.
+        signature: Tells the signature of the function that the request names, or of the only one when it names none;
+            raises InvocationError when there is no such function.
+        most_bytes: A body that announces more is refused, unless it streams in.
+
+    Raises:
+        RefusedError: Nothing can be done for it.
+    """
+    try:
+        return _asked(head, signature, most_bytes)
+    except InvocationError as error:
+        raise RefusedError(error) from None
+
+
+def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes: int) -> Asked:
+    try:
+        function, inputs = _function(head, signature)
+    except InvocationError:
+        if head.path == "/":  # whichever function would be called
+            _check_method(head, is_safe=head.method in _READING)
+        raise
+    _check_method(head, is_safe=inputs.is_safe)
+    _check_coding(head)
+    is_bodiless = head.method in _READING
+    sent_as = "" if is_bodiless else head.value("content-type").strip()
+    is_binary = any(name == "ce-specversion" for name, _ in head.headers)
+    content_type = sent_as or ("" if is_bodiless else _JSON if is_binary else _assumed(head, inputs))
+    accept = head.value("accept").strip() or "*/*"  # R-143
+    announced = head.value("content-length")
+    reading = reading_of(inputs, content_type, has_length=True, is_stream=False)
+    stream, is_implied = _stream(inputs, head.path, accept, is_lines=reading is not Reading.WHOLE)
+    as_events = prefers_events(accept) if stream is None else asks_for_events(accept)
+    as_stream = _as_stream(inputs, content_type, "0" if is_bodiless else announced, most_bytes)
+    if stream is not None and not is_implied:
+        reading = as_stream
+    elif head.path != "/" and inputs.is_streaming and as_stream is not Reading.PARTS:
+        reading = as_stream  # H-241: whatever the answer is
+    is_piped = stream is None and as_stream is not reading
+    wanted = accept if stream is None else stream[1]
+    if as_events:
+        wanted = without_events(wanted)
+    if inputs.plain_type and not rank(wanted, [inputs.plain_type]):
+        wanted += f", {inputs.plain_type};q=0.001"  # H-208: only the function knows what its value is
+    if inputs.can_give is not None and not inputs.can_give(wanted):
+        raise NotAcceptable(f"the function's value can be {', '.join(inputs.offered)}, and Accept lists {accept!a}")
+    if reading is Reading.WHOLE:
+        _check_length(announced, most_bytes)
+    headers, is_event = _input_headers(head, sent_as), is_packed(content_type)
+    if is_binary and not is_event:
+        headers = received(headers)
+    plain = None if is_bodiless or is_event else straight(inputs, head.query, content_type)
+    out = NAMES_OUT if inputs.outputs else ()
+    opening = (
+        None
+        if plain is None
+        else (Open(ID, function, (wanted,) * len(out), plain[0], out, headers, protocol=ID), plain[1])
+    )
+    return Asked(
+        accept,
+        function,
+        inputs,
+        head.query,
+        content_type,
+        headers,
+        opening,
+        reading,
+        stream,
+        is_piped,
+        is_bodiless,
+        head.method == "HEAD",
+        stream is not None and head.value("last-event-id") != "",
+        wanted,
+        as_events,
+        is_implied,
+    )
+
+
+def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tuple[tuple[str, str] | None, bool]:
+    """The stream that is the answer, as `accepted`, and whether it is one because of the path alone."""
+    stream = accepted(accept, is_several=inputs.is_streaming or is_lines)
+    if stream is None and path != "/" and (inputs.gives_many or is_lines) and not prefers_events(accept):
+        stream = _implied(inputs, accept)
+        return stream, stream is not None
+    if stream is None and len(inputs.outputs) > 1:
+        # R-149: told here, since the error of the arity would speak of outputs that the client has not asked for.
+        names = ", ".join(inputs.outputs)
+        text = f"the function has the outputs {names}, and this response is exactly one value; {ways(inputs)}"
+        raise RefusedError(FunctionError(text))
+    return stream, False
+
+
+def _as_stream(inputs: Signature, content_type: str, announced: str, most_bytes: int) -> Reading:
+    """How a body is read where items are fed as they come; one of bytes that is too long for one value, by pieces."""
+    found = reading_of(inputs, content_type, has_length=announced != "", is_stream=True)
+    if found is Reading.WHOLE and _is_too_long(announced, most_bytes):
+        fed = reading_of(inputs, content_type, has_length=False, is_stream=True)
+        return fed if fed is Reading.PIECES else found
+    return found
+
+
+def _implied(inputs: Signature, accept: str) -> tuple[str, str] | None:
+    """The stream that a function's own path answers with, and what is accepted of its values; None: one value is.
+
+    Raises:
+        NotAcceptable: The function gives a stream, and Accept lists nothing that it could be.
+    """
+    kinds = [one for one in (inputs.pieces if inputs.gives_many else "", LINES) if one]
+    ranked = rank(accept, kinds)
+    if not ranked:
+        if not inputs.gives_many:
+            return None
+        listed = ", ".join(dict.fromkeys((*kinds, EVENTS, LINES, MIXED)))
+        raise NotAcceptable(
+            f"the function gives a stream of values, which can be {listed}, and Accept lists {accept!a}"
+        )
+    kind = ranked[0][0]
+    if kind == LINES:
+        return kind, f"{_JSON}, */*;q=0.1"
+    return kind, f"{kind}, {accept}" if inputs.is_told else f"{kind}, */*;q=0.1"
+
+
+def _function(head: RequestHead, signature: Callable[[str], Signature]) -> tuple[str, Signature]:
+    """The name of the function that is asked for, empty for the only one, and its signature."""
+    named = head.value("invoker-function").strip()
+    if head.path == "/":
+        return named, signature(named)
+    path = head.path.removeprefix("/") or "/"
+    found = signature(path)
+    if named and named != path:
+        text = f"Invoker: Bad Request: the path asks for {path!a}, and the header Invoker-Function for {named!a}"
+        raise StatusError(Status.INVALID_ARGUMENT, text)
+    return path, found
+
+
+def _check_method(head: RequestHead, *, is_safe: bool) -> None:
+    """R-142: POST calls every function, and GET those that are safe."""
+    allowed: Collection[str] = ("GET", "HEAD", "POST") if is_safe else ("POST",)
+    if head.method in allowed:
+        return
+    allow = (("Allow", ", ".join(allowed)),)
+    hint = ", and GET calls functions that are marked @function(safe=True)" if head.method in _READING else ""
+    if hint and head.path == "/":
+        hint += "; a browser finds a page to try them here, if the server is started with --page on"
+    if head.method == "PUT":
+        hint = " (curl -T sends a PUT; with -X POST it sends a POST)"
+    text = f"Invoker: Method Not Allowed: {head.method!a}; {', '.join(allowed)} can be used here{hint}"
+    raise RefusedError(StatusError(Status.UNIMPLEMENTED, text), status=405, headers=allow)
+
+
+def _check_coding(head: RequestHead) -> None:
+    coding = head.value("content-encoding").strip().lower()
+    if coding not in ("", "identity"):
+        # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
+        packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
+        raise RefusedError(packed, headers=(("Accept-Encoding", "identity"),))
+
+
+def _assumed(head: RequestHead, inputs: Signature) -> str:
+    """R-143: a body without a Content-Type that is announced is a value where bytes are taken, also an empty one."""
+    is_announced = head.value("content-length") or head.value("transfer-encoding")
+    takes_it = inputs.fields and inputs.fields[0].known is not None and inputs.fields[0].is_value
+    return _OCTETS if is_announced and takes_it else ""
+
+
+def _check_length(announced: str, most_bytes: int) -> None:
+    if _is_too_long(announced, most_bytes):
+        raise RefusedError(too_long(most_bytes), status=413)
+
+
+def _is_too_long(announced: str, most_bytes: int) -> bool:
+    is_number = announced.isascii() and announced.isdigit()
+    return is_number and (len(announced) > _LARGEST_DIGITS or int(announced) > most_bytes)
+
+
+def too_long(most_bytes: int) -> LimitExceeded:
+    """The error of a body that is longer than this."""
+    return LimitExceeded(f"the body is longer than {most_bytes} bytes, the limit of --max-message-bytes")
+
+
+def is_form(content_type: str) -> bool:
+    """Whether a body consists of parts."""
+    return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
+
+
+def _input_headers(head: RequestHead, content_type: str) -> Headers:
+    """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151, H-209)."""
+    joined: dict[str, tuple[str, list[str]]] = {}
+    for name, value in head.headers:
+        key = name.lower()
+        if key not in HIDDEN:
+            joined.setdefault(key, (name, []))[1].append(value)
+    items = {name: ("; " if key == "cookie" else ", ").join(values) for key, (name, values) in joined.items()}
+    items["X-Http-Method"] = head.method
+    items["X-Http-Path"] = head.path
+    items["X-Http-Query"] = head.query
+    items["X-Http-Proto"] = "HTTP/2.0" if head.http_version == "2" else f"HTTP/{head.http_version}"
+    if content_type:
+        items[SENT_AS] = content_type
+    return Headers(items)

@@ -1,0 +1,72 @@
+"""What both sessions of HTTP do with CloudEvents: `filled` reads a body that may be an event, `given` writes a value.
+
+An event in structured mode is one body: its data fills the parameters, as the same body in binary mode would. The
+events of a batch are items of the first input, each filled in by itself.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, quote
+
+from invoker.errors import DecodeError
+from invoker.message import Headers, Message, as_headers
+from invoker.protocols.web.asking import Asked
+from invoker.protocols.web.cloudevents import binary, is_packed, structured, unpacked
+from invoker.protocols.web.filling import Filled, fill
+from invoker.protocols.web.values import SENT_AS
+
+__all__ = ["filled", "given"]
+
+
+def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
+    """What a request gives whose body is one piece, and may be an event, or a batch of them; and its metadata.
+
+    The attributes of one event are metadata, too, so that a function need not take a message to see them.
+
+    Raises:
+        DecodeError: It is an event that is not valid; or as `fill`.
+    """
+    if not is_packed(asked.content_type):
+        is_assumed = SENT_AS not in asked.headers and "ce-specversion" in asked.headers  # H-140: it holds JSON, if any
+        content_type = asked.content_type if body or not is_assumed else ""
+        return fill(asked.inputs, asked.query, content_type, body, asked.headers), asked.headers
+    events = unpacked(asked.content_type, body, asked.headers)
+    if not events:
+        return fill(asked.inputs, asked.query, "", b"", asked.headers), asked.headers
+    names, messages = _filled(asked, events[0])
+    metadata = as_headers(events[0].headers)
+    if len(events) > 1:
+        metadata = asked.headers
+        signature = asked.inputs
+        if any(one.is_value for one in signature.fields[:1]) and (signature.is_streaming or asked.stream is None):
+            raise DecodeError(
+                f"the body is a batch of {len(events)} events, and the function takes one value; for one value of each "
+                "event, accept a stream, such as application/x-ndjson"
+            )
+        queried = {name for name, _ in parse_qsl(asked.query, keep_blank_values=True)}
+        for event in events[1:]:
+            others, more = _filled(asked, event)
+            if others != names:
+                raise DecodeError("the events of the batch do not give values for the same parameters")
+            messages += [(index, message) for index, message in more if names[index] not in queried]
+    return (names, messages), metadata
+
+
+def given(message: Message[bytes], asked: Asked) -> Message[bytes]:
+    """What a function gives, as it leaves: an event, if it is one or the client wants nothing but events.
+
+    Raises:
+        EncodeError: It is to be an event, and its attributes are none.
+    """
+    if not (message.headers or asked.as_events):
+        return message
+    name = asked.inputs.name
+    source = f"/{quote(name)}"
+    if asked.as_events:
+        return structured(message, source=source, kind=f"invoker.{name}")
+    headers = binary(message.headers, source=source)
+    return message if headers is message.headers else Message(message.payload, headers, message.media_type)
+
+
+def _filled(asked: Asked, event: Message[bytes]) -> Filled:
+    return fill(asked.inputs, asked.query, event.media_type, event.payload, as_headers(event.headers))

@@ -1,0 +1,357 @@
+"""What an HTTP request may give to a function: one `Field` a parameter, and the `Signature` that they make.
+
+Everything that depends on the types of the parameters is settled here, once a function.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
+from invoker.author.traits import HttpTraits
+from invoker.codecs import Offer, Part, Registry, scalars, wants_arrays
+from invoker.codecs.custom import Adapted
+from invoker.codecs.form import is_object
+from invoker.codecs.interface import Specialised
+from invoker.codecs.typed import BYTES_LIKE, bytes_like, fields, is_any, members, narrowed
+from invoker.errors import InvocationError, NotAcceptable, UnsupportedMediaType
+from invoker.errors.wording import Place
+
+__all__ = ["Field", "Signature", "signature_of"]
+
+_TEXTS = (
+    "text/csv",
+    "text/tab-separated-values",
+    "text/html",
+    "text/markdown",
+    "text/xml",
+    "text/css",
+    "text/calendar",
+)
+"""Text whose meaning is the function's business (R-093 keeps other types of text refused)."""
+
+_PLAIN: Mapping[type, str] = {str: "text/plain", bytes: "application/octet-stream"}
+_LINES = "application/x-ndjson"
+_LISTS = (list, tuple, set, frozenset)
+_SCALARS = (str, int, float, bool)
+_TOLD = (*_SCALARS, bytes, dict, list, type(None))
+"""Classes of which each codec says whether it takes them, whatever is in them."""
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One parameter.
+
+    Attributes:
+        name: Of the input.
+        is_option: It has a default.
+        is_value: It is one value: for the whole call, or because each further call would give a further output.
+        needs_value: The function is not called without it.
+        is_list: Its values may be given one by one.
+        is_bytes: Those values are bytes.
+        is_json: One text is JSON; else it is the value, or an item of the list.
+        is_scalar: It is a text, a number or a truth value, which no object can become.
+        is_bare: It has no type: an object or a form of parameters' names is meant for them (H-245).
+        takes_object: A whole JSON object may be its value.
+        takes_form: So may a whole form.
+        takes_parts: So may all parts of a multipart body.
+        keys: Names of the fields of its objects; None where objects have other keys, too, or it takes none.
+        texts: Media types that are no codec's and are plain text to it.
+        sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
+        is_text: Any text is one of its values, the empty one, too.
+        skips_empty: It has a default, and no empty text is one of its values, so that an empty field of a form is none.
+        known: Of bytes: whether a media type has a codec; any other one is bytes to it. None: it takes none of those.
+    """
+
+    name: str
+    is_option: bool = False
+    is_value: bool = False
+    needs_value: bool = False
+    is_list: bool = False
+    is_bytes: bool = False
+    is_json: bool = False
+    is_scalar: bool = False
+    is_bare: bool = False
+    takes_object: bool = True
+    takes_form: bool = True
+    takes_parts: bool = True
+    keys: frozenset[str] | None = None
+    texts: frozenset[str] = frozenset()
+    sent_as: str = "text/plain"
+    is_text: bool = False
+    skips_empty: bool = False
+    known: Callable[[str], bool] | None = None
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """What the session needs to know of a function.
+
+    Attributes:
+        inputs: Names of those that every caller gives.
+        is_open: Whether it takes any number of further inputs.
+        opens_values: Whether each of those is one value, and no stream.
+        opens_fields: Whether a JSON object may give inputs by their names, because none of them takes objects.
+        own_keys: Names of the fields of those objects, where there are any; None: they have other keys, too.
+        fields: All parameters, with options; none where a request is one message whatever the function is.
+        options: Of a function that takes any number of inputs; those of others are among ``fields``.
+        outputs: Names of what it gives.
+        is_safe: Whether GET may call it.
+        is_streaming: Whether it is handed the streams of its inputs.
+        gives_many: Whether it gives as many values as it likes, whatever it is given.
+        pieces: The media type of a body that is its values one behind the other; empty: they are lines of JSON.
+        is_told: Whether the first value says the media type and headers of such a body, because it is a message.
+        own_lines: Whether a codec takes NDJSON for one value of the first input.
+        plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none, or
+            the function declares its types.
+        is_text: Whether its values are text, so that they leave as UTF-8 where the function says no charset; None: its
+            annotation does not tell, or it has several outputs.
+        offers: Tells the media types that its one value can have; None: it has several, or none.
+        can_give: Whether its one value can be what an Accept list wants; None: its annotation does not tell.
+        name: Of the function.
+        drops: Whether names of a form or an object that are no parameter's are ignored (H-231); else they are refused.
+        gives_ahead: Whether a thread makes the next value while a client takes the one before.
+        more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
+    """
+
+    inputs: tuple[str, ...]
+    is_open: bool = False
+    opens_values: bool = False
+    opens_fields: bool = False
+    own_keys: frozenset[str] | None = None
+    fields: tuple[Field, ...] = ()
+    options: tuple[Field, ...] = ()
+    more: Field | None = None
+    outputs: tuple[str, ...] = ("out",)
+    is_safe: bool = False
+    is_streaming: bool = False
+    gives_many: bool = False
+    pieces: str = ""
+    is_told: bool = False
+    own_lines: bool = False
+    plain_type: str = ""
+    is_text: bool | None = None
+    offers: Callable[[], tuple[str, ...]] | None = None
+    can_give: Callable[[str], bool] | None = None
+    name: str = ""
+    drops: bool = False
+    gives_ahead: bool = False
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The media types that its one value can have; none where nobody knows."""
+        return self.offers() if self.offers is not None else ()
+
+    def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The parameters' own names instead of the labels that stand for those which every caller gives."""
+        if self.more is not None:
+            return names
+        known = tuple(one.name for one in self.fields) or self.inputs
+        free = max(len(self.inputs), 1)
+        return (*known[:free], *names[free:])
+
+
+def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False) -> Signature:
+    """Read the spec of a function.
+
+    Args:
+        spec: As it was read.
+        registry: Which media types have codecs.
+        drops: As `Signature`.
+    """
+    inputs = tuple(one.name for one in spec.inputs)
+    own = [one for one in spec.inputs if not one.is_ignored]
+    options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
+    more = None if spec.open_inputs else _more(spec, registry)
+    if spec.open_inputs or not (own or options or more):
+        made = Signature(
+            inputs,
+            spec.open_inputs,
+            spec.open_inputs and bool(own) and (spec.style is Style.REQUEST_REPLY or own[-1].single),
+            spec.open_inputs and not any(_may_be_object(one.type) for one in own),
+            _all_keys([one.type for one in own if _may_be_object(one.type)]),
+            options=options,
+        )
+    else:
+        required = (_field(one, spec, registry, is_option=False) for one in own)
+        made = Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)
+    only = spec.outputs[0] if len(spec.outputs) == 1 and not spec.open_outputs else None
+    is_stream = spec.style is Style.STREAMING and spec.call.result is not ResultShape.VALUE
+    return msgspec.structs.replace(
+        made,
+        outputs=tuple(one.name for one in spec.outputs) if not spec.open_outputs else made.outputs,
+        is_safe=spec.traits[HttpTraits].safe,
+        is_streaming=spec.style is Style.STREAMING,
+        gives_many=spec.open_outputs or len(spec.outputs) > 1 or (is_stream and bool(spec.outputs)),
+        pieces=_pieces(only) if only is not None else "",
+        is_told=only is not None and only.take is Take.MESSAGE,
+        name=spec.name,
+        drops=drops,
+        gives_ahead=not spec.is_async,
+        own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
+        plain_type=next((_PLAIN[kind] for one in spec.outputs if (kind := _own_kind(one)) is not None), ""),
+        is_text=_is_text(only.type) if only is not None else None,
+        offers=partial(_offered, only) if only is not None else None,
+        can_give=_can_give(only, registry) if only is not None else None,
+    )
+
+
+def _may_be_object(type_: Any) -> bool:
+    return is_object(type_) or bytes_like(type_) is not None
+
+
+def _all_keys(types: Sequence[Any]) -> frozenset[str] | None:
+    each = [_keys(one) for one in types]
+    known = [keys for keys in each if keys is not None]
+    return frozenset().union(*known) or None if len(known) == len(each) else None
+
+
+def _is_text(type_: Any) -> bool | None:
+    kinds = members(type_)
+    return False if all(kind in BYTES_LIKE for kind in kinds) else True if kinds == (str,) else None
+
+
+def _pieces(one: StreamSpec) -> str:
+    """Texts and bytes make sense one behind the other."""
+    kinds = members(one.type)
+    if kinds != (str,) and not all(kind in BYTES_LIKE for kind in kinds):
+        return ""
+    return next(iter(one.media_types), _PLAIN[str if kinds == (str,) else bytes])
+
+
+def _own_kind(one: StreamSpec) -> type | None:
+    """The one class of what is in a message; None if it is no message, of another class, or of declared types."""
+    kinds = members(one.type)
+    is_open = one.take is Take.MESSAGE and not one.media_types
+    return kinds[0] if is_open and kinds in ((str,), (bytes,)) else None
+
+
+def _can_give(one: StreamSpec, registry: Registry) -> Callable[[str], bool] | None:
+    """R-146: what the classes of a value tell of the media types that it can have."""
+    classes = [typing.get_origin(kind) or kind for kind in members(one.type)]
+    if one.take is not Take.PAYLOAD or not all(kind in _TOLD for kind in classes):
+        return None
+
+    def can_give(accept: str) -> bool:
+        try:
+            offers = registry.offers(accept)
+        except NotAcceptable:
+            return False
+        return any(_takes(offer, cls) for offer in offers for cls in classes)
+
+    return can_give
+
+
+def _takes(offer: Offer, cls: type) -> bool:
+    codec = offer.codec
+    if isinstance(codec, Adapted) or not isinstance(codec, Specialised):
+        return True  # it says so of values only
+    return codec.encoder(offer, cls, Place("value")) is not None
+
+
+def _offered(one: StreamSpec) -> tuple[str, ...]:
+    from invoker.author.described import given_as  # few callers are told, and it comes with all of schemas
+
+    return given_as(one)
+
+
+def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:
+    kinds = members(one.type)
+    is_mapped = spec.style is Style.REQUEST_REPLY
+    streams = {each.stream.name for each in spec.call.parameters if each.stream is not None and each.streams}
+    parts = [typing.get_args(kind)[:1] for kind in kinds if typing.get_origin(kind) in _LISTS]
+    items = [item for found in parts for item in members(found[0] if found else Any)]  # List may be bare
+    is_list = bool(items) or any(kind in _LISTS for kind in kinds)
+    has_parts = Part in kinds or Part in items
+    is_text_list = is_list and all(item is str or is_any(item) for item in items)
+    is_dict = is_object(one.type) and not is_any(one.type)
+    return Field(
+        one.name,
+        is_option=is_option,
+        is_value=is_mapped or one.single or (is_option and one.name not in streams),
+        needs_value=not is_option and (is_mapped or one.single),
+        is_list=is_list and not has_parts,
+        is_bytes=is_list and any(bytes_like(item) is not None for item in items),
+        is_json=is_dict or wants_arrays([one.type]) or (is_list and not is_text_list),
+        is_scalar=all(kind in _SCALARS or kind is type(None) for kind in kinds),
+        is_bare=is_any(one.type),
+        takes_object=_may_be_object(one.type),
+        takes_form=is_object(one.type),
+        takes_parts=is_object(one.type) or has_parts,
+        keys=_keys(one.type),
+        texts=_texts(one.type, registry) if kinds in ((str,), (bytes,)) else frozenset(),
+        sent_as=_sent_as(one.type, is_text=is_any(one.type) or all(kind in _SCALARS for kind in kinds)),
+        is_text=is_any(one.type) or str in kinds,
+        skips_empty=is_option and not is_list and not _has_empty(one.type),
+        known=partial(_decodes, registry, one.type) if bytes_like(one.type) is not None else None,
+    )
+
+
+def _more(spec: FunctionSpec, registry: Registry) -> Field | None:
+    """What ``**kwargs`` takes; a whole body is never one of its values."""
+    if not spec.open_names:
+        return None
+    last = spec.call.parameters[-1]
+    one = _field(last.stream or StreamSpec(last.name), spec, registry, is_option=True)
+    return msgspec.structs.replace(
+        one, is_scalar=True, takes_object=False, takes_form=False, takes_parts=False, skips_empty=False
+    )
+
+
+def _keys(type_: Any) -> frozenset[str] | None:
+    """Names of fields, as Python and as JSON have them."""
+    found: set[str] = set()
+    for one in members(type_):
+        if fields(one) is None:
+            if is_object(one) or bytes_like(one) is not None:
+                return None
+            continue
+        more = getattr(one, "__pydantic_fields__", {}).values()
+        aliases = [each for field in more for each in (field.alias, field.validation_alias) if each is not None]
+        allows = getattr(one, "model_config", {}).get("extra") == "allow"
+        if allows or not all(isinstance(each, str) for each in aliases):
+            return None
+        found.update(fields(one) or (), aliases, getattr(one, "__struct_encode_fields__", ()))
+    return frozenset(found) or None
+
+
+def _has_empty(type_: Any) -> bool:
+    """Whether an empty text is one of its values, besides None (H-237)."""
+    if is_any(type_) or bytes_like(type_) is not None or str in members(type_):
+        return True
+    try:
+        scalars.reader(narrowed(type_, (type(None),)))("")
+    except ValueError:
+        return False
+    except TypeError:  # no text can be it, unless a codec of its own says so
+        return not is_object(type_) and not wants_arrays([type_])
+    return True
+
+
+def _sent_as(type_: Any, *, is_text: bool) -> str:
+    if is_text:
+        return "text/plain"
+    return "application/json" if bytes_like(type_) is None else "application/octet-stream"
+
+
+def _decodes(registry: Registry, type_: Any, media_type: str) -> bool:
+    try:
+        registry.decoder(media_type, type_)
+    except InvocationError:
+        return False
+    return True
+
+
+def _texts(type_: Any, registry: Registry) -> frozenset[str]:
+    found = set()
+    for media_type in _TEXTS:
+        try:
+            registry.decoder(media_type, type_)
+        except UnsupportedMediaType:
+            found.add(media_type)
+        except InvocationError:
+            continue  # its codec does not make this type, which is what callers are told
+    return frozenset(found)

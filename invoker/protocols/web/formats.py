@@ -1,0 +1,329 @@
+"""Formats of streamed responses: how each item, a heartbeat, the end and an error look in each of them.
+
+===================== ============================= ======================= =============================
+format                an item                       the end                 an error
+===================== ============================= ======================= =============================
+text/event-stream     an event with ``id``          ``event: end``          ``event: error``
+application/x-ndjson  a line                        nothing                 a line ``{"error": problem}``
+multipart/mixed       a part                        the closing delimiter   a part of problem+json
+any other type        its bytes                     nothing                 nothing: the response is cut
+===================== ============================= ======================= =============================
+
+A *value* is JSON wherever the format is made of JSON. A payload that is no JSON, such as an image, becomes an object
+with its media type and its bytes in base64. Where there are several outputs, an item says whose it is.
+
+Sources: HTML, "Server-sent events"; RFC 2046, 5.1; RFC 9457.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from invoker.errors import EncodeError
+from invoker.mediatypes import Range, ranges
+from invoker.message import Message
+from invoker.protocols.web.asjson import as_json, json_parts, line_parts, slices, string_parts
+from invoker.protocols.web.reply import LINES, fit, typed_by
+
+__all__ = [
+    "EVENTS",
+    "LINES",
+    "MIXED",
+    "EventStream",
+    "Format",
+    "Lines",
+    "Mixed",
+    "Pieces",
+    "accepted",
+    "as_json",
+    "format_of",
+]
+
+EVENTS: Final = "text/event-stream"
+MIXED: Final = "multipart/mixed"
+_ALIASES: Final = {
+    EVENTS: EVENTS,
+    LINES: LINES,
+    "application/ndjson": LINES,
+    "application/jsonl": LINES,
+    MIXED: MIXED,
+}
+
+_JSON: Final = "application/json"
+_PROBLEM: Final = "application/problem+json"
+_ESCAPES: Final = {'"': "%22", "\r": "%0D", "\n": "%0A"}
+_SIGNS: Final = str.maketrans(_ESCAPES)
+_BREAK: Final = re.compile("\r\n|\r|\n")
+
+
+def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
+    """The stream that an Accept list asks for, and what it accepts of each item; None: it asks for one value.
+
+    A wildcard never asks for a stream. Where a stream and something else are listed, the stream is meant if it comes
+    first, or if the function may give several values.
+
+    Args:
+        accept: The list.
+        is_several: Whether the function may give several values.
+    """
+    listed = [one for one in ranges(accept) if one.q > 0] if accept else []
+    streams = [one for one in listed if one.media_type.essence in _ALIASES]
+    if not streams:
+        return None
+    best, first = min(streams, key=_order), min(listed, key=_order)
+    if best is not first and not is_several:
+        return None
+    kind = _ALIASES[best.media_type.essence]
+    items = sorted((one for one in listed if one.media_type.essence not in _ALIASES), key=_order)
+    wanted = ", ".join(f"{one.media_type};q={one.q:g}" for one in items)
+    if kind == MIXED:
+        return kind, wanted or "*/*"
+    is_text = any(one.media_type.essence == "text/plain" for one in items)
+    # What is no JSON is sent all the same, packed; a client that wants plain text says so.
+    return kind, "text/plain, application/json;q=0.9, */*;q=0.1" if is_text else "application/json, */*;q=0.1"
+
+
+def _order(one: Range) -> tuple[float, int]:
+    return (-one.q, one.position)
+
+
+class Format(ABC):
+    """One streamed response.
+
+    Args:
+        names: Of the outputs.
+
+    Attributes:
+        headers: Of the response.
+        heartbeat: What may be sent at any time, and means nothing; empty: there is no such thing.
+    """
+
+    heartbeat: bytes = b""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self._names = names
+        self._is_named = len(names) > 1
+
+    @abstractmethod
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """One value of one output.
+
+        Raises:
+            EncodeError: It does not fit into this format.
+        """
+
+    def parts(self, index: int, message: Message[bytes]) -> Iterator[bytes]:
+        """One long value as the parts of `item`, which are made when they are taken.
+
+        Raises:
+            EncodeError: It does not fit into this format.
+        """
+        before, after = self._around(index, message)
+        return chain((before,), self._value(message), (after,))
+
+    @abstractmethod
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:
+        """What stands before and behind the value."""
+
+    @abstractmethod
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        """The value."""
+
+    @abstractmethod
+    def end(self) -> bytes:
+        """What tells the normal end."""
+
+    @abstractmethod
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """What tells an error, which is the end as well."""
+
+    def _name(self, index: int) -> str:
+        return self._names[index] if index < len(self._names) else str(index)
+
+
+class EventStream(Format):
+    """Server-sent events."""
+
+    heartbeat = b":\n\n"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        # Proxies are told not to gather what should arrive at once; nginx has a header of its own for that.
+        self.headers = (("Content-Type", EVENTS), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
+        self._count = 0
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """As `Format`."""
+        before, after = self._around(index, message)
+        if message.media_type.startswith("text/plain"):
+            # Line ends of any kind separate lines of one event; its reader joins them by LF.
+            lines = _BREAK.split(message.payload.decode("utf-8", "replace"))
+            data = "\ndata: ".join(lines).encode()
+        else:
+            data = as_json(message)
+        return before + data + after
+
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
+        self._count += 1
+        if self._is_named:
+            return b"event: %b\nid: %d\ndata: " % (self._name(index).encode(), self._count), b"\n\n"
+        return b"id: %d\ndata: " % self._count, b"\n\n"
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return line_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return b"event: end\ndata: {}\n\n"
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """As `Format`."""
+        return b"event: error\ndata: %b\n\n" % msgspec.json.encode(problem)
+
+
+class Lines(Format):
+    """A JSON value on each line."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self.headers = (("Content-Type", LINES), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
+        self._keys = [msgspec.json.encode(name) for name in names]
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """As `Format`."""
+        if message.media_type.startswith("text/plain"):
+            value = msgspec.json.encode(message.payload.decode("utf-8", "replace"))
+        else:
+            value = as_json(message)
+        return b"{%b:%b}\n" % (self._keys[index], value) if self._is_named else value + b"\n"
+
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
+        return (b"{%b:" % self._keys[index], b"}\n") if self._is_named else (b"", b"\n")
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return string_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return b""
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """As `Format`."""
+        return msgspec.json.encode({"error": problem}) + b"\n"
+
+
+class Mixed(Format):
+    """A part for each value, with its own media type and headers.
+
+    The delimiter of the next part follows each part at once, so that a reader knows where it ends.
+
+    Args:
+        names: As `Format`.
+        is_text: Whether values were made of text; None: nobody knows.
+    """
+
+    def __init__(self, names: Sequence[str], *, is_text: bool | None = None) -> None:
+        super().__init__(names)
+        self._is_text = is_text
+        boundary = secrets.token_hex(16)
+        self.headers = (("Content-Type", f"{MIXED}; boundary={boundary}"), ("Cache-Control", "no-cache"))
+        self._delimiter = b"\r\n--" + boundary.encode()
+        self._has_begun = False
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """As `Format`."""
+        before, after = self._around(index, message)
+        return b"%b%b%b" % (before, message.payload, after)
+
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:
+        own = [*typed_by(message, is_text=self._is_text)]
+        own.append(("Content-Disposition", f'inline; name="{_quoted(self._name(index))}"'))
+        own += [one for one in fit(message.headers) if one[0].lower() != "content-disposition"]
+        return self._head(own, len(message.payload)), self._delimiter
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return slices(message.payload)
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return (b"" if self._has_begun else self._delimiter[2:]) + b"--\r\n"
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """As `Format`."""
+        own = [("Content-Type", _PROBLEM), ("Content-Disposition", 'inline; name="error"')]
+        payload = msgspec.json.encode(problem)
+        return b"%b%b%b%b" % (self._head(own, len(payload)), payload, self._delimiter, self.end())
+
+    def _head(self, headers: Sequence[tuple[str, str]], size: int) -> bytes:
+        begin = b"" if self._has_begun else self._delimiter[2:]
+        self._has_begun = True
+        lines = b"".join(b"%b: %b\r\n" % (name.encode(), value.encode()) for name, value in headers)
+        return b"%b\r\n%bContent-Length: %d\r\n\r\n" % (begin, lines, size)
+
+
+class Pieces(Format):
+    """The values themselves, one behind the other: pieces of a text, or of a file.
+
+    Args:
+        media_type: Of the whole.
+    """
+
+    def __init__(self, media_type: str) -> None:
+        super().__init__(())
+        self.headers = (("Content-Type", media_type), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:  # noqa: ARG002 - as `Format`
+        """As `Format`."""
+        return message.payload
+
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
+        return b"", b""
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return slices(message.payload)
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return b""
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:  # noqa: ARG002 - as `Format`
+        """As `Format`."""
+        return b""
+
+
+def _quoted(name: str) -> str:
+    """A name as browsers quote it in a form's parts; they escape no ``%``.
+
+    Raises:
+        EncodeError: It would be read as another name.
+    """
+    if any(written in name for written in _ESCAPES.values()):
+        raise EncodeError(
+            f": {name[:40]!a} cannot name a part of {MIXED}: {', '.join(_ESCAPES.values())} mean other signs"
+        )
+    return name.replace("\\", "\\\\").translate(_SIGNS)
+
+
+_FORMATS: Final[Mapping[str, type[Format]]] = {EVENTS: EventStream, LINES: Lines}
+
+
+def format_of(kind: str, names: Sequence[str], *, is_text: bool | None = None) -> Format:
+    """The format of one response.
+
+    Args:
+        kind: Its media type.
+        names: Of the outputs.
+        is_text: Whether values were made of text; None: nobody knows.
+    """
+    if kind == MIXED:
+        return Mixed(names, is_text=is_text)
+    made = _FORMATS.get(kind)
+    return Pieces(kind) if made is None else made(names)

@@ -1,0 +1,261 @@
+"""The riff request/reply protocol: one HTTP request, one invocation, one response.
+
+Theory. A request is a head, then a body in chunks, then its end; the response is whole::
+
+    state    what comes      next     steps
+    -------  --------------  -------  ---------------------------------------------------------------
+    FRESH    POST /          READING  -
+    FRESH    another head    CLOSED   Send(404 or 405), Close (R-142)
+    FRESH    chunk, end      -        ProtocolViolation
+    READING  chunk           READING  -; beyond the limit Send(413), Close (R-154)
+    READING  head            -        ProtocolViolation
+    READING  end             RUNNING  Open, Feed, EndInput (R-162: the function starts with its input complete)
+    RUNNING  Emitted, first  RUNNING  - (kept)
+    RUNNING  Emitted, again  RUNNING  Cancel (R-149)
+    RUNNING  Finished        CLOSED   Send(Response), Close
+
+What the request gives to which parameter is said in `invoker.protocols.web.filling`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+
+from invoker.codecs import Part, PartReader
+from invoker.core.http import BodyChunk, RequestHead, Response
+from invoker.core.steps import (
+    CallStep,
+    Cancel,
+    Close,
+    Emitted,
+    EndInput,
+    Event,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+)
+from invoker.errors import (
+    DecodeError,
+    EncodeError,
+    InvocationError,
+    ProtocolViolation,
+)
+from invoker.message import Headers, Message
+from invoker.protocols.web.asking import ID, Asked, RefusedError, ask, is_form, too_long
+from invoker.protocols.web.events import filled, given
+from invoker.protocols.web.faults import at_fault, hint, named, no_value, second, unaccepted
+from invoker.protocols.web.fields import Signature
+from invoker.protocols.web.filling import Filled, bound_by, fill_parts, is_plain
+from invoker.protocols.web.reply import FENCE, NOTHING, answer, refusal
+from invoker.protocols.web.values import named_parts
+
+__all__ = ["HttpSession", "State"]
+
+_END = EndInput(ID)
+_PIPED = (
+    "; a body is fed item by item, and is of any length, where the answer is a stream, too: Accept: text/event-stream, "
+    "application/x-ndjson or multipart/mixed"
+)
+
+
+class State(enum.Enum):
+    """Where the conversation stands."""
+
+    FRESH = "waiting for the request's head"
+    READING = "taking the body"
+    RUNNING = "the function runs"
+    CLOSED = "the response was given"
+
+
+_NOTHING = Asked()
+
+
+class HttpSession:
+    """Translates one HTTP request into one invocation, and its one output into the response.
+
+    Args:
+        signature: Tells the signature of the function that the request names, or of the only one when it names none;
+            raises InvocationError when there is no such function.
+        max_body_bytes: A longer body is refused with 413, as soon as it shows.
+    """
+
+    __slots__ = (
+        "_asked", "_begins", "_body", "_form", "_max_body_bytes", "_names", "_output", "_parts", "_signature", "_size",
+        "state",
+    )  # fmt: skip
+
+    def __init__(self, signature: Callable[[str], Signature], *, max_body_bytes: int) -> None:
+        self.state = State.FRESH
+        self._signature = signature
+        self._max_body_bytes = max_body_bytes
+        self._asked = _NOTHING
+        self._names: tuple[str, ...] = ()
+        self._begins = b""
+        self._body: list[bytes] = []
+        self._size = 0
+        self._form: PartReader | None = None
+        self._parts: list[Part] = []
+        self._output: Message[bytes] | None = None
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether this session has read a head, so that `again` can begin others; not where the body comes in parts."""
+        return self.state is State.READING and self._form is None and not self._asked.streams
+
+    @property
+    def asked(self) -> Asked:
+        """What the head asks for. Where anything streams, a `StreamSession` is the right one for this request."""
+        return self._asked
+
+    def again(self, body: bytes = b"") -> HttpSession:
+        """A session for another request with the same head.
+
+        Args:
+            body: What is here of it; no more than the head says.
+        """
+        other = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
+        other.state, other._asked = self.state, self._asked
+        if body:
+            other._body.append(body)
+        return other
+
+    def receive(self, frame: RequestHead | BodyChunk) -> Sequence[CallStep]:
+        """Translate the head, or a chunk of the body.
+
+        Raises:
+            ProtocolViolation: A head that is not the first frame, a chunk that is.
+        """
+        if self.state is State.CLOSED:
+            return ()  # refused already; the rest of the body is of no interest
+        if isinstance(frame, BodyChunk) and self.state is State.READING:
+            return self._chunk(frame.payload)
+        if isinstance(frame, RequestHead) and self.state is State.FRESH:
+            return self._begin(frame)
+        raise ProtocolViolation(f"a {type(frame).__name__} came while {self.state.value}")
+
+    def half_close(self) -> Sequence[CallStep]:
+        """Translate the end of the body: the function opens, with its input complete.
+
+        Raises:
+            ProtocolViolation: No head came.
+
+        Source: riff request-reply.md (R-150, R-162).
+        """
+        if self.state is State.FRESH:
+            raise ProtocolViolation("the request ended without a head")
+        if self.state is not State.READING:
+            return ()
+        self.state = State.RUNNING
+        asked = self._asked
+        if asked.opening is not None:
+            body = self._taken()
+            opening, media_type = asked.opening
+            if is_plain(media_type, body):
+                self._names = opening.input_names
+                return (opening, Feed(ID, 0, Message(body, asked.headers, media_type)), _END)
+            self._body.append(body)
+        try:
+            (names, messages), headers = self._messages(asked)
+        except InvocationError as error:
+            return self._refuse(error.with_traceback(None))
+        feeds = [Feed(ID, index, message) for index, message in messages]
+        self._names = names
+        is_open = asked.inputs.is_open or asked.inputs.more is not None
+        bound = bound_by(asked.inputs, names) if is_open else None
+        outputs = asked.outputs
+        opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound, protocol=ID)
+        return (opening, *feeds, _END)
+
+    def deliver(self, event: Event) -> Sequence[CallStep]:
+        """Translate an event of the invocation; the response comes with its end."""
+        if self.state is State.CLOSED:
+            return ()
+        if type(event) is Emitted:
+            if self._output is None:
+                self._output = event.message
+                return ()
+            # R-149: a second value makes it an error; the function need not run any further.
+            return (Cancel(ID, second(self._asked.inputs)),)
+        if type(event) is OutputEnded:
+            return ()
+        assert type(event) is Finished
+        if event.error is not None:
+            return self._refuse(event.error)
+        if self._output is None:
+            if not self._asked.outputs:
+                self.state = State.CLOSED
+                return (Send(NOTHING), Close())
+            return self._refuse(no_value(self._asked.inputs))
+        try:
+            fence = FENCE if self._asked.is_bodiless else ()
+            response = answer(given(self._output, self._asked), fence, is_text=self._asked.inputs.is_text)
+        except EncodeError as error:
+            return self._refuse(error.with_traceback(None))
+        self.state = State.CLOSED
+        return (Send(response), Close())
+
+    def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
+        """The response for an ending that the transport saw: a bad frame, a deadline while the body came in."""
+        return refusal(error, self._asked.accept, status=status)
+
+    def _begin(self, head: RequestHead) -> Sequence[CallStep]:
+        self._asked = Asked(head.value("accept"))
+        try:
+            self._asked = asked = ask(head, self._signature, most_bytes=self._max_body_bytes)
+            if is_form(asked.content_type) and (len(asked.inputs.inputs) > 1 or asked.inputs.is_open):
+                self._form = PartReader(asked.content_type)
+        except RefusedError as refused:
+            return self._refuse(refused.error.with_traceback(None), status=refused.status, headers=refused.headers)
+        except InvocationError as error:
+            return self._refuse(error.with_traceback(None))
+        self.state = State.READING
+        return ()
+
+    def _chunk(self, payload: bytes) -> Sequence[CallStep]:
+        if self._asked.is_bodiless:
+            return ()
+        self._size += len(payload)
+        if self._size > self._max_body_bytes:
+            return self._refuse(too_long(self._max_body_bytes))
+        if self._form is None:
+            self._body.append(payload)
+            return ()
+        try:
+            self._parts += named_parts(self._form.feed(payload))
+        except InvocationError as error:
+            return self._refuse(error.with_traceback(None))
+        return ()
+
+    def _messages(self, asked: Asked) -> tuple[Filled, Headers]:
+        """The inputs' names, and what to feed to them in order; and the metadata."""
+        if self._form is not None:
+            self._form.close()
+            return fill_parts(asked.inputs, asked.query, self._parts, asked.headers), asked.headers
+        return filled(asked, self._taken())
+
+    def _taken(self) -> bytes:
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._body.clear()
+        self._begins = body[:1]
+        return body
+
+    def _refuse(
+        self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
+    ) -> Sequence[CallStep]:
+        # Whoever was caught here has no traceback: it would hold what its connection has read ahead, in a cycle.
+        self.state = State.CLOSED
+        self._body.clear()
+        self._parts.clear()
+        self._output = self._form = None
+        asked, told = self._asked, error
+        parameter = at_fault(error, asked.inputs, self._names)
+        if parameter and isinstance(error, DecodeError):
+            told = named(error, parameter)
+            told.add_hint(_PIPED if asked.is_piped else hint(asked.inputs, parameter, asked.content_type, self._begins))
+        else:
+            told = unaccepted(error, asked.inputs, asked.accept)
+        response = refusal(told, self._asked.accept, status=status, headers=headers, parameter=parameter)
+        return (Send(response), Close(told))

@@ -1,0 +1,382 @@
+"""Bodies that stream in: items are taken from a body while the rest of it is still to come.
+
+=========  ==================================================  ==============================================
+reading    of                                                  an item is
+=========  ==================================================  ==============================================
+LINES      application/x-ndjson                                a line of JSON
+TEXTS      a body of no announced length, for text or numbers  a line of text
+PIECES     such a body, for bytes                              what came at once
+PARTS      multipart/form-data                                 a part, for the input of its name
+=========  ==================================================  ==============================================
+
+Where several inputs are still to be filled, a line of JSON is an object with one value or several, each for the input
+of its name. A body of any other kind is one value, or one for each parameter (`invoker.protocols.web.filling`).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Collection, Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from invoker.codecs import Part, PartReader, charsets
+from invoker.errors import DecodeError, LimitExceeded
+from invoker.message import Headers, Message
+from invoker.protocols.web.fields import Field, Signature
+from invoker.protocols.web.values import message_of, named_members, named_parts, object_members, of_list, without_empty
+
+__all__ = ["Items", "Reading", "Reads", "Wrapped", "reading_of", "reads", "wrapped"]
+
+Items: TypeAlias = Sequence[tuple[str, Message[bytes]]]
+"""Names of inputs, and what is for them; an empty name means the one input that is still to be filled."""
+
+_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+_PLAIN = frozenset({"", "text/plain", "application/octet-stream"})
+_MEMBERS = dict[str, msgspec.Raw]
+_UNTOLD = Signature(())
+_JSON = "application/json"
+_OCTETS = "application/octet-stream"
+
+
+class Reading(enum.Enum):
+    """How a body is read; see the table above."""
+
+    WHOLE = "as one"
+    LINES = "by lines of JSON"
+    TEXTS = "by lines of text"
+    PIECES = "by pieces"
+    PARTS = "by parts"
+
+
+def reading_of(signature: Signature, content_type: str, *, has_length: bool, is_stream: bool) -> Reading:
+    """How the body of a request is read.
+
+    Args:
+        signature: Of the function.
+        content_type: Of the body; empty when it was missing.
+        has_length: Whether the head tells its length.
+        is_stream: Whether the answer is a stream.
+    """
+    essence = content_type.partition(";")[0].strip().lower()
+    if signature.is_open or signature.more is not None or not signature.fields:
+        return Reading.WHOLE
+    if essence in _LINES and not signature.own_lines:
+        return Reading.LINES
+    first = signature.fields[0]
+    if not is_stream:
+        return Reading.WHOLE
+    if essence == "multipart/form-data" and (
+        len(signature.inputs) > 1 or (signature.is_streaming and not first.is_value and not first.takes_parts)
+    ):
+        return Reading.PARTS
+    if has_length or essence not in _PLAIN or len(signature.inputs) > 1 or (first.is_value and signature.is_streaming):
+        return Reading.WHOLE
+    if first.sent_as == _OCTETS:
+        return Reading.PIECES
+    return Reading.LINES if first.sent_as == _JSON and essence != "text/plain" else Reading.TEXTS
+
+
+class Reads(Protocol):
+    """Takes the items from one body."""
+
+    @property
+    def held(self) -> int:
+        """Bytes of an item that is not complete."""
+
+    def feed(self, payload: bytes) -> Items:
+        """The items that are complete with this piece.
+
+        Raises:
+            DecodeError: The body is malformed.
+            LimitExceeded: An item is too long.
+        """
+
+    def close(self) -> Items:
+        """The items that are complete with the end of the body; raises as `feed`."""
+
+
+def reads(
+    how: Reading,
+    content_type: str,
+    headers: Headers,
+    fields: Sequence[Field],
+    most_bytes: int,
+    signature: Signature = _UNTOLD,
+) -> Reads:
+    """What takes the items from one body.
+
+    Args:
+        how: It is read.
+        content_type: Of the body.
+        headers: For every message.
+        fields: Of the inputs that are still to be filled, and of options that may come before them; none: the query
+            gives everything, and the body may be empty only.
+        most_bytes: Of one item.
+        signature: Of the function.
+    """
+    if not fields:
+        return _Nothing()
+    is_named, drops = len(fields) > 1, signature.drops
+    if how is Reading.LINES:
+        named = [one.name for one in fields] if is_named else None
+        options = frozenset(one.name for one in fields if one.is_option)
+        known = {one.name for one in signature.fields}
+        if not is_named and (by_name := wrapped(fields[0], known, drops=drops)) is not None:
+            return _Objects(by_name, headers, most_bytes)
+        return _Lines(_JSON, headers, most_bytes, named, options=options, drops=drops)
+    if how is Reading.TEXTS:
+        _, sign, parameters = content_type.partition(";")
+        return _Lines(f"text/plain{sign}{parameters}", headers, most_bytes, None, keeps_blank=fields[0].is_text)
+    if how is Reading.PIECES:
+        return _Pieces(headers)
+    return _Parts(content_type, headers, fields, most_bytes, drops=drops)
+
+
+class _Lines:
+    _sought: re.Pattern[bytes] | None = None  # what a line has in it that is more than the value
+
+    def __init__(
+        self,
+        media_type: str,
+        headers: Headers,
+        most_bytes: int,
+        names: Sequence[str] | None,
+        *,
+        keeps_blank: bool = False,
+        options: frozenset[str] = frozenset(),
+        drops: bool = False,
+    ) -> None:
+        self._media_type = media_type
+        self._headers = headers
+        self._most_bytes = most_bytes
+        self._names = names
+        self._keeps_blank = keeps_blank
+        self._options = options
+        self._drops = drops
+        self._line = bytearray()  # that is not complete
+        self._count = 0
+
+    @property
+    def held(self) -> int:
+        return len(self._line)
+
+    def feed(self, payload: bytes) -> Items:
+        if b"\n" not in payload:
+            if payload:
+                self._hold(payload)
+            return ()
+        lines = payload.split(b"\n")
+        if self._line:
+            lines[0] = bytes(self._line + lines[0])
+            self._line.clear()
+        rest = lines.pop()
+        items: list[tuple[str, Message[bytes]]] = []
+        for line in lines:
+            if line or self._keeps_blank:
+                self._take(line, items)
+            else:
+                self._count += 1
+        if rest:
+            self._hold(rest)
+        return items
+
+    def close(self) -> Items:
+        items: list[tuple[str, Message[bytes]]] = []
+        if self._line:
+            self._take(bytes(self._line), items)
+            self._line.clear()
+        return items
+
+    def _hold(self, data: bytes) -> None:
+        self._check(len(self._line) + len(data))
+        self._line += data
+
+    def _check(self, size: int) -> None:
+        if size > self._most_bytes:
+            raise LimitExceeded(
+                f"line {self._count + 1} is longer than {self._most_bytes} bytes, the limit of --max-message-bytes"
+            )
+
+    def _take(self, line: bytes, items: list[tuple[str, Message[bytes]]]) -> None:
+        self._check(len(line))
+        self._count += 1
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        if not (line or self._keeps_blank) or (not self._keeps_blank and line.isspace()):
+            return
+        if self._names is None:
+            if self._sought is not None and self._sought.search(line):
+                line = self._value(line)
+            items.append(("", Message(line, self._headers, self._media_type)))
+            return
+        names, begin = self._names, len(items)
+        for name, value in self._members(line).items():
+            if name in names:
+                items.append((name, Message(bytes(value), self._headers, _JSON)))
+            elif not self._drops:
+                raise DecodeError(
+                    f"line {self._count} has the member {name!a}, which is no input that is still to be filled; "
+                    f"there are {', '.join(names)}"
+                )
+        if self._options and len(items) > begin + 1:  # within a line the options go first, wherever they stand (H-014)
+            items[begin:] = sorted(items[begin:], key=lambda item: item[0] not in self._options)
+
+    def _value(self, line: bytes) -> bytes:
+        return line
+
+    def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
+        try:
+            members = msgspec.json.decode(
+                line if line[:1] != b"\xef" else charsets.strip_mark(line) or line, type=_MEMBERS
+            )
+        except (ValueError, RecursionError):
+            assert self._names is not None
+            raise DecodeError(
+                f"line {self._count} is no JSON object; the function has several inputs, so each line says for which "
+                f"one it is, as in {{{msgspec.json.encode(self._names[0]).decode()}: ...}}"
+            ) from None
+        return members if all(map(str.isascii, members)) else named_members(members)
+
+
+class _Objects(_Lines):
+    """Lines for one input of a class; see `Wrapped`."""
+
+    def __init__(self, wrapped: Wrapped, headers: Headers, most_bytes: int) -> None:
+        super().__init__(_JSON, headers, most_bytes, None)
+        self._wrapped, self._sought = wrapped, wrapped.sought
+
+    def _value(self, line: bytes) -> bytes:
+        return self._wrapped.value(line, f"line {self._count}")
+
+
+class Wrapped:
+    """Objects for one input of a class, each itself or, as a whole JSON object is, by the input's name (R-169).
+
+    Args:
+        field: Of the input; it has keys.
+        known: Names of all parameters.
+        drops: As the function's signature says.
+
+    Attributes:
+        sought: What an object has in it that may be more than the value; `value` returns any other one as it is.
+    """
+
+    def __init__(self, field: Field, known: Collection[str], *, drops: bool) -> None:
+        self._name, self._own = field.name, field.keys or frozenset()
+        self._others = {*known} - self._own
+        self._drops = drops
+        sought = [re.escape(one.encode()) if one.isascii() else b"" for one in self._others]  # others may be escaped
+        self.sought = re.compile(b"|".join(sought))
+
+    def value(self, payload: bytes, what: str) -> bytes:
+        """The value of the input.
+
+        Args:
+            payload: JSON.
+            what: It is, for the text of the error.
+
+        Raises:
+            DecodeError: It has a member that would be lost.
+        """
+        members = object_members(payload, _JSON)
+        met = [name for name in members or () if name in self._others]
+        if not members or not met:
+            return payload
+        if self._name not in met:
+            raise DecodeError(
+                f"{what} has the member {met[0]!a}, which is no field of parameter '{self._name}', but "
+                f"another parameter; give it in the query (?{met[0]}=...)"
+            )
+        strangers = [one for one in members if one != self._name]
+        if self._drops:
+            strangers = [one for one in strangers if one in self._others or one in self._own]
+        if strangers:
+            raise DecodeError(
+                f"{what} has the member {strangers[0]!a} beside {self._name!a}, which is the whole value "
+                "of its input; give options in the query"
+            )
+        return bytes(members[self._name])
+
+
+def wrapped(field: Field, known: Collection[str], *, drops: bool) -> Wrapped | None:
+    """What takes objects by the name of their input; None where each is the value itself."""
+    if field.keys is None or {*known} <= field.keys:
+        return None
+    return Wrapped(field, known, drops=drops)
+
+
+class _Nothing:
+    held = 0
+
+    def feed(self, payload: bytes) -> Items:
+        if payload and not payload.isspace():
+            raise DecodeError("the query gives all inputs of the function, so nothing in the body can be for it")
+        return ()
+
+    def close(self) -> Items:
+        return ()
+
+
+class _Pieces:
+    held = 0
+
+    def __init__(self, headers: Headers) -> None:
+        self._headers = headers
+
+    def feed(self, payload: bytes) -> Items:
+        return (("", Message(payload, self._headers, _OCTETS)),)
+
+    def close(self) -> Items:
+        return ()
+
+
+class _Parts:
+    def __init__(
+        self, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int, *, drops: bool
+    ) -> None:
+        self._reader = PartReader(content_type, most_parts=None, most_bytes=most_bytes)
+        self._headers = headers
+        self._fields = {one.name: one for one in fields}
+        self._drops = drops
+        self._list: list[Part] = []
+
+    @property
+    def held(self) -> int:
+        return self._reader.held + sum(len(part.payload) for part in self._list)
+
+    def feed(self, payload: bytes) -> Items:
+        parts = self._reader.feed(payload)
+        if parts:
+            parts = named_parts(parts)
+        if self._drops:
+            parts = [part for part in parts if part.name in self._fields]
+        stranger = next((part.name for part in parts if part.name not in self._fields), None)
+        if stranger is not None:
+            raise DecodeError(
+                f"part {stranger!a} is not an input of the function that is still to be filled; there are "
+                f"{', '.join(self._fields)}"
+            )
+        items: list[tuple[str, Message[bytes]]] = []
+        for part in without_empty(self._fields.values(), parts):
+            one = self._fields[part.name]
+            if self._list and self._list[0].name != part.name:
+                items += self._listed()
+            if one.is_list and one.is_value:
+                self._list.append(part)  # parts that follow each other are one value
+            else:
+                items.append((part.name, message_of(part, self._headers, one)))
+        return items
+
+    def close(self) -> Items:
+        self._reader.close()
+        return self._listed()
+
+    def _listed(self) -> Items:
+        parts, self._list = self._list, []
+        if not parts:
+            return ()
+        name = parts[0].name
+        return [(name, message) for message in of_list(self._fields[name], parts, self._headers)]

@@ -1,0 +1,116 @@
+"""`Document`: the whole document, of OpenAPI 3.1.
+
+Each function has a path with POST, and with GET if it is safe. What a request may look like follows from the same
+signature by which requests are bound (R-169), so a client that is made from the document is understood. The paths are
+relative to where the document is, since the door may be mounted below another application.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from urllib.parse import quote
+
+from invoker.author.described import Described
+from invoker.author.docstrings import read_prose
+from invoker.author.traits import ModelTraits
+from invoker.codecs.schema import Schemas
+from invoker.protocols.web.fields import Signature
+from invoker.protocols.web.openapi.process import PROCESS, PROCESS_TAG
+from invoker.protocols.web.openapi.requests import Requests
+from invoker.protocols.web.openapi.responses import Replies, error_responses
+
+__all__ = ["DIALECT", "Document", "path_of"]
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_SCHEMAS: Final = "#/components/schemas/"
+_VERSION: Final = "3.1.0"
+_TAG: Final = "functions"
+
+
+class Document:
+    """A document in the making.
+
+    Args:
+        title: For readers.
+    """
+
+    def __init__(self, title: str = "invoker") -> None:
+        self._title = title
+        self._schemas = Schemas(_SCHEMAS)
+        self._replies = Replies(self._schemas)
+        self._paths: dict[str, Any] = {}
+        self._names = {one["get"]["operationId"] for one in PROCESS.values()}
+        self._versions: set[str] = set()
+
+    def add(self, function: Described, signature: Signature) -> None:
+        """Add the path of a function, unless the process answers there.
+
+        Args:
+            function: As callers are told of it.
+            signature: As requests are bound to it.
+        """
+        path = path_of(function.name)
+        if path not in PROCESS:
+            self._paths[path] = _path(function, signature, self._schemas, self._replies, self._names)
+            self._versions.add(function.spec.traits[ModelTraits].version)
+
+    def finished(self) -> dict[str, Any]:
+        """All of it. The version is what the author has said, if that is the same for all functions; else 0."""
+        version = next(iter(self._versions)) if len(self._versions) == 1 else ""
+        return {
+            "openapi": _VERSION,
+            "info": {"title": self._title, "version": version or "0"},
+            "jsonSchemaDialect": DIALECT,
+            "servers": [{"url": "."}],
+            "tags": [{"name": _TAG, "description": "What is served."}, PROCESS_TAG],
+            "paths": {**self._paths, **PROCESS},
+            "components": {"schemas": self._schemas.definitions, "responses": error_responses(self._replies)},
+        }
+
+
+def path_of(name: str) -> str:
+    """The path of a function, as URLs have it."""
+    return f"/{quote(name, safe='')}"
+
+
+def _path(
+    function: Described, signature: Signature, schemas: Schemas, replies: Replies, names: set[str]
+) -> dict[str, Any]:
+    name = _named(function.name, names)
+    requests = Requests(function, signature, name, schemas)
+    responses = replies.responses(function, signature.pieces)
+    made = {}
+    if function.is_safe:
+        operation = _operation(function, _named(f"get_{name}", names))
+        if parameters := requests.parameters(is_body=False):
+            operation["parameters"] = parameters
+        made["get"] = {**operation, "responses": responses}
+    operation = _operation(function, name)
+    if parameters := requests.parameters(is_body=True):
+        operation["parameters"] = parameters
+    if (body := requests.body()) is not None:
+        operation["requestBody"] = body
+    made["post"] = {**operation, "responses": responses}
+    return made
+
+
+def _operation(function: Described, name: str) -> dict[str, Any]:
+    prose = read_prose(function.spec.doc)
+    made: dict[str, Any] = {"operationId": name, "tags": [_TAG]}
+    if function.docs.summary:
+        made["summary"] = function.docs.summary
+    if prose and prose != function.docs.summary:
+        made["description"] = prose
+    return made
+
+
+def _named(name: str, names: set[str]) -> str:
+    """An identifier of its own, as clients make functions of them."""
+    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "function"
+    own, count = plain, 1
+    while own in names:
+        count += 1
+        own = f"{plain}_{count}"
+    names.add(own)
+    return own

@@ -1,0 +1,3 @@
+"""Attaches the HTTP API to the transports, and drives what is not pure."""
+
+__all__: list[str] = []

@@ -1,0 +1,54 @@
+"""`RiffHttpService`: attaches the HTTP API to the HTTP door."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from invoker.attach.service import Service
+
+if TYPE_CHECKING:
+    from invoker.protocols.web.service.sockets import Sockets
+    from invoker.settings import Config
+    from invoker.transports.http.app import Front, SocketFront
+
+__all__ = ["RiffHttpService"]
+
+
+class RiffHttpService(Service):
+    """riff's HTTP twin: a request is an invocation. It answers every path that no other service claims."""
+
+    name = "http"
+    on_http = True
+    _front: Front | None = None
+    _no_socket: Front | None = None
+    _sockets: Sockets | None = None
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
+        """On the HTTP door only."""
+        return is_chosen and has_http
+
+    async def start(self) -> None:
+        """Read the functions' signatures, so that the first request need not wait for that."""
+        from invoker.protocols.web.service.http import RiffFront
+        from invoker.protocols.web.service.sockets import NoSocketFront, Sockets
+        from invoker.transports.http.app import SocketSettings
+
+        config = self.around.config
+        most_bytes = min(config.max_message_bytes, self.around.driver.engine.limits.hard_bytes)
+        self._sockets, self._no_socket = Sockets(self.around.driver, SocketSettings(most_bytes)), NoSocketFront()
+        self._front = RiffFront(
+            self.around.driver,
+            max_body_bytes=config.max_message_bytes,
+            timeout_s=config.http_timeout_s or None,
+            settle_s=config.settle_s,
+            ignores_unknown=config.http_ignore_unknown,
+        )
+
+    def http_front(self, path: str) -> Front | None:
+        """Who answers any path."""
+        return self._no_socket if self.socket_front(path) is not None else self._front
+
+    def socket_front(self, path: str) -> SocketFront | None:
+        """The function of this path."""
+        return None if self._sockets is None else self._sockets.front(path)

@@ -1,0 +1,214 @@
+"""riff on the HTTP door: one request, one conversation, one response, which may be a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from invoker.core.http import BodyChunk, RequestHead, Response
+from invoker.core.steps import Close
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
+from invoker.errors.wording import spelt
+from invoker.execution.driver import Driver
+from invoker.execution.loop.reactor import Reactor
+from invoker.protocols.web.asking import Asked
+from invoker.protocols.web.fields import Signature, signature_of
+from invoker.protocols.web.http import HttpSession, State
+from invoker.protocols.web.items import Reading
+from invoker.protocols.web.stream import StreamSession
+from invoker.transports.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
+from invoker.transports.http.exchange import Exchange
+from invoker.transports.http.streamed import Streamed
+
+__all__ = ["RiffFront"]
+
+log = logging.getLogger(__name__)
+
+_MOST_LISTED = 20
+
+
+class RiffFront(PromptFront, WholeFront):
+    """Answers requests by calling functions.
+
+    Args:
+        driver: Runs the conversations.
+        max_body_bytes: A longer body is refused with 413.
+        timeout_s: From the head to the end of the response, else 504; None means no limit.
+        settle_s: As `Streamed`.
+        ignores_unknown: Whether fields and members that are no parameter's are ignored; else they are refused.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        max_body_bytes: int = 4 * 1024 * 1024,
+        timeout_s: float | None = None,
+        settle_s: float = 0.01,
+        ignores_unknown: bool = False,
+    ) -> None:
+        engine = driver.engine
+        self._driver = driver
+        # A body becomes one message, so it must fit below the hard cap of its invocation.
+        self._max_body_bytes = min(max_body_bytes, engine.limits.hard_bytes)
+        self._timeout_s = timeout_s
+        self._settle_s = settle_s
+        self._signatures: Mapping[str, Signature] = {
+            one.spec.name: signature_of(one.spec, engine.registry_for(one), drops=ignores_unknown)
+            for one in engine.catalog
+        }
+
+    def prompt(self, head: RequestHead) -> Begin:
+        """No request needs a task of its own; its head is read once for all that have it."""
+        session = self._read(head)
+        if session.asked.streams:
+            return partial(self._stream, session.asked)
+        return partial(self._begin, session if session.can_repeat else None)
+
+    async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Front`
+        """Never called."""
+        raise AssertionError("prompt() answers every request")
+
+    def _stream(self, asked: Asked, exchange: Exchange) -> Streamed:
+        """Run one invocation, item by item."""
+        return Streamed(
+            exchange,
+            StreamSession(asked, most_bytes=self._max_body_bytes),
+            self._driver,
+            streams_in=asked.reading is not Reading.WHOLE,
+            has_beats=True,
+            settle_s=self._settle_s,
+            deadline=self._until(),
+        )
+
+    def _until(self) -> float | None:
+        return None if self._timeout_s is None else time.monotonic() + self._timeout_s
+
+    def _begin(self, known: HttpSession | None, request: Exchange) -> Reactor:
+        """Run one invocation, driven by what the request brings.
+
+        Args:
+            known: Has read the head of the request; None if that is refused.
+            request: Brings the rest.
+        """
+        session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes) if known is None else known.again()
+        reply = _Reply(session, request)
+        reactor = Reactor(session, reply, self._driver, reply.close, deadline=self._until(), is_counted=False)
+        if self._timeout_s is not None:
+            late = DeadlineExceeded("the deadline has passed")
+            reply.timer = asyncio.get_running_loop().call_later(self._timeout_s, reactor.fail, late)
+        if known is None:
+            reactor.arrived(request.head)
+        return reactor
+
+    def whole(self, head: RequestHead) -> Alike | None:
+        """How a thread answers requests with this head; None for one that is refused, or may not come here."""
+        session = self._read(head)
+        asked = session.asked
+        if session.state is State.READING and asked.streams and asked.reading is Reading.WHOLE:
+            return _Streams(asked, head, self._timeout_s, self._max_body_bytes)
+        return _Requests(session, self._timeout_s) if session.can_repeat else None
+
+    def _read(self, head: RequestHead) -> HttpSession:
+        session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
+        session.receive(head)
+        return session
+
+    def _signature(self, name: str) -> Signature:
+        known, told = self._signatures, self._driver.engine.catalog.told
+        name = spelt(name, known)
+        if not name and len(known) == 1:
+            return next(iter(known.values()))
+        if name in known:
+            return known[name]
+        if name:
+            near = get_close_matches(name.removesuffix("/ws").strip("/"), told, n=1)
+            hint = f" (did you mean '/{near[0]}'?)" if near else ""
+            there = f"; this invoker serves {_listed(told)}" if told else ""
+            raise StatusError(Status.NOT_FOUND, f"Invoker: Not Found: no function is named {name!a}{hint}{there}")
+        text = (
+            f"Invoker: Bad Request: this invoker serves {_listed(told) if told else 'several functions'}; "
+            f"ask for one by its path, such as /{next(iter(told), 'NAME')}, or by the header Invoker-Function"
+        )
+        raise StatusError(Status.INVALID_ARGUMENT, text)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names for the text of an error, which is to be read at a glance."""
+    known = list(names)
+    more = len(known) - _MOST_LISTED
+    return ", ".join(known) if more <= 0 else f"{', '.join(known[:_MOST_LISTED])} and {more} more (see /functions)"
+
+
+class _Reply:
+    """The wire of a conversation that answers one request of HTTP/1.1."""
+
+    __slots__ = ("_request", "_response", "is_gone", "peer", "session", "timer")
+
+    def __init__(self, session: HttpSession, request: Exchange) -> None:
+        self.is_gone, self.peer = False, request.peer
+        self.session = session
+        self.timer: asyncio.TimerHandle | None = None
+        self._request = request
+        self._response: Response | None = None
+
+    def accepted(self) -> None:
+        """Do nothing: the peer is told nothing before the conversation is over."""
+
+    def ask(self) -> None:
+        self._request.ask()
+
+    def write(self, frame: Any) -> bool:
+        self._response = frame
+        return True
+
+    async def room(self) -> None:
+        raise AssertionError("there is always room")
+
+    def close(self, close: Close) -> None:
+        """The conversation is over."""
+        if self.timer is not None:
+            self.timer.cancel()
+        request = self._request
+        response = self._response
+        if response is None:
+            response = self.session.refusal(close.error or InternalError(), status=408 if request.is_late else 0)
+        request.answer(response)
+
+
+class _Requests(Alike):
+    """Requests with one head, which a session has read."""
+
+    def __init__(self, session: HttpSession, timeout_s: float | None) -> None:
+        self._session = session
+        self.timeout_s = timeout_s
+
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
+        return self._session.again(body), ()
+
+    def refusal(self, error: InvocationError) -> Response:
+        return self._session.refusal(error)
+
+
+class _Streams(Alike):
+    """Requests with one head, whose bodies are read as one, and whose responses stream."""
+
+    is_stream = True
+
+    def __init__(self, asked: Asked, head: RequestHead, timeout_s: float | None, most_bytes: int) -> None:
+        self._asked = asked
+        self._head = head
+        self._most_bytes = most_bytes
+        self.timeout_s = timeout_s
+
+    def begin(self, body: bytes) -> tuple[StreamSession, Sequence[Any]]:
+        session = StreamSession(self._asked, most_bytes=self._most_bytes)
+        return session, (self._head, BodyChunk(body)) if body else (self._head,)
+
+    def refusal(self, error: InvocationError) -> Response:
+        return StreamSession(self._asked, most_bytes=self._most_bytes).refusal(error)

@@ -1,0 +1,148 @@
+"""Who answers for the page: `PageFront` at ``/`` in front of who answers there else, `FilesFront`, `NumbersFront`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from invoker.core.http import RequestHead, Response, ResponseHead
+from invoker.core.problems import only_read
+from invoker.execution.driver import Driver
+from invoker.mediatypes import rank
+from invoker.protocols.web.service.page.assets import INDEX, Assets
+from invoker.telemetry.live import Live
+from invoker.telemetry.pressure import flows
+from invoker.transports.http.app import Alike, Begin, Front, PromptFront, WholeFront, prompt_of, whole_of
+from invoker.transports.http.exchange import Exchange
+
+__all__ = ["MOST_WATCHERS", "FilesFront", "NumbersFront", "PageFront"]
+
+MOST_WATCHERS: Final = 8
+
+_HTML: Final = "text/html"
+_JSON: Final = "application/json"
+_EVENTS: Final = "text/event-stream"
+_PERIOD_S: Final = 0.25
+_BEAT: Final = 60
+"""Periods without news after which a comment tells that the server is there."""
+
+
+class PageFront(PromptFront, WholeFront):
+    """Gives the page to whoever asks for HTML, and leaves every other request to who answers there else.
+
+    Args:
+        assets: Has the page.
+        below: Answers the other requests.
+    """
+
+    def __init__(self, assets: Assets, below: Front) -> None:
+        self._assets = assets
+        self._below = below
+
+    async def answer(self, exchange: Exchange) -> Response | None:
+        """Answer one request."""
+        if wants_page(exchange.head):
+            return self._assets.answer(exchange.head, INDEX, (("Vary", "Accept"),))
+        return await self._below.answer(exchange)
+
+    def prompt(self, head: RequestHead) -> Begin | None:
+        """As the other front; the page needs a task."""
+        return None if wants_page(head) else prompt_of(self._below, head)
+
+    def whole(self, head: RequestHead) -> Alike | None:
+        """As the other front; the page is answered on the loop."""
+        return None if wants_page(head) else whole_of(self._below, head)
+
+
+def wants_page(head: RequestHead) -> bool:
+    """Whether somebody who reads HTML asks: `Accept` names it, and likes nothing of what functions give better."""
+    accept = head.value("accept").lower()
+    if head.method not in ("GET", "HEAD") or _HTML not in accept:
+        return False
+    found = rank(accept, [_HTML, _JSON, _EVENTS])
+    return bool(found) and found[0][0] == _HTML
+
+
+class FilesFront(Front):
+    """Gives the files of the page.
+
+    Args:
+        assets: Has them.
+        folder: Path below which they are.
+    """
+
+    def __init__(self, assets: Assets, folder: str) -> None:
+        self._assets = assets
+        self._folder = folder
+
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer one request."""
+        return self._assets.answer(exchange.head, exchange.path.removeprefix(self._folder))
+
+
+class NumbersFront(Front):
+    """Tells the live numbers: as server-sent events, four times a second while anything changes, or once as JSON.
+
+    Args:
+        driver: Whose invocations they are; its drain ends the streams.
+        workers: Processes that share the port, of which this is one.
+    """
+
+    def __init__(self, driver: Driver, *, workers: int = 1) -> None:
+        self._live = Live(driver.engine, workers=workers, flows=partial(flows, driver))
+        self._driver = driver
+        self._leaving: set[asyncio.Event] = set()
+
+    async def answer(self, exchange: Exchange) -> Response | None:
+        """Answer one request."""
+        head = exchange.head
+        if head.method not in ("GET", "HEAD"):
+            return only_read(head)
+        found = rank(head.value("accept") or "*/*", [_JSON, _EVENTS])
+        if not found:
+            text = f"the numbers are {_JSON} or {_EVENTS}, and Accept leaves both out\n"
+            return Response(406, (("Content-Type", "text/plain"),), text.encode())
+        vary = (("Cache-Control", "no-store"), ("Vary", "Accept"))
+        if found[0][0] == _JSON:
+            return Response(200, (("Content-Type", _JSON), *vary), self._live.encoded(self._live.snapshot()))
+        if len(self._leaving) >= MOST_WATCHERS or self._driver.engine.is_draining:
+            refused = (("Content-Type", "text/plain"), ("Retry-After", "5"))
+            return Response(503, refused, b"too many watch already, or the process drains\n")
+        exchange.begin(ResponseHead(200, (("Content-Type", _EVENTS), *vary)))
+        if head.method == "GET":
+            await self._stream(exchange)
+        exchange.end()
+        return None
+
+    async def _stream(self, exchange: Exchange) -> None:
+        leaving = asyncio.Event()
+        self._leaving.add(leaving)
+        leave: Callable[[], None] = leaving.set
+        self._driver.drains.add(leave)
+        try:
+            with self._live.watching():
+                await self._tell(exchange, leaving)
+        finally:
+            self._driver.drains.discard(leave)
+            self._leaving.discard(leaving)
+
+    async def _tell(self, exchange: Exchange, leaving: asyncio.Event) -> None:
+        """Write snapshots until the client leaves or the drain begins; a slow client gets fewer, never old ones."""
+        last: object = None
+        quiet = 0
+        while not (exchange.is_gone or leaving.is_set()):
+            snapshot = self._live.snapshot()
+            news = (snapshot["invocations"], snapshot["counts"])
+            quiet = 0 if news != last else quiet + 1
+            if not quiet or quiet % _BEAT == 0:
+                data = b"data: %b\n\n" % self._live.encoded(snapshot) if not quiet else b": still here\n\n"
+                if not exchange.write(data):
+                    await exchange.room()
+            last = news
+            try:
+                async with asyncio.timeout(_PERIOD_S):
+                    await leaving.wait()
+            except TimeoutError:
+                continue

@@ -1,0 +1,126 @@
+"""`build`: from functions, or what names them, to a server that is ready to run; and the loop that suits it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from invoker.errors import ConfigError, FunctionError, StartupError
+from invoker.protocols.evergreen.actions import ActionKnobs
+from invoker.protocols.federated.service.attach import FederatedKnobs, FederatedService
+from invoker.server.table import TABLE
+from invoker.settings import Config
+from invoker.telemetry import logs
+
+if TYPE_CHECKING:
+    from invoker.author.lift import Function
+    from invoker.server.server import Server
+
+__all__ = ["ROUNDS", "build", "loop_factory"]
+
+log = logging.getLogger(__name__)
+
+ROUNDS: Final = ".toml"
+"""How the name of a file of federated rounds ends, which may stand where an entrypoint does."""
+
+
+def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool = False) -> Server:
+    """A server, ready to run.
+
+    Args:
+        config: Every knob.
+        what: Functions, modules of functions, entrypoints of either, or a file of federated rounds.
+        is_guest: Whether the process is somebody else's; see `Server`.
+        is_mounted: Whether somebody else has the sockets, too; see `Server`.
+
+    Raises:
+        StartupError: One cannot be loaded, understood or served.
+    """
+    from importlib.util import find_spec
+
+    from invoker.author.prepare import prepare_all, with_actions
+    from invoker.codecs import builtin, wants_arrays
+    from invoker.core.catalog import Catalog
+    from invoker.server.server import Server
+    from invoker.transports.sockets import check_address_space
+
+    check_address_space()
+    named = [one for one in what if isinstance(one, str) and one.endswith(ROUNDS)]
+    for one in named:
+        _check_rounds(config, one)
+    functions = [one for one in what if one not in named]
+    found = prepare_all(functions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
+    if config.of(FederatedKnobs).federated:
+        from invoker.protocols.federated.service.setups import with_aggregators
+
+        found = with_aggregators(config.of(FederatedKnobs).federated, found, config)
+    found, actions = with_actions(
+        found, config.of(ActionKnobs).actions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s
+    )
+    logs.keep()
+    for prepared in found:
+        for warning in prepared.warnings:
+            log.warning("%s", warning)
+    renew = _renewer(functions, config) if config.reload_per_invocation else None
+    catalog = Catalog([prepared.function for prepared in found], renew=renew, tells=config.reflection)
+    arrays = any(wants_arrays(prepared.spec.types) for prepared in found)
+    if not arrays and any(
+        one.gives_arrays for one in TABLE.served(config)
+    ):  # G-068: a parameter without an annotation gets a tensor as an array
+        arrays = find_spec("numpy") is not None and any(Any in prepared.spec.types for prepared in found)
+    registry = builtin(pickle=config.pickle_codec, arrays=arrays, max_containers=config.max_containers)
+    return Server(config, catalog, registry, actions=actions, is_guest=is_guest, is_mounted=is_mounted)
+
+
+def loop_factory(server: Server) -> Any:
+    """What makes the loop: async functions on the fast door want one that drains grpcio's queue itself."""
+    wanted = server.config.loop
+    if server.lends and wanted != "uvloop":
+        from invoker.transports.grpc.lending import LendingLoop
+
+        return LendingLoop
+    if wanted == "asyncio":
+        return None
+    try:
+        import uvloop
+    except ImportError:
+        if wanted == "uvloop":
+            raise ConfigError("INVOKER_LOOP is 'uvloop', which is not installed; pip install uvloop") from None
+        return None
+    return uvloop.new_event_loop
+
+
+def _check_rounds(config: Config, entrypoint: str) -> None:
+    """Refuse knobs with which a file of rounds cannot be served."""
+    if config.reload_per_invocation:
+        raise ConfigError("--reload-per-invocation serves one entrypoint, and a file of rounds may name several")
+    if FederatedService not in TABLE.served(config):
+        raise ConfigError(f"'{entrypoint}' is a file of federated rounds, which INVOKER_PROTOCOLS leaves out")
+
+
+def _renewer(what: list[Any], config: Config) -> Callable[[Function], Function]:
+    """R-010: Return what loads a function anew for each invocation. Functions with hooks are refused."""
+    from invoker.author.prepare import prepare_all
+
+    if not all(isinstance(one, str) for one in what):
+        raise ConfigError("--reload-per-invocation loads a module anew; name the function, as 'module:function'")
+
+    def renew(function: Function) -> Function:
+        name = function.spec.name
+        try:
+            found = prepare_all(what, allow_pickle=config.allow_pickle, fresh=True)
+        except StartupError as error:
+            raise FunctionError(f"'{name}' cannot be loaded anew: {error.detail}") from error
+        for prepared in found:
+            if prepared.spec.name == name:
+                return prepared.function
+        raise FunctionError(f"'{name}' is not there any more, now that its module was loaded anew")
+
+    for prepared in prepare_all(what, allow_pickle=config.allow_pickle):
+        hooks = prepared.spec.hooks
+        if hooks.init or hooks.destroy or prepared.spec.call.make:
+            raise ConfigError(
+                f"--reload-per-invocation cannot serve '{prepared.spec.name}', which has hooks or is a class"
+            )
+    return renew

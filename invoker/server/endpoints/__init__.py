@@ -1,0 +1,3 @@
+"""What every process answers besides its protocols: its health, metrics and reflection."""
+
+__all__: list[str] = []

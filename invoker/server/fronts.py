@@ -1,0 +1,55 @@
+"""`Fronts`: who answers a path of the HTTP door."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from invoker.attach.service import Service
+
+if TYPE_CHECKING:
+    from invoker.transports.http.app import Front
+
+__all__ = ["Fronts"]
+
+log = logging.getLogger(__name__)
+
+
+class Fronts:
+    """Asks the services for a path.
+
+    Args:
+        services: All that are served; a later one is asked before an earlier one.
+    """
+
+    def __init__(self, services: Sequence[Service]) -> None:
+        self._services = services
+
+    def __call__(self, path: str) -> Front | None:
+        """Who answers this path, with whatever services add to each answer; None: nobody does."""
+        front = self._owner(path)
+        if front is not None:
+            for one in self._services:
+                front = one.http_over(path, front)
+        return front
+
+    def tell_hidden(self, names: Iterable[str]) -> None:
+        """Warn of functions that have no path of their own, because a page or a protocol has it (H-017)."""
+        for name in names:
+            if self.hides(name):
+                log.warning(
+                    "the function %s is not served at /%s, which is a path of the process; over HTTP it is called at / "
+                    "with the header Invoker-Function: %s",
+                    *(name, name, name),
+                )
+
+    def hides(self, name: str) -> bool:
+        """Whether the path of a function belongs to something else."""
+        return self._owner(f"/{name}") is not self._owner("/")
+
+    def _owner(self, path: str) -> Front | None:
+        for one in reversed(self._services):
+            if one.on_http and (front := one.http_front(path)) is not None:
+                return front
+        return None

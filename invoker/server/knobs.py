@@ -1,0 +1,83 @@
+"""`config_of`: the settings that a program gives as values of Python; `spelled`: errors that name them so."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import Field
+from pathlib import Path
+from typing import Any
+
+from invoker.errors import ConfigError, StartupError
+from invoker.server.table import TABLE
+from invoker.settings import Config, flag_of, knob_of
+from invoker.settings.knob import parsed
+from invoker.settings.usage import nearest
+
+__all__ = ["config_of", "spelled"]
+
+
+def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ) -> Config:
+    """The settings that a program gives, and behind them the environment.
+
+    Args:
+        values: By the names of knobs, as ``max_message_bytes``. None stands for a value that is not given. Knobs that
+            take several values take a list, or a dict where each value has a name.
+        env: Variables.
+
+    Raises:
+        TypeError: There is no such knob.
+        ConfigError: A value that its knob cannot have, or values that do not go together.
+    """
+    known = {one.name: one for one in TABLE.knobs}
+    said = {name: value for name, value in values.items() if value is not None}
+    for name in said:
+        if name not in known:
+            meant = nearest(name, known)
+            raise TypeError(f"there is no setting {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
+    flags = {name: _flag(known[name], value) for name, value in said.items()}
+    with spelled(said):
+        return TABLE.read(env, flags)
+
+
+@contextmanager
+def spelled(names: Iterable[str]) -> Iterator[None]:
+    """Let errors name settings as the program does, and not by their flags or variables.
+
+    Args:
+        names: Of the settings that it gives.
+    """
+    try:
+        yield
+    except StartupError as error:
+        detail = error.detail
+        for one in TABLE.knobs:
+            if one.name in names:
+                detail = re.sub(rf"(?<![\w-])({flag_of(one)}|{knob_of(one).env})(?![\w-])", one.name, detail)
+        error.detail, error.args = detail, (detail,)
+        raise
+
+
+def _flag(one: Field[Any], value: Any) -> str | bool | Sequence[str]:
+    """A value as the command line would give it.
+
+    Raises:
+        ConfigError: The knob cannot have it.
+    """
+    knob = knob_of(one)
+    if isinstance(value, bool) and isinstance(one.default, bool):
+        return value
+    if isinstance(value, Mapping):
+        texts = [f"{name}={what}" for name, what in value.items()]
+    elif isinstance(value, (str, int, float, Path)):
+        texts = [str(value)]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        texts = [str(item) for item in value]
+    else:
+        raise ConfigError(f"{one.name} is {value!r}; expected a text, a number, a switch or a list of texts")
+    texts = texts if knob.many else [",".join(texts)]
+    for text in texts:
+        parsed(knob, text, one.name)
+    return texts if knob.many else texts[0]

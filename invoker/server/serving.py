@@ -1,0 +1,209 @@
+"""`serve`: functions of a program or a notebook on ports of their own.
+
+A program that has nothing else to do serves until it is told to stop. A notebook, a program with a running event loop
+and any thread but the main one get a `Serving`, and go on. In a notebook a cell is run again and again, so there a new
+server takes the place, and the ports, of an earlier one that serves functions of the same names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final, Self
+
+from invoker.author.prepare import prepare_all
+from invoker.errors import ConfigError
+from invoker.server.background import Background
+from invoker.server.building import ROUNDS, build, loop_factory
+from invoker.server.foreground import run_here
+from invoker.server.knobs import config_of, spelled
+from invoker.server.server import Server
+from invoker.settings import Config
+from invoker.telemetry.samples import near
+
+__all__ = ["Serving", "serve"]
+
+_REPLACED_S: Final = 1.0
+"""How long the invocations of a server may go on whose place another one takes."""
+
+_RUNNING: list[Serving] = []
+"""What serves in the background, oldest first."""
+
+
+class Serving:
+    """Functions that are served in the background, until `stop`, the end of a ``with`` block, or that of the program.
+
+    Attributes:
+        functions: Their names.
+        http_url: Of the HTTP port, as ``http://localhost:PORT``; empty without one.
+        grpc_address: Of the gRPC port, as ``localhost:PORT``; empty without one.
+    """
+
+    def __init__(self, server: Server, background: Background | None = None) -> None:
+        host, _ = server.config.bind_host()
+        scheme = "https" if server.config.tls_cert else "http"
+        self.functions = tuple(function.spec.name for function in server.engine.catalog)
+        self.http_url = server.http_address and f"{scheme}://{near(host, server.http_address)}"
+        self.grpc_address = server.grpc_address and near(host, server.grpc_address)
+        self._background = background
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it serves."""
+        return self._background is not None and self._background.is_running
+
+    def stop(self, drain_s: float | None = None) -> bool:
+        """Let running invocations end, and stop; whether all of them did. It can be called again, and in any thread.
+
+        Args:
+            drain_s: How long they may go on; default: ``drain_s`` of the settings, 30 seconds.
+        """
+        _forget(self)
+        return self._background is None or self._background.stop(drain_s)
+
+    async def stop_async(self, drain_s: float | None = None) -> bool:
+        """Do the same in an async program, whose event loop goes on meanwhile."""
+        _forget(self)
+        return self._background is None or await self._background.stop_async(drain_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop_async()
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.functions)
+        if not self.is_running:
+            return f"<Serving {names}, stopped>"
+        doors = [self.http_url, self.grpc_address and f"grpc {self.grpc_address}"]
+        return f"<Serving {names} on {', '.join(one for one in doors if one)}>"
+
+
+def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None = None, **settings: Any) -> Serving:
+    """Serve functions from a program or a notebook.
+
+    In the main thread of a program it serves as ``python -m invoker`` does: it logs, returns after SIGINT or SIGTERM
+    and the drain, and has no workers. In a notebook or another interactive session, beside a running event loop, and in
+    any other thread it returns as soon as it serves, which it does in a thread of its own, and on the loopback address
+    if nothing says otherwise::
+
+        served = invoker.serve(square)
+        httpx.post(served.http_url, json=7)
+        served.stop()
+
+    Args:
+        functions: Functions of any shape, modules with functions, or entrypoints as on the command line.
+        port: Of HTTP; 0 takes a free one.
+        grpc_port: Of gRPC; 0 takes a free one.
+        block: Whether to serve until a signal comes; default: as above.
+        settings: Further ones, by the names of their flags: ``max_message_bytes=1024``. What is not given comes from
+            the environment, as on the command line.
+
+    Returns:
+        What is served, and where; stopped already if it has blocked.
+
+    Raises:
+        StartupError: A function cannot be loaded, understood or served, or a setting or a port cannot be had.
+        TypeError: There is no such setting.
+        RuntimeError: It is to block where it cannot.
+    """
+    if not functions:
+        raise TypeError("serve() takes at least one function, module or entrypoint")
+    is_session = hasattr(sys, "ps1") or bool(sys.flags.interactive)
+    may_block = threading.current_thread() is threading.main_thread() and not _has_loop()
+    if block and not may_block:
+        raise RuntimeError(
+            "serve(block=True) takes signals, so it needs the main thread and no running event loop; "
+            "leave block out, and keep what serve() returns"
+        )
+    blocks = may_block and (not is_session if block is None else block)
+    if not blocks and not os.environ.get("INVOKER_HOST", "").strip():
+        settings.setdefault("host", "127.0.0.1")  # nobody expects a notebook in a container to listen everywhere
+    settings = {"port": port, "grpc_port": grpc_port, **settings}
+    config = _config(functions, settings)
+    with spelled(settings):
+        if blocks:
+            server = build(config, *functions)
+            run_here(server, loop_factory(server))
+            return Serving(server)
+        return _begun(functions, _in_place(functions, config) if is_session else config)
+
+
+def _begun(functions: Sequence[Any], config: Config) -> Serving:
+    """Serve in the background."""
+    server = build(config, *functions, is_guest=True)
+    background = Background(server, loop_factory(server))
+    background.start()
+    serving = Serving(server, background)
+    _RUNNING.append(serving)
+    atexit.register(serving.stop)
+    return serving
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _config(functions: Sequence[Any], given: dict[str, Any]) -> Config:
+    """The settings.
+
+    Raises:
+        ConfigError: They cannot be had.
+        TypeError: There is no such setting.
+    """
+    if str(given.get("workers") or 1) != "1":
+        named = next((one for one in functions if isinstance(one, str)), "module:function")
+        raise ConfigError(
+            "workers are processes that import the functions by name, which serve() does not start; "
+            f"run: python -m invoker {named} --workers {given['workers']}"
+        )
+    if rounds := [one for one in functions if isinstance(one, str) and one.endswith(ROUNDS)]:
+        given = {**given, "federated": rounds[0]}
+    return config_of(given, env={name: text for name, text in os.environ.items() if name != "INVOKER_WORKERS"})
+
+
+def _in_place(functions: Sequence[Any], config: Config) -> Config:
+    """Stop the servers whose place a new one takes, and give it their ports.
+
+    Raises:
+        StartupError: The functions cannot be served, so nothing is stopped for them.
+    """
+    names = tuple(one.spec.name for one in prepare_all(functions, allow_pickle=config.allow_pickle))
+    for one in tuple(_RUNNING):
+        ports = _port(one.http_url), _port(one.grpc_address)
+        wanted = config.port, config.grpc_port
+        if one.functions == names or any(ours and ours == theirs for ours, theirs in zip(wanted, ports, strict=True)):
+            one.stop(_REPLACED_S)
+            config = replace(config, port=config.port or ports[0], grpc_port=config.grpc_port or ports[1])
+    return config
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2] or 0)
+
+
+def _forget(serving: Serving) -> None:
+    if serving in _RUNNING:
+        _RUNNING.remove(serving)
+        atexit.unregister(serving.stop)

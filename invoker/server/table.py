@@ -1,0 +1,183 @@
+"""The table of services: one row for each protocol that can be served.
+
+What is known of all of them together is gathered here: the knobs, the settings that are read from them, and which
+services are served.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, make_dataclass
+from functools import cached_property
+from typing import Any
+
+from invoker.attach.service import Service
+from invoker.errors import ConfigError
+from invoker.protocols.evergreen.service.action_engine import ActionEngineService
+from invoker.protocols.evergreen.service.attach import EvergreenService
+from invoker.protocols.federated.service.attach import FederatedService
+from invoker.protocols.graphpipe.service.attach import GraphPipeService
+from invoker.protocols.riff.service.attach import RiffService
+from invoker.protocols.toolbridge.service.attach import ToolBridgeService
+from invoker.protocols.typed.service.attach import TypedService
+from invoker.protocols.web.service.attach import RiffHttpService
+from invoker.protocols.web.service.functions import FunctionsService
+from invoker.protocols.web.service.page.attach import PageService
+from invoker.server.endpoints.health import HealthService
+from invoker.server.endpoints.pages import PagesService
+from invoker.settings import Config
+from invoker.settings import parsers as parse
+from invoker.settings.knob import Flags, as_given, gathered, knob, knobs_of
+
+__all__ = ["SERVICES", "TABLE", "Table"]
+
+SERVICES: tuple[type[Service], ...] = (
+    RiffService,
+    EvergreenService,
+    RiffHttpService,
+    GraphPipeService,
+    ActionEngineService,
+    ToolBridgeService,
+    FederatedService,
+    TypedService,
+)
+"""A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
+
+OWN: tuple[type[Service], ...] = (HealthService, PagesService, FunctionsService, PageService)
+"""What every process serves besides, on the doors that its protocols open."""
+
+
+class Table:
+    """What services there are.
+
+    Args:
+        rows: All of them.
+
+    Attributes:
+        names: Of the services, as INVOKER_PROTOCOLS says them.
+    """
+
+    def __init__(self, rows: Sequence[type[Service]] = SERVICES) -> None:
+        self.rows = tuple(rows)
+        self.names = tuple(one.name for one in rows)
+
+    @property
+    def knobs(self) -> tuple[Field[Any], ...]:
+        """Those of the process and of every service, in the order in which they are listed."""
+        return gathered((Config, *self._kinds))
+
+    def read(self, env: Mapping[str, str] = os.environ, flags: Flags | None = None) -> Config:
+        """The settings that the environment and the command line give.
+
+        Args:
+            env: Variables; empty or blank ones count as unset.
+            flags: By field name; they win over the environment.
+
+        Raises:
+            ConfigError: A value that its knob cannot have, or values that do not go together (R-004).
+        """
+        try:
+            config = Config.read(env, flags or {}, self._kinds)
+            self.served(config)
+        except ConfigError as error:
+            raise ConfigError(as_given(error.detail, self.knobs, flags or {})) from None
+        return config
+
+    def configured(self, **values: Any) -> Config:
+        """The settings with some values, by the names of their knobs.
+
+        Raises:
+            ConfigError: They do not go together.
+        """
+        own = {one.name for one in knobs_of(Config)}
+        kinds = {kind: {one.name for one in knobs_of(kind)} for kind in self._kinds}
+        unknown = values.keys() - own.union(*kinds.values())
+        assert not unknown, f"there are no knobs {unknown}"
+        services = tuple(
+            kind(**{name: values[name] for name in values.keys() & known}) for kind, known in kinds.items()
+        )
+        config = Config(services=services, **{name: values[name] for name in values.keys() & own})
+        self.served(config)
+        return config
+
+    def has_http(self, config: Config) -> bool:
+        """Whether there is an HTTP door: whoever serves anything on it serves riff's twin."""
+        return config.http and RiffHttpService.name in self._chosen(config)
+
+    def served(self, config: Config) -> tuple[type[Service], ...]:
+        """The services that the knobs choose, in the order of the table.
+
+        Raises:
+            ConfigError: Knobs that do not go together.
+        """
+        chosen, has_http = self._chosen(config), self.has_http(config)
+        out = self.left_out(config)
+        if out and self.is_asked(config):
+            raise ConfigError(next(iter(out.values())))
+        found = tuple(
+            one
+            for one in self.rows
+            if one.is_served(config, is_chosen=one.name in chosen and one.name not in out, has_http=has_http)
+        )
+        if found and self.is_asked(config):
+            for one in self.rows:
+                if one.name in chosen and one.needs and one not in found:
+                    raise ConfigError(f"INVOKER_PROTOCOLS is {','.join(chosen)}, and {one.name} needs {one.needs}")
+        if config.http_unix and not has_http:
+            raise ConfigError(
+                "INVOKER_HTTP_UNIX is set, but http is not served; see INVOKER_PROTOCOLS and INVOKER_HTTP"
+            )
+        if not found:
+            given = f"INVOKER_PROTOCOLS is {','.join(chosen)}"
+            if RiffHttpService.name in chosen:
+                raise ConfigError(f"{given} and INVOKER_HTTP is off, so nothing would be served")
+            needs = next(one.needs for one in self.rows if one.name in chosen)
+            raise ConfigError(f"{given}, which needs {needs}; else nothing would be served")
+        if config.port and config.port == config.grpc_port and has_http and any(one.on_grpc for one in found):
+            raise ConfigError(f"PORT and GRPC_PORT are both {config.port}; HTTP and gRPC need a port each")
+        return found
+
+    def is_asked(self, config: Config) -> bool:
+        """Whether other services are chosen than those of the default."""
+        return set(self._chosen(config)) != set(self._default)
+
+    def left_out(self, config: Config) -> dict[str, str]:
+        """Chosen services that must not be served as things are, by name, each with the reason."""
+        chosen = self._chosen(config)
+        return {one.name: why for one in self.rows if one.name in chosen and (why := one.unfit(config))}
+
+    @property
+    def _default(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.rows if one.is_default)
+
+    def own(self, config: Config) -> tuple[type[Service], ...]:
+        """What the process serves besides."""
+        has_http = self.has_http(config)
+        return tuple(one for one in OWN if one.is_served(config, is_chosen=True, has_http=has_http))
+
+    def _chosen(self, config: Config) -> tuple[str, ...]:
+        chosen: tuple[str, ...] = config.of(self._choice).protocols
+        return chosen
+
+    @property
+    def _kinds(self) -> tuple[type, ...]:
+        """The dataclasses of knobs beside those of the process."""
+        return (self._choice, *(one.knobs for one in (*self.rows, *OWN) if one.knobs is not None))
+
+    @cached_property
+    def _choice(self) -> Any:
+        """A dataclass whose only knob says which protocols are served."""
+        on_grpc = " and ".join(one.name for one in self.rows if one.on_grpc)
+        *others, last = (one.name for one in self.rows if not one.on_grpc)
+        protocols = knob(
+            self._default,
+            "INVOKER_PROTOCOLS",
+            parse.some_of(*self.names),
+            f"Which protocols are served: {on_grpc} on the gRPC port; {', '.join(others)} and {last} on the HTTP port.",
+            before="http",
+        )
+        return make_dataclass("Choice", [("protocols", tuple[str, ...], protocols)], frozen=True, slots=True)
+
+
+TABLE = Table()

@@ -1,3 +1,0 @@
-"""Where protocols are attached to doors."""
-
-__all__: list[str] = []

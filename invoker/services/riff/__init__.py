@@ -1,3 +1,0 @@
-"""riff's place at the doors."""
-
-__all__: list[str] = []

@@ -1,0 +1,267 @@
+"""`Endings`: a thread that writes the log line of each invocation, and other lines that are as frequent.
+
+A log line costs as much as a short invocation, and a lock and a system call besides. So endings are collected as they
+come and written together, a twentieth of a second later; those of faults, which somebody may be waiting to read, are
+written at once. What waits is written when the process stops. A program that has set up logging itself gets records.
+
+An invocation over HTTP ends before its response is made, and the line tells the status of that. So where the client has
+got nothing yet, the line waits for it, and the lines behind it do not; but no longer than a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from select import PIPE_BUF
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from invoker.context import Context
+from invoker.core.invocation import Invocation
+from invoker.core.peers import Client
+from invoker.errors import CallError, FunctionError, InternalError
+from invoker.errors.wording import printable
+from invoker.message import Headers
+from invoker.telemetry import logs
+
+__all__ = ["Endings"]
+
+_WAIT_S = 0.05
+_PATIENCE_S = 1.0
+"""How long a line waits for the response of its invocation."""
+_MOST = 100_000
+"""Endings that may wait to be written; beyond, whoever ends writes its own."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Line(NamedTuple):
+    """A line of the log: its time, its logger, its message, and what is in ``extra``."""
+
+    created: float
+    logger: str
+    message: str
+    extra: dict[str, Any]
+
+
+class _Fault(NamedTuple):
+    """A line with a traceback that waits for the response."""
+
+    created: float
+    record: logging.LogRecord
+    client: Client
+
+    def settled(self) -> logging.LogRecord:
+        if self.client.number:
+            vars(self.record)[self.client.field] = self.client.number
+        return self.record
+
+
+_Ending: TypeAlias = tuple[
+    float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str,
+    str | Client,
+]  # fmt: skip
+"""What the line of an ended invocation is made of: time, fields in their order, the error, the caller, who called."""
+
+
+class Endings:
+    """Observes the engine; call it with each invocation that has ended."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Line | _Ending | _Fault] = deque()
+        self._came = threading.Event()
+        self._lock = threading.RLock()  # the thread that writes meets `flush` again where logging is set up by others
+        logs.AHEAD.append(self.flush)
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def __call__(self, invocation: Invocation) -> None:
+        """Note one ending."""
+        error = invocation.error
+        if isinstance(error, (FunctionError, CallError, InternalError)):
+            self._fault(invocation)
+            return
+        if logs.log.isEnabledFor(logging.INFO):
+            context = invocation.context
+            # This is made for each call, so it is no more than a tuple of what has to be known later.
+            self._put(
+                (
+                    time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
+                    invocation.frames_in, invocation.frames_out, invocation.bytes_in, invocation.bytes_out,
+                    None if error is None else (error.status.name, str(error)[:500]), context.caller,
+                    invocation.protocol, invocation.peer,
+                )
+            )  # fmt: skip
+
+    def _fault(self, invocation: Invocation) -> None:
+        client = invocation.peer
+        if isinstance(client, str) or client.number or not client.field:
+            logs.log_ending(invocation)
+            return
+        record = logs.ending_record(invocation)
+        if logs.log.isEnabledFor(record.levelno):
+            logs.hold(record)
+            self._put(_Fault(record.created, record, client))
+
+    def note(self, logger: str, message: str, extra: dict[str, Any]) -> None:
+        """Note any line at INFO.
+
+        Args:
+            logger: Name of who says so.
+            message: As it is written.
+            extra: What is said besides; it must not change any more.
+        """
+        if not logs.log.isEnabledFor(logging.INFO):
+            return
+        self._put(_Line(time.time(), logger, message, extra))
+
+    def _put(self, noted: _Line | _Ending | _Fault) -> None:
+        self._waiting.append(noted)
+        if self._thread is None:
+            self._start()
+        if not self._came.is_set():
+            self._came.set()
+        if self._is_closed or self._thread is None or len(self._waiting) > _MOST:
+            self.flush()
+
+    def close(self) -> None:
+        """Write what waits, and let the thread end."""
+        self._is_closed = True
+        if self.flush in logs.AHEAD:
+            logs.AHEAD.remove(self.flush)
+        self._came.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, before any line that is made later; but for what still waits for its response."""
+        with self._lock:  # lines must not be mixed up
+            made: list[_Line | logging.LogRecord] = []
+            unanswered: list[_Line | _Ending | _Fault] = []
+            since_s = math.inf if self._is_closed else time.time() - _PATIENCE_S
+            while self._waiting:
+                noted = self._waiting.popleft()
+                client = noted[-1]
+                if type(client) is Client and noted[0] > since_s and client.field and not client.number:
+                    unanswered.append(noted)
+                elif isinstance(noted, _Fault):
+                    made.append(noted.settled())
+                else:
+                    made.append(noted if isinstance(noted, _Line) else _line_of(noted))
+            self._waiting.extendleft(reversed(unanswered))
+            if made:
+                try:
+                    _write(made)
+                except (OSError, ValueError):  # a text that cannot be encoded, a stream that is closed or full
+                    _log(made)  # one by one, so that logging reports the line that cannot be written
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._is_closed:
+                thread = threading.Thread(target=self._run, name="invoker-log", daemon=True)
+                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so whoever comes writes
+                    thread.start()
+                    self._thread = thread
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._came.wait()
+            time.sleep(_WAIT_S)
+            self._came.clear()
+            self.flush()
+            if self._waiting:
+                self._came.set()
+
+
+def _line_of(ending: _Ending) -> _Line:
+    (
+        created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error, caller,
+        protocol, peer,
+    ) = ending  # fmt: skip
+    extra: dict[str, Any] = {
+        "invocation": invocation,
+        **logs.called(protocol, peer),
+        "function": function,
+        "status": "OK" if error is None else error[0],
+        "seconds": round(seconds, 6),
+        "frames_in": frames_in,
+        "frames_out": frames_out,
+        "bytes_in": bytes_in,
+        "bytes_out": bytes_out,
+        **logs.traced(metadata),
+    }
+    if caller is not None:
+        extra["parent"] = caller.invocation_id
+    if error is not None:
+        extra["detail"] = error[1]
+    return _Line(created, logs.log.name, logs.ENDED, extra)
+
+
+def _write(noted: list[_Line | logging.LogRecord]) -> None:
+    handler = logs.own_handler()
+    if handler is None:
+        _log(noted)
+        return
+    line = _json_line if isinstance(handler.formatter, logs.JsonFormatter) else _text_line
+    lines = [line(one) if isinstance(one, _Line) else f"{handler.format(one)}\n" for one in noted]
+    handler.acquire()
+    try:
+        for text in _pieces(lines) if logs.LABELS else ["".join(lines)]:
+            handler.stream.write(text)
+            handler.flush()
+    finally:
+        handler.release()
+
+
+def _log(noted: list[_Line | logging.LogRecord]) -> None:
+    for one in noted:
+        if not isinstance(one, _Line):
+            logs.log.handle(one)
+            continue
+        created, name, message, extra = one
+        logger = logging.getLogger(name)
+        record = logger.makeRecord(name, logging.INFO, "", 0, message, (), None, extra=extra)
+        record.created = created
+        logger.handle(record)
+
+
+def _pieces(lines: list[str]) -> Iterator[str]:
+    """The lines, joined as far as a pipe takes them whole while other workers write to it too (PIPE_BUF)."""
+    piece: list[str] = []
+    size = 0
+    for line in lines:
+        length = len(line.encode())
+        if piece and size + length > PIPE_BUF:
+            yield "".join(piece)
+            piece, size = [], 0
+        piece.append(line)
+        size += length
+    yield "".join(piece)
+
+
+def _json_line(line: _Line) -> str:
+    stamp = {"time": _utc(line.created), "level": "info", "logger": line.logger, "message": line.message}
+    return logs.one_line(_encode(stamp | line.extra | logs.LABELS).decode()) + "\n"
+
+
+def _utc(seconds: float) -> str:
+    """As `logs.utc`; lines that are written together are mostly of the same second."""
+    return f"{_second(int(seconds))}{int(seconds % 1 * 1000):03d}Z"
+
+
+@functools.lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    return logs.utc(seconds)[:-4]
+
+
+def _text_line(line: _Line) -> str:
+    pairs = " ".join([f"{name}={value}" for name, value in (line.extra | logs.LABELS).items()])
+    return printable(f"{logs.local(line.created)} {'INFO':<7} {line.message}  {pairs}") + "\n"

@@ -1,0 +1,96 @@
+"""`Trimmer`: gives memory back to the system after a flood.
+
+The C library keeps what is freed between blocks that are still in use; after a flood that may be most of a gigabyte.
+`malloc_trim` gives it back. It is asked for only when the process holds much less than a moment ago, in a thread, and
+at most every half a second: a threshold for every block would cost each large frame its page faults instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+from collections.abc import Callable
+
+from invoker.core.budget import ProcessBudget
+from invoker.errors import Overloaded
+from invoker.execution.bodies.pool import Threads, off_loop
+
+__all__ = ["MUCH_BYTES", "Trimmer", "malloc_trim", "share_arenas"]
+
+log = logging.getLogger(__name__)
+
+MUCH_BYTES = 64 * 1024 * 1024
+"""What the callers must have given up at least; less is soon used again."""
+
+_LOOK_S = 0.5
+_ARENA_MAX = -8  # of malloc.h
+_ARENAS = 2
+_TIMES = 16
+"""How often it is asked for after a flood: what is read and thrown away of refused bodies is freed seconds later."""
+
+
+def malloc_trim() -> bool:
+    """Ask the C library; whether it gave something back. It does nothing where there is no such function."""
+    with contextlib.suppress(AttributeError, OSError):
+        return bool(ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0)))
+    return False
+
+
+def share_arenas() -> None:
+    """Let all threads allocate from two arenas of the C library, unless the environment says how many there are.
+
+    `malloc_trim` gives back what is free in the middle of an arena, but of no arena except the first one the free end,
+    which may be 16 MiB. By default there are eight arenas for each processor. It works before threads begin.
+    """
+    if "MALLOC_ARENA_MAX" in os.environ or "arena_max" in os.environ.get("GLIBC_TUNABLES", ""):
+        return
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, _ARENAS)
+
+
+class Trimmer:
+    """Looks at a budget every half a second, on the loop.
+
+    Args:
+        budget: What callers hold.
+        threads: Where the C library is asked.
+        trim: Asks it.
+        look_s: Time between two looks.
+    """
+
+    def __init__(
+        self,
+        budget: ProcessBudget,
+        threads: Threads,
+        *,
+        trim: Callable[[], bool] = malloc_trim,
+        look_s: float = _LOOK_S,
+    ) -> None:
+        self._budget = budget
+        self._threads = threads
+        self._trim = trim
+        self._look_s = look_s
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look at the budget."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="trim")
+
+    def stop(self) -> None:
+        """Stop looking at the budget."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        left = 0
+        while True:
+            await asyncio.sleep(self._look_s)
+            if self._budget.has_fallen(MUCH_BYTES):
+                left = _TIMES
+            if left:
+                left -= 1
+                with contextlib.suppress(Overloaded):  # no thread is free; the next look tries again
+                    await off_loop(self._threads, self._trim)

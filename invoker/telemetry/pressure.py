@@ -1,0 +1,133 @@
+"""Who waits for whom in the running invocations: `flows` for one moment, `Pressure` for the log.
+
+An invocation is *paused* while nothing more is read for it, because its function takes less than its caller sends. It
+is *blocked* while its function waits until its caller has read more. Where a thread of its own reads for a function,
+what has come meanwhile waits on the line of the call, and is *held* there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from invoker.core.invocation import Invocation
+from invoker.execution.driver import Driver
+from invoker.execution.keeping import Keeping
+from invoker.execution.loop.reactor import Reactor
+from invoker.execution.loop.sessions import SessionReactor
+from invoker.execution.thread.direct import DirectConversation
+
+__all__ = ["FLOWING", "Flow", "Pressure", "flows"]
+
+log = logging.getLogger(__name__)
+
+PAUSED: Final = "an invocation is paused: its function takes less than its caller sends"
+BLOCKED: Final = "an invocation is blocked: its caller reads less than its function gives"
+
+_LOOK_S: Final = 0.4
+"""Between two looks. What is so at two of them is told, which is within a second of its beginning."""
+
+
+class Flow(NamedTuple):
+    """Of one invocation.
+
+    Attributes:
+        is_paused: Nothing more is read for it.
+        is_blocked: Its function waits until its caller reads.
+        frames: Held on the line of its call, where no input has them yet.
+        bytes: Of these frames.
+    """
+
+    is_paused: bool = False
+    is_blocked: bool = False
+    frames: int = 0
+    bytes: int = 0
+
+
+FLOWING: Final = Flow()
+
+
+def flows(driver: Driver) -> dict[str, Flow]:
+    """Those invocations, by their id, of which there is more to say than what they know themselves; on the loop."""
+    found: dict[str, Flow] = {}
+    for one in tuple(driver.conversations):
+        if isinstance(one, Reactor) and one.is_paused:
+            found.update({invocation.id: Flow(is_paused=True) for invocation in _paused(one)})
+    for direct in tuple(driver.direct):
+        if isinstance(direct, Keeping):
+            if direct.is_open and direct.outlet.is_blocked:
+                found[direct.invocation.id] = Flow(is_blocked=True)
+        elif isinstance(direct, DirectConversation) and (invocation := direct.invocation) is not None:
+            wire, held = direct.wire, direct.wire.waiting
+            is_paused, size = bool(held) and not wire.is_idle, sum(map(len, held))
+            found[invocation.id] = Flow(is_paused, wire.is_blocked, len(held), size)
+    return found
+
+
+def _paused(reactor: Reactor) -> Iterator[Invocation]:
+    """A session of many invocations goes on reading, and only some of them have no room."""
+    runners = tuple(reactor.runners.values())
+    if isinstance(reactor, SessionReactor):
+        stalled = {key for key, _ in reactor.stalled}
+        return (one.invocation for one in runners if one.invocation.key in stalled)
+    return (one.invocation for one in runners)
+
+
+class Pressure:
+    """Writes a line when an invocation is found paused, and one when it is found blocked; each once an invocation.
+
+    Args:
+        driver: Of the invocations.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._seen: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to look at them, on the running loop."""
+        self._timer = asyncio.get_running_loop().call_later(_LOOK_S, self._tick)
+
+    def stop(self) -> None:
+        """Look at them no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tick(self) -> None:
+        self.look()
+        self.start()
+
+    def look(self) -> None:
+        """Tell what was so at the last look, too."""
+        now: set[tuple[str, str]] = set()
+        flowing = flows(self._driver)
+        for invocation in tuple(self._driver.engine.running.values()):
+            flow = flowing.get(invocation.id, FLOWING)
+            if flow.is_paused:
+                now.add((invocation.id, PAUSED))
+                self._tell(PAUSED, invocation, flow)
+            if flow.is_blocked or invocation.blocked:
+                now.add((invocation.id, BLOCKED))
+                self._tell(BLOCKED, invocation, flow)
+        self._seen = now
+        running = self._driver.engine.running
+        self._told = {key for key in self._told if key[0] in running}
+
+    def _tell(self, message: str, invocation: Invocation, flow: Flow) -> None:
+        key = (invocation.id, message)
+        if key not in self._seen or key in self._told:
+            return
+        self._told.add(key)
+        log.info(
+            message,
+            extra={
+                "invocation": invocation.id,
+                "function": invocation.function.spec.name,
+                "queued_frames": invocation.budget.frames + flow.frames,
+                "queued_bytes": invocation.budget.bytes + flow.bytes,
+            },
+        )

@@ -1,0 +1,138 @@
+"""What functions print: nobody waits for its reader, and with JSON logs each printed line becomes an object.
+
+``sys.stdout`` and ``sys.stderr`` stay the objects that they are, since debuggers and progress bars ask them what they
+are and where they write: only their ``write`` is replaced, and only where no terminal reads them. What goes around it,
+by ``sys.stdout.buffer`` or by another program, passes unchanged.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import sys
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+from invoker.context import RUNNING, Context
+from invoker.core.invocation import Invocation
+from invoker.telemetry import logs
+from invoker.telemetry.logwriter import LogWriter, drain_all
+
+__all__ = ["Lines", "Prints", "ended", "finish", "print_lines"]
+
+_MADE: list[Prints] = []
+_LONGEST = 64 * 1024
+"""A line that goes on longer is told in parts."""
+
+
+def print_lines(*, as_objects: bool) -> None:
+    """From now on, no print of a function waits for its reader.
+
+    Args:
+        as_objects: Whether to turn each line on standard output into a JSON object; on standard error it stays text.
+    """
+    handler = logs.own_handler()
+    log_writer = handler.stream if handler is not None and isinstance(handler.stream, LogWriter) else None
+    for stream, kind, own in ((sys.stdout, Prints if as_objects else Lines, None), (sys.stderr, Lines, log_writer)):
+        if stream is not None and not stream.isatty():
+            _replace(stream, kind, own or _writer(stream))
+
+
+def _replace(stream: Any, kind: type[Prints], writer: Any) -> None:
+    made = kind(writer.write, writer.flush)
+    stream.write, stream.flush = made.write, made.flush
+    if not _MADE:
+        atexit.register(finish)
+    _MADE.append(made)
+
+
+def _writer(stream: Any) -> Any:
+    try:
+        made = LogWriter(stream.fileno(), stream.encoding or "utf-8")
+    except (AttributeError, OSError, ValueError):  # it is no file; then it is written as it always was
+        return SimpleNamespace(write=stream.write, flush=stream.flush)
+    stream.flush()
+    made.start()
+    return made
+
+
+def finish() -> None:
+    """Write all that was printed and logged, where the process ends; but do not wait for a reader that stands still."""
+    for made in _MADE:
+        made.finish()
+    drain_all()
+
+
+def ended(invocation: Invocation) -> None:
+    """Write what an invocation printed last, even if it did not end the line."""
+    for made in _MADE:
+        made.end(invocation.context)
+
+
+class Prints:
+    """Collects what is written until a line is whole.
+
+    Args:
+        write: Takes the objects, as text.
+        flush: Passes them on.
+    """
+
+    def __init__(self, write: Any, flush: Any) -> None:
+        self._write = write
+        self._flush = flush
+        self._lock = threading.RLock()
+        self._begun: dict[int, tuple[Context | None, str]] = {}  # by thread: the begun line, and its invocation
+
+    def write(self, text: str) -> int:
+        """Take some text, and return the number of its characters, as every ``write`` does."""
+        context, thread = RUNNING.get(), threading.get_ident()
+        with self._lock:
+            whose, begun = self._begun.pop(thread, (context, ""))
+            if whose is not context:
+                self._tell(begun, whose)
+                begun = ""
+            *lines, rest = (begun + text).split("\n")
+            if len(rest) > _LONGEST:
+                lines.append(rest)
+            elif rest:
+                self._begun[thread] = context, rest
+            for line in lines:
+                self._tell(line, context)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what this thread has begun, as ``print(..., flush=True)`` asks. What follows is another object."""
+        with self._lock:
+            whose, begun = self._begun.pop(threading.get_ident(), (None, ""))
+            if begun:
+                self._tell(begun, whose, is_whole=False)
+        self._flush()
+
+    def end(self, context: Context) -> None:
+        """Write the lines that an invocation has begun, in any thread."""
+        if not self._begun:
+            return
+        with self._lock:
+            for thread in [one for one, (whose, _) in self._begun.items() if whose is context]:
+                self._tell(self._begun.pop(thread)[1], context)
+        self._flush()
+
+    def finish(self) -> None:
+        """Write the lines that have not ended."""
+        with self._lock:
+            begun, self._begun = self._begun, {}
+            for context, text in begun.values():
+                self._tell(text, context)
+
+    def _tell(self, line: str, context: Context | None, *, is_whole: bool = True) -> None:  # noqa: ARG002 - see `Lines`
+        made = {"time": logs.utc(time.time()), "level": "info", "logger": "print", "message": line}
+        self._write(logs.one_line(json.dumps(made | logs.invoked(context) | logs.LABELS, ensure_ascii=False)) + "\n")
+
+
+class Lines(Prints):
+    """Collects what is written until a line is whole, and passes it on as it is."""
+
+    def _tell(self, line: str, context: Context | None, *, is_whole: bool = True) -> None:  # noqa: ARG002 - see `Prints`
+        self._write(f"{line}\n" if is_whole else line)

@@ -1,0 +1,62 @@
+"""What a process says when it is ready: printed at every log level, since whoever started it waits for it (R-016)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from invoker.author.spec import FunctionSpec, Take
+from invoker.codecs.typed import is_any
+from invoker.telemetry.logs import BELOW
+
+__all__ = ["announce", "ready_block", "untyped"]
+
+log = logging.getLogger(__name__)
+
+_MOST_NAMES = 5
+
+
+def announce(block: str) -> None:
+    """Log a message at INFO even if the level of the log is higher.
+
+    Args:
+        block: The message; then lines ``key: value``, which stand below it in text, and are fields in JSON.
+    """
+    line, *below = block.split("\n")
+    fields = dict(one.split(": ", 1) for one in below)
+    log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, "%s", (line,), None, extra={BELOW: fields}))
+
+
+def untyped(specs: Iterable[FunctionSpec]) -> str:
+    """What authors are told of parameters that have no type; empty: all have one."""
+    for spec in specs:
+        for one in (*spec.inputs, *spec.options):
+            if is_any(one.type) and one.take is Take.PAYLOAD:
+                return (
+                    f"'{one.name}' of {spec.name} has no type, so text arrives as a str; annotate it "
+                    f"({one.name}: float), or send JSON (call --json, Content-Type: application/json)"
+                )
+    return ""
+
+
+def ready_block(names: Sequence[str], addresses: str, serves: str, command: str, page: str = "", note: str = "") -> str:
+    """The message of a process that is ready, and what stands below it (R-005).
+
+    Args:
+        names: Of the functions.
+        addresses: Of the open doors, and why they are these.
+        serves: Protocols.
+        command: Of a call to copy; may be empty.
+        page: Where a browser can try the functions; may be empty.
+        note: For the author; may be empty.
+    """
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    lines = [f"ready: {shown}{more} on {addresses}", f"serves: {serves}"]
+    if command:
+        lines.append(f"try: python -m invoker {command}")
+    if page:
+        lines.append(f"page: {page}")
+    if note:
+        lines.append(f"note: {note}")
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""The public grpc.aio door: calls over HTTP/2.
+
+Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120).
+Two facts of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first
+look like a normal end of the request stream, and the handler is cancelled up to 7 ms later (R-109, R-121); and a
+status text beyond 8 KiB reaches clients as RESOURCE_EXHAUSTED (R-118).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import grpc
+import grpc.aio
+
+from invoker.core.peers import with_peer
+from invoker.errors import InternalError, InvocationError
+from invoker.execution.driver import Driver
+from invoker.transports.grpc.aioline import AioLine
+from invoker.transports.grpc.details import clip
+from invoker.transports.grpc.methods import (
+    CallMethod,
+    LoopMethod,
+    Method,
+    SessionMethod,
+    checked_bytes,
+    largest_message,
+    metadata_of,
+)
+from invoker.transports.grpc.settings import GrpcSettings
+from invoker.transports.sockets import no_grpc
+
+__all__ = ["AioDoor"]
+
+log = logging.getLogger(__name__)
+
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+_Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+_Run: TypeAlias = Callable[[Any, _Context, float | None], Awaitable[InvocationError | None]]
+
+
+class AioDoor:
+    """A grpc.aio server.
+
+    Args:
+        driver: Runs the conversations.
+        methods: What is served.
+        credentials: For TLS; None serves plain text.
+        settings: Limits and times.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        methods: Sequence[Method],
+        credentials: grpc.ServerCredentials | None = None,
+        settings: GrpcSettings | None = None,
+    ) -> None:
+        self.driver = driver
+        self.settings = settings or GrpcSettings()
+        self.credentials = credentials
+        self.server = grpc.aio.server(options=self.settings.options(largest_message(methods)))
+        for method in methods:
+            serve = partial(self._serve, self._session if isinstance(method, SessionMethod) else self._call, method)
+            handler: Any = grpc.stream_stream_rpc_method_handler(serve)
+            handlers = grpc.method_handlers_generic_handler(method.service, {method.name: handler})
+            self.server.add_generic_rpc_handlers((handlers,))
+
+    def bind(self, address: str) -> int:
+        """Bind ``host:port``; port 0 takes a free one.
+
+        Returns:
+            The port.
+
+        Raises:
+            StartupError: The address cannot be bound (R-006).
+        """
+        try:
+            if self.credentials is not None:
+                port = self.server.add_secure_port(address, self.credentials)
+            else:
+                port = self.server.add_insecure_port(address)
+        except RuntimeError:
+            port = 0
+        if port == 0:
+            raise no_grpc(address)
+        return port
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        await self.server.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        await self.server.stop(grace_s)
+
+    async def _serve(self, run: _Run, method: Any, _: object, context: _Context) -> None:
+        remaining = context.time_remaining()
+        deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
+        try:
+            error = await run(method, context, deadline)
+        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
+            log.exception("a call failed inside the invoker")
+            error = InternalError()
+        if error is not None:
+            context.set_code(_CODES[error.status])
+            context.set_details(clip(str(error)))
+
+    async def _call(
+        self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
+    ) -> InvocationError | None:
+        most_bytes = checked_bytes(method, self.settings)
+        line = AioLine(
+            context, self.settings.settle_s, joins=False, most_bytes=most_bytes, memory=self.driver.engine.memory
+        )
+        metadata = metadata_of(context.invocation_metadata())
+        if method.knows_peer:
+            metadata = with_peer(metadata, context.peer(), context.peer_identities())
+        session = method.session(metadata)
+        return await line.run(method.reactor(session, line, self.driver, line.close, deadline=deadline))
+
+    async def _session(
+        self, method: SessionMethod, context: _Context, deadline: float | None
+    ) -> InvocationError | None:
+        most_bytes = checked_bytes(method, self.settings)
+        line = AioLine(
+            context, self.settings.settle_s, joins=True, most_bytes=most_bytes, memory=self.driver.engine.memory
+        )
+        return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))

@@ -1,0 +1,375 @@
+"""The fast door: calls on grpcio's own completion queues, without a hop for each message.
+
+**In threads.** When every function is sync, each call of one invocation (riff) gets a completion queue and a thread of
+its own (`ThreadLine`, `DirectConversation`). A few threads of the pool *lead*: each waits on the server's queue, serves
+a riff call itself, and hands events of all other methods (sessions, health, reflection) to the loop. When the last
+leader has taken a call, another thread takes its place as soon as that leader is about to wait, or has been in user
+code for a beat of the sweeper; while calls are short, handing over would cost more than they do. Sessions of many
+invocations share one more queue (`_side`), on which nothing waits before the first session begins.
+
+**On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
+`LoopLine`, `Reactor`). A sync function beside async ones runs in a thread of the pool, a hop away from its call.
+
+ADR 0006 says which private parts of grpcio this stands on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+
+from invoker.core.peers import with_peer
+from invoker.core.steps import Close
+from invoker.errors import InternalError, InvocationError
+from invoker.execution.driver import Driver
+from invoker.execution.thread.direct import DirectConversation
+from invoker.execution.thread.leaders import Leaders, Turn
+from invoker.execution.whole import Whole
+from invoker.message import EMPTY, Headers
+from invoker.transports.grpc.cygrpc import cygrpc
+from invoker.transports.grpc.details import status_of
+from invoker.transports.grpc.held import Held
+from invoker.transports.grpc.lending import Lender
+from invoker.transports.grpc.loopline import JoiningLine, LoopLine
+from invoker.transports.grpc.methods import (
+    CallMethod,
+    Method,
+    OnClose,
+    SessionMethod,
+    checked_bytes,
+    largest_message,
+    metadata_of,
+)
+from invoker.transports.grpc.servicers import Handlers, ServicerCall
+from invoker.transports.grpc.settings import GrpcSettings
+from invoker.transports.grpc.settling import settle_time
+from invoker.transports.grpc.wholeline import Habit, Rest, WholeLine
+from invoker.transports.sockets import no_grpc
+
+__all__ = ["FastDoor"]
+
+log = logging.getLogger(__name__)
+
+_AHEAD = 16
+"""Calls of a method that may arrive before the acceptor has looked."""
+
+_MOST_HABITS = 64
+
+_CUT_S = 1.0
+"""Calls that were cut have so long at least until they are gone."""
+
+_OTHER, _SHUTDOWN = object(), object()
+_NEVER_S = 1e12  # a deadline beyond this time is none
+
+
+class FastDoor:
+    """A gRPC server on completion queues.
+
+    Args:
+        driver: Runs the conversations.
+        methods: What is served.
+        credentials: For TLS; None serves plain text.
+        settings: Limits and times.
+
+    Attributes:
+        server: Where servicers are added.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        methods: Sequence[Method],
+        credentials: grpc.ServerCredentials | None = None,
+        settings: GrpcSettings | None = None,
+    ) -> None:
+        self.driver = driver
+        self.settings = settings or GrpcSettings()
+        self.server = Handlers()
+        self._credentials = credentials
+        self._server = cygrpc.Server(self.settings.options(largest_message(methods)), False)
+        self._queue = cygrpc.CompletionQueue()
+        self._server.register_completion_queue(self._queue)
+        self._methods = tuple(methods)
+        for method in self._methods:
+            self._server.register_method(method.path)
+        self._accepts = {method.path: functools.partial(self._accept_on_loop, method) for method in self._methods}
+        self._most_bytes = {method.path: checked_bytes(method, self.settings) for method in self._methods}
+        self._last_metadata: tuple[Any, Headers, float] = (None, EMPTY, 0.0)  # a call may have no metadata: ()
+        self._side: Any = None
+        self._free: deque[Any] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_direct = driver.is_direct
+        self._lender: Lender | None = None
+        self._leaders: Leaders | None = None
+        self._rest = Rest(self._free, driver)
+        self._habits: dict[tuple[str, str], Habit] = {}
+        self._is_started = False
+        self._is_stopping = False
+        self._stopped = asyncio.Event()
+
+    def bind(self, address: str) -> int:
+        """Bind ``host:port``; port 0 takes a free one.
+
+        Returns:
+            The port.
+
+        Raises:
+            StartupError: The address cannot be bound (R-006).
+        """
+        private = None if self._credentials is None else getattr(self._credentials, "_credentials")  # noqa: B009 - the stubs do not know it
+        port = int(self._server.add_http2_port(address.encode(), private))
+        if port == 0:
+            raise no_grpc(address)
+        return port
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        self._loop = self.driver.loop = asyncio.get_running_loop()
+        self._server.start()
+        self._is_started = True
+        if self._is_direct:
+            self._side = cygrpc.CompletionQueue()
+            for method in self._methods * _AHEAD:
+                if isinstance(method, CallMethod):
+                    self._request(method)
+                else:
+                    self._request_on_loop(method)
+            self._request_other()
+            self._leaders = Leaders(self.driver.threads, self.driver.sweeper, self._lead)
+            self._leaders.start()
+        else:
+            self._side = self._queue
+            self.driver.spawn = self._lend().spawn
+            for method in self._methods * _AHEAD:
+                self._request_on_loop(method)
+            self._request_other_on_loop()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        if not self._is_started or self._is_stopping:
+            return
+        self._is_stopping = True
+        self._server.shutdown(self._queue, _SHUTDOWN if self._is_direct else lambda _: self._stopped.set())
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._calls_ended()
+        except TimeoutError:
+            self._server.cancel_all_calls()
+            try:
+                async with asyncio.timeout(max(grace_s, _CUT_S)):
+                    await self._calls_ended()
+            except TimeoutError:
+                log.warning("calls are left whose functions do not return; they end with the process")
+                return
+        if self._leaders is not None:
+            self._leaders.stop()
+        self._queue.shutdown()
+        if self._lender is not None:
+            if self._is_direct:
+                self._side.shutdown()
+            self._lender.close()
+        self._server.destroy()
+
+    async def _calls_ended(self) -> None:
+        await self._stopped.wait()
+        if self._lender is not None:
+            await self._lender.quiet()
+
+    # In the pool's threads.
+
+    def _lead(self, turn: Turn) -> None:
+        """Wait for calls and serve them, until another thread does."""
+        queue, held = self._queue, Held(turn, self._finish)
+        while True:
+            event = held.next(queue)
+            tag = event.tag
+            if type(tag) is _Accept:
+                if event.success:
+                    self._request(tag.method)
+                    self._accept(event, tag, turn, held)
+                    if not turn.leads:
+                        held.let_go()
+                        return
+            elif tag is _SHUTDOWN:
+                self._call_loop(self._stopped.set)
+            elif tag is _OTHER:
+                if event.success:
+                    self._request_other()
+                    self._call_loop(self._serve_other, event)
+            elif tag is not None:
+                self._call_loop(tag, event)
+            else:  # the queue has been shut down
+                return
+            del event, tag  # a call that lives on in a variable keeps the server from its shutdown
+
+    def _call_loop(self, callback: Any, *args: Any) -> None:
+        assert self._loop is not None
+        with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits for it
+            self._loop.call_soon_threadsafe(callback, *args)
+
+    def _request(self, method: CallMethod) -> None:
+        """Ask for one more call, with a queue of its own."""
+        if self._is_stopping:
+            return
+        queue = self._free.pop() if self._free else cygrpc.CompletionQueue()
+        try:
+            self._server.request_registered_call(queue, self._queue, method.path, _Accept(method, queue))
+        except ValueError:  # it began to stop meanwhile
+            return
+
+    def _request_other(self) -> None:
+        if self._is_stopping:
+            return
+        try:
+            self._server.request_call(self._queue, self._queue, _OTHER)
+        except ValueError:
+            return
+
+    def _accept(self, event: Any, accept: _Accept, turn: Turn, held: Held) -> None:
+        """Serve one call."""
+        driver = self.driver
+        line = WholeLine(event.call, accept.queue, driver, turn)
+        try:
+            driver.threads.enter()
+        except InvocationError as error:
+            log.info("a call was refused", extra={"detail": str(error)})
+            self._finish(line, [], Close(error))
+            return
+        self._rest.glance()
+        try:
+            self._converse(line, event, accept.method, turn, held)
+        except BaseException:
+            # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
+            log.exception("a call failed inside the invoker")
+            line.cut(InternalError())
+            self._finish(line, [], Close(InternalError()))
+
+    def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn, held: Held) -> None:
+        """Run one call in a slot that was taken for it."""
+        driver = self.driver
+        sent: list[bytes] = []
+        try:
+            metadata, line.settle_s = self._metadata(event.invocation_metadata)
+            line.most_bytes = self._most_bytes[method.path]
+            if method.knows_peer:
+                metadata = _with_peer(event.call, metadata)
+            session, deadline = method.session(metadata), _deadline(event)
+            if line.take(functools.partial(self._habit, method, metadata), takes_one=method.takes_one):
+                whole = Whole(session, driver, line, turn=turn, deadline=deadline)
+                close, sent = whole.run(line.frames), whole.sent
+            else:
+                turn.pass_on()
+                ordinary = line.ordinary()
+                conversation = DirectConversation(session, ordinary, driver, deadline=deadline)
+                driver.entered_direct(conversation)
+                try:
+                    close = conversation.run()
+                finally:
+                    driver.exited_direct(conversation)
+        finally:
+            driver.threads.leave()  # before the peer hears of the end: it may call again at once
+        held.finish(line, sent, close)
+
+    def _habit(self, method: CallMethod, metadata: Headers) -> Habit:
+        """What is known of calls of one kind. Peers choose the kinds, so few are remembered."""
+        key = (method.path, method.kind(metadata))
+        habit = self._habits.get(key)
+        if habit is None:
+            if len(self._habits) >= _MOST_HABITS:
+                self._habits.clear()
+            habit = self._habits[key] = Habit()
+        return habit
+
+    def _finish(self, line: WholeLine, frames: list[bytes], close: Close) -> None:
+        if line.finish(frames, close):
+            self._free.append(line.queue)
+        else:
+            self._rest.add(line)
+
+    # On the loop.
+
+    def _serve_other(self, event: Any) -> None:
+        method = event.call_details.method
+        path = method.decode() if isinstance(method, bytes) else method
+        handler = self.server.find(path, event.invocation_metadata)
+        ServicerCall(event).start(handler)
+
+    def _lend(self) -> Lender:
+        """What brings the events of calls to the loop; at the side of direct calls it begins with the first session."""
+        if self._lender is None:
+            assert self._loop is not None
+            self._lender = Lender(self._side, self._loop, self.driver.engine.memory)
+            self._lender.start()
+        return self._lender
+
+    def _request_on_loop(self, method: Method) -> None:
+        """Ask for one more call whose events the loop gets."""
+        if self._is_stopping:
+            return
+        self._server.request_registered_call(self._side, self._queue, method.path, self._accepts[method.path])
+
+    def _request_other_on_loop(self) -> None:
+        if not self._is_stopping:
+            self._server.request_call(self._queue, self._queue, self._other_on_loop)
+
+    def _other_on_loop(self, event: Any) -> None:
+        if event.success:
+            self._request_other_on_loop()
+            self._serve_other(event)
+
+    def _accept_on_loop(self, method: Method, event: Any) -> None:
+        if not event.success:
+            return
+        self._request_on_loop(method)
+        lender = self._lender or self._lend()
+        metadata, settle_s = self._metadata(event.invocation_metadata)
+        most_bytes = self._most_bytes[method.path]
+        line: LoopLine
+        if isinstance(method, SessionMethod):
+            line = joining = JoiningLine(event.call, lender, settle_s, most_bytes)
+            line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
+        else:
+            line = LoopLine(event.call, lender, settle_s, most_bytes, takes_one=method.takes_one)
+            session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
+            line.open(method.reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
+
+    def _metadata(self, pairs: Any) -> tuple[Headers, float]:
+        """The text metadata of a call, and how long its half-close has to settle; most calls of a peer are alike."""
+        known, metadata, settle_s = self._last_metadata
+        if pairs != known:
+            metadata = metadata_of(pairs)
+            settle_s = settle_time(metadata, self.settings.settle_s)
+            self._last_metadata = (pairs, metadata, settle_s)
+        return metadata, settle_s
+
+
+class _Accept:
+    """The tag of a call that was asked for."""
+
+    __slots__ = ("method", "queue")
+
+    def __init__(self, method: CallMethod, queue: Any) -> None:
+        self.method = method
+        self.queue = queue
+
+
+def _deadline(event: Any) -> float | None:
+    deadline = event.call_details.deadline
+    return time.monotonic() + deadline - time.time() if deadline < _NEVER_S else None
+
+
+def _with_peer(call: Any, metadata: Headers) -> Headers:
+    return with_peer(metadata, call.peer().decode(), cygrpc.peer_identities(call))
+
+
+def _closing(line: LoopLine) -> OnClose:
+    return lambda close: line.finish(*status_of(close.error), close.trailers)

@@ -1,0 +1,91 @@
+"""`Held`: replies of one leading thread that wait for each other, while more calls than one are there (ADR 38).
+
+Theory. A client answers a reply at once with its next call, for which threads of gRPC's core wake on the very core that
+serves the other calls. Where replies leave together, the next calls come together, and wake them once. So while calls
+are found waiting, the replies to quick ones are held, and leave
+
+* before the thread waits for anything, be it the next call or the rest of one,
+* once there are `_MOST` of them, or the first one has been held for `_LONGEST_S`,
+* by the sweeper's thread, when a later call has been in user code for a beat.
+
+A call that nobody waits behind is answered at once, as is one that took long, whose reply is large, or is not all here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from invoker.core.steps import Close
+from invoker.execution.thread.leaders import Turn
+from invoker.transports.grpc.operations import DONE
+from invoker.transports.grpc.wholeline import WholeLine
+
+__all__ = ["Held"]
+
+_MOST: Final = 32
+_LONGEST_S: Final = 0.001
+_AT_ONCE_S: Final = 0.000015
+"""An event that comes sooner than this was there already."""
+
+_QUICK_S: Final = 0.0002
+"""A call that took longer than this is answered at once."""
+
+
+class Held:
+    """The replies of one leading thread.
+
+    Args:
+        turn: Of the thread; from now on what it lets go is held here.
+        send: Sends a reply.
+    """
+
+    __slots__ = ("_began_s", "_is_crowded", "_replies", "_send", "_since_s", "_turn")
+
+    def __init__(self, turn: Turn, send: Callable[[WholeLine, list[bytes], Close], None]) -> None:
+        self._turn = turn
+        self._send = send
+        self._replies: deque[tuple[WholeLine, list[bytes], Close]] = deque()
+        self._is_crowded = False  # the call that is served was found waiting
+        self._began_s = self._since_s = 0.0
+        turn.let_go = self.let_go
+
+    def next(self, queue: Any) -> Any:
+        """Wait for the next event of a queue; nothing is held meanwhile."""
+        before_s = time.monotonic()
+        replies = self._replies
+        if replies:
+            if len(replies) < _MOST and before_s - self._since_s < _LONGEST_S:
+                event = queue.poll(0)
+                if event.completion_type == DONE:
+                    self._began_s = time.monotonic()
+                    return event
+            self.let_go()
+            before_s = time.monotonic()
+        event = queue.poll()
+        self._began_s = time.monotonic()
+        # A look at the queue would tell it for sure, and make each call that is alone dearer.
+        self._is_crowded = self._began_s - before_s < _AT_ONCE_S
+        return event
+
+    def finish(self, line: WholeLine, frames: list[bytes], close: Close) -> None:
+        """Send a reply, or hold it."""
+        now = time.monotonic()
+        if self._is_crowded and now - self._began_s < _QUICK_S and self._turn.leads and line.is_light(frames):
+            if not self._replies:
+                self._since_s = now
+            self._replies.append((line, frames, close))
+        else:
+            self._send(line, frames, close)
+
+    def let_go(self) -> None:
+        """Send what is held; from any thread, since none of it has to wait for its peer."""
+        replies = self._replies
+        while replies:
+            try:
+                reply = replies.popleft()
+            except IndexError:  # another thread has taken it
+                return
+            self._send(*reply)

@@ -1,0 +1,152 @@
+"""What a gRPC door serves: a table of bidirectional methods of serialised messages, and how each begins a conversation.
+
+A door knows nothing else of the protocols. `CallMethod` is for protocols of one invocation a call, which every door
+runs in the way that suits it best. The others always run on the loop: `LoopMethod` is for calls that ask the store, or
+open any number of invocations; `SessionMethod` is for sessions that store what they are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from invoker.core.session import CallSession
+from invoker.core.steps import Close
+from invoker.execution.loop.reactor import Reactor
+from invoker.execution.loop.sessions import SessionWire
+from invoker.message import EMPTY, Headers
+from invoker.transports.grpc.loopline import Listener
+from invoker.transports.grpc.settings import UNCHECKED, GrpcSettings
+
+__all__ = [
+    "Begin",
+    "CallMethod",
+    "CallWire",
+    "LoopMethod",
+    "Method",
+    "OnClose",
+    "SessionMethod",
+    "checked_bytes",
+    "largest_message",
+    "metadata_of",
+]
+
+OnClose: TypeAlias = Callable[[Close], None]
+"""Told once how a conversation ended."""
+
+
+class CallWire(SessionWire, Protocol):
+    """A call as the wire of a session."""
+
+    over: Callable[[], None]
+    """Called once, when the session is over and the peer has taken nearly all that it wrote."""
+
+
+Begin: TypeAlias = Callable[[CallWire, Headers, OnClose, float | None], Listener]
+"""Begin a conversation: its wire, the call's metadata, who hears of its end, its deadline (monotonic) or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallMethod:
+    """A call is one invocation, which runs in a thread of its own or on the loop (see `CallSession`).
+
+    Attributes:
+        service: Full name.
+        name: Of the method.
+        session: Makes what translates one call, from its metadata.
+        kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
+        knows_peer: The metadata tell who calls, see `invoker.core.peers`.
+        max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the door's settings.
+        takes_one: The peer sends one frame, and its session needs no half-close behind that: none is waited for.
+        path: As HTTP/2 names the method.
+    """
+
+    service: str
+    name: str
+    session: Callable[[Headers], CallSession]
+    kind: Callable[[Headers], str] = lambda _: ""
+    knows_peer: bool = False
+    max_message_bytes: int = 0
+    takes_one: bool = False
+    path: str = field(init=False)
+    reactor: ClassVar[type[Reactor]] = Reactor
+
+    def __post_init__(self) -> None:
+        _set_path(self)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopMethod:
+    """A call is a session on the loop, whose frames are never joined.
+
+    Attributes:
+        service: Full name.
+        name: Of the method.
+        session: Makes what translates one call, from its metadata.
+        reactor: Runs the session.
+        knows_peer: As of a `CallMethod`.
+        max_message_bytes: As of a `CallMethod`.
+        takes_one: As of a `CallMethod`.
+        path: As of a `CallMethod`.
+    """
+
+    service: str
+    name: str
+    session: Callable[[Headers], Any]
+    reactor: Callable[..., Listener] = Reactor
+    knows_peer: bool = False
+    max_message_bytes: int = 0
+    takes_one: bool = False
+    path: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set_path(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMethod:
+    """A call is a session of many invocations, whose frames may be joined (see `invoker.transports.grpc.outbox`).
+
+    Attributes:
+        service: Full name.
+        name: Of the method.
+        begin: Begins one.
+        path: As of a `CallMethod`.
+    """
+
+    service: str
+    name: str
+    begin: Begin
+    path: str = field(init=False)
+    max_message_bytes: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        _set_path(self)
+
+
+Method: TypeAlias = CallMethod | LoopMethod | SessionMethod
+
+
+def _set_path(method: Method) -> None:
+    """Once, because each call asks for it."""
+    object.__setattr__(method, "path", f"/{method.service}/{method.name}")
+
+
+def largest_message(methods: Iterable[Method]) -> int:
+    """Bytes of the largest message that one of the methods says it takes; 0 if none says anything."""
+    return max((one.max_message_bytes for one in methods), default=0)
+
+
+def checked_bytes(method: Method, settings: GrpcSettings) -> int:
+    """The size that a line compares each message of a method with; grpcio compares with the largest of all methods."""
+    return UNCHECKED if method.max_message_bytes else settings.max_message_bytes
+
+
+def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:
+    """The metadata of a call that are text; the values of a name that came several times are joined by commas."""
+    texts: dict[str, str] = {}
+    for name, value in pairs or ():
+        if isinstance(value, str):
+            texts[name] = f"{texts[name]}, {value}" if name in texts else value
+    return Headers(texts) if texts else EMPTY

@@ -1,0 +1,246 @@
+"""`Operations`: what may be posted on one call, and what its events tell; the base of `ThreadLine`.
+
+Flags say what is under way, because a call allows one receive and one send at a time. Operations are posted with the
+lock held, because the thread of the call is not the only one that posts. Whoever takes an event off the queue gives it
+to `_handle`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from invoker.core.budget import ProcessBudget, Unread
+from invoker.core.steps import Trailers
+from invoker.transports.grpc.cygrpc import NO_FLAGS, cygrpc
+from invoker.transports.grpc.details import clip, oversize, status_of
+from invoker.transports.grpc.settings import COPIES, UNCHECKED
+
+__all__ = ["CLOSE", "DONE", "READ", "SENT", "Operations"]
+
+log = logging.getLogger(__name__)
+
+# Tags of events; compared by identity.
+CLOSE, READ, SENT, _OTHER = object(), object(), object(), object()
+
+_HEADERS = b"headers"  # what `held` gives while only the response headers wait
+
+DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
+
+
+class Operations:
+    """The operations of one call.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        queue: The completion queue, which serves this call alone.
+
+    Attributes:
+        is_ended: The peer has half-closed.
+        is_gone: The peer cancelled, its deadline passed, or the connection broke.
+        most_bytes: A message with more of them ends the call (R-121).
+        settles: Whether the function would see a difference between an end of its input and a cancel.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+        memory: Counts large frames that the peer has not taken; set before the first one.
+        unread: Large frames that are under way; None: there was none.
+    """
+
+    __slots__ = (
+        "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_is_headed",
+        "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone",
+        "lock", "memory", "most_bytes", "queue", "settle_s", "settles", "unread",
+    )  # fmt: skip
+
+    memory: ProcessBudget
+
+    def __init__(self, call: Any, queue: Any) -> None:
+        self.queue = queue
+        self.lock = threading.Lock()
+        self.is_ended = False
+        self.is_gone = False
+        self.most_bytes = UNCHECKED
+        self.settles = True
+        self.settle_s = 0.0
+        self.unread: Unread | None = None
+        self._until: float | None = None  # when the half-close will have settled, on the clock of time.monotonic
+        self._call = call
+        self._poll = queue.poll
+        self._post = call.start_server_batch
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+        self._frames: deque[bytes] = deque()
+        self._held: bytes | None = None
+        self._polling = self._reading = self._sending = False
+        self._headers_due = self._is_accepted = self._is_empty = self._is_finished = False
+        self._is_headed = False  # whether the headers have left
+        self._pending = 0
+
+    # With the lock held.
+
+    def send_status(self, code: int, detail: str, trailers: Trailers = ()) -> None:
+        """Post the status, behind what is held."""
+        if self._is_finished:
+            return
+        self._is_finished = True
+        status = cygrpc.SendStatusFromServerOperation(trailers, code, clip(detail) if detail else b"", NO_FLAGS)
+        held, self._held = self._held, None
+        operations: tuple[Any, ...] = (status,)
+        if held is not None and not self.is_gone:
+            operations = (cygrpc.SendMessageOperation(held, NO_FLAGS), status)
+        if not self._is_headed:
+            self._is_headed, self._headers_due = True, False
+            operations = (cygrpc.SendInitialMetadataOperation((), NO_FLAGS), *operations)
+        self._pending += 1
+        if self._post(operations, _OTHER):
+            self._refused()
+
+    def ask(self) -> None:
+        """Ask for the next frame, unless that is under way."""
+        if not self._reading and not self.is_ended and not self.is_gone and not self._is_finished:
+            self._reading = True
+            self._pending += 1
+            if self._post((self._receive,), READ):
+                self._refused()
+
+    def flush(self) -> None:
+        """Send what is held, and the headers."""
+        if self._sending:
+            self.glance()  # the one before it may be done, and nobody has looked
+        if self._held is not None:
+            if not self._sending and not self.is_gone:
+                self._send(self._held, NO_FLAGS)
+        elif self._headers_due:
+            self._is_headed, self._headers_due = True, False
+            self._pending += 1
+            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
+
+    def send_now(self, frame: bytes) -> bool:
+        """Send one frame, unless it would have to wait; whether that was done."""
+        self.glance()
+        if self._sending or self.is_gone or self._is_finished:
+            return False
+        self._send(frame, NO_FLAGS)
+        return True
+
+    def send_headers(self) -> None:
+        """Send the headers, unless they have left."""
+        if not self._is_headed:
+            self._headers_due = True
+            self.flush()
+
+    def glance(self) -> None:
+        """Take what is on the queue without waiting, unless somebody waits there already."""
+        while not self._polling and self._pending:
+            event = self._poll(0)
+            if event.completion_type != DONE:
+                return
+            self._handle(event)
+
+    # For others.
+
+    @property
+    def peer(self) -> str:
+        """Its address, as gRPC writes it."""
+        return str(self._call.peer().decode())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its thread waits for the peer."""
+        return self._polling
+
+    @property
+    def held(self) -> bytes | None:
+        """What waits for the next read or write."""
+        return self._held or (_HEADERS if self._headers_due else None)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every operation has ended."""
+        return self._pending == 0
+
+    def cut(self, code: int, detail: str) -> None:
+        """End the call with a status, whatever its thread does."""
+        self._call.cancel(code, clip(detail))
+
+    # Inside.
+
+    def _count(self, frame: bytes | None) -> None:
+        """Count a large frame; never with a lock held, since it may end another call."""
+        if self.unread is None:
+            self.unread = Unread(self.memory)
+        self.unread.add(len(frame or b""), lambda error: self.cut(int(error.status), str(error)), copies=COPIES)
+
+    def _count_unlocked(self, frame: bytes) -> bool:
+        """Do so with the lock held, which is given up meanwhile; whether the frame can still be sent then."""
+        self._sending = True  # so that nobody else sends
+        self.lock.release()
+        try:
+            self._count(frame)
+        finally:
+            self.lock.acquire()
+            self._sending = False
+        return not (self.is_gone or self._is_finished)
+
+    def _send(self, frame: bytes, flags: int) -> None:
+        self._held = None
+        self._sending = True
+        self._pending += 1
+        if not self._is_headed:
+            self._is_headed, self._headers_due = True, False
+            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
+            # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
+            code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), SENT)
+        else:
+            code = self._post((cygrpc.SendMessageOperation(frame, flags),), SENT)
+        if code:
+            self._refused()
+
+    def _believe(self) -> None:
+        """The half-close has settled: it is an end unless the peer has cancelled by now.
+
+        R-109: of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+        """
+        self._until = None
+        self._reading = False
+        self.ask()
+
+    def _refused(self) -> None:
+        """An operation was not taken, so no event will tell of it: the call is broken."""
+        log.error("grpcio refused an operation on a call")
+        self._pending -= 1
+        self._reading = self._sending = False
+        self.is_gone = True
+
+    def _handle(self, event: Any) -> None:
+        tag = event.tag
+        self._pending -= 1
+        if tag is READ:
+            self._reading = False
+            frame = event.batch_operations[-1].message()
+            if frame is not None:
+                if len(frame) > self.most_bytes:
+                    self.cut(*status_of(oversize(len(frame), self.most_bytes)))
+                    self.is_gone = True
+                else:
+                    self._frames.append(frame)
+            elif not event.success:
+                self.is_gone = True
+            elif self._is_empty or not self.settles:
+                self.is_ended = True
+            else:
+                self._is_empty = True
+                if self.settle_s:
+                    self._reading = True  # so that nobody asks for another frame meanwhile
+                    self._until = time.monotonic() + self.settle_s
+                else:
+                    self._believe()
+        elif tag is SENT:
+            self._sending = False
+            if self.unread is not None:
+                self.unread.sent()
+            if not event.success:
+                self.is_gone = True
+        elif tag is CLOSE and event.batch_operations[0].cancelled():
+            self.is_gone = True

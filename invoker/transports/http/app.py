@@ -1,0 +1,340 @@
+"""`HttpApp`: what is the same for every request of the HTTP door: who may call, and who answers.
+
+First `Origins` judges who may call. Every path belongs to a `Front`: the part of a service that answers requests of
+this door.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from invoker.core.http import RequestHead, Response
+from invoker.core.peers import Client
+from invoker.core.problems import as_problem
+from invoker.core.session import CallSession
+from invoker.core.steps import Close
+from invoker.errors import Cancelled, InvocationError, UnsupportedMediaType
+from invoker.execution.driver import Driver
+from invoker.execution.loop.wire import Wire
+from invoker.transports.http.codings import PLAIN, UNPACKED, Choice, chosen, packed_with
+from invoker.transports.http.connections import Connections
+from invoker.transports.http.exchange import Exchange, HttpSettings, Listener
+from invoker.transports.http.origins import Origins, Verdict
+from invoker.transports.http.traced import traced
+
+__all__ = [
+    "FAULT",
+    "FULL",
+    "NOT_FOUND",
+    "Alike",
+    "Begin",
+    "Coded",
+    "Conversation",
+    "Farewell",
+    "Front",
+    "FrontOf",
+    "HttpApp",
+    "PromptFront",
+    "RequestSession",
+    "SocketFront",
+    "SocketOf",
+    "SocketSettings",
+    "SocketWire",
+    "WholeFront",
+    "prompt_of",
+    "whole_of",
+]
+
+log = logging.getLogger(__name__)
+
+FrontOf: TypeAlias = Callable[[str], "Front | None"]
+SocketOf: TypeAlias = Callable[[str], "SocketFront | None"]
+
+Begin: TypeAlias = Callable[[Exchange], Listener]
+"""Begins to answer one request, by methods of its exchange, which may be called before this returns."""
+
+FULL: Final = Response(
+    503,
+    (("Content-Type", "text/plain; charset=utf-8"),),
+    b"Invoker: Overloaded: this process has as many connections with requests as it may have; try again later\n",
+    close=True,
+)
+NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
+FAULT: Final = Response(500, (), b"", close=True)
+"""A front is at fault, and nothing of that may reach the peer."""
+
+
+_SILENCE_S: Final = 60.0
+_AS_IT_IS: Final[tuple[str, ...]] = ()
+_KNOWN: Final = ("Accept-Encoding", ", ".join(UNPACKED))
+_NOTHING_FITS: Final = Response(
+    406,
+    (("Content-Type", "text/plain"),),
+    b"Invoker: Not Acceptable: Accept-Encoding leaves out identity, and every coding that there is\n",
+)
+
+
+class Front(Protocol):
+    """A service on this door."""
+
+    async def answer(self, exchange: Exchange) -> Response | None:
+        """The response to one request; None if it was written by `Exchange.begin`, `write` and `end`.
+
+        Raises:
+            Cancelled: The client has left before its request was complete.
+            asyncio.CancelledError: The client has left, so the task of the request is cancelled.
+        """
+
+
+class PromptFront(Front, Protocol):
+    """A service that needs no task of its own for a request."""
+
+    def prompt(self, head: RequestHead) -> Begin | None:
+        """How requests with this head are answered without a task; None: they need one."""
+
+
+class WholeFront(Front, Protocol):
+    """A front that can also answer requests in a thread, whose bodies are there."""
+
+    def whole(self, head: RequestHead) -> Alike | None:
+        """How a thread answers requests with this head by itself; None: they are answered on the loop.
+
+        Args:
+            head: Of a request, in a process whose functions are sync.
+        """
+
+
+class Alike(Protocol):
+    """Requests with the same head, which only differ in their bodies.
+
+    Attributes:
+        timeout_s: From the request to the response; None means no limit.
+        is_stream: Whether the sessions are a `StreamingSession` each, whose responses stream.
+    """
+
+    timeout_s: float | None
+    is_stream: bool = False
+
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
+        """A session for one of them, and what it is still to receive; it sends the `Response`."""
+
+    def refusal(self, error: InvocationError) -> Response:
+        """The response to one for which there is no session."""
+
+
+class RequestSession(CallSession, Protocol):
+    """The session of one request."""
+
+    def refusal(self, error: InvocationError) -> Response:
+        """The response if it has sent none, or has not yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocketSettings:
+    """How connections are treated.
+
+    Attributes:
+        max_message_bytes: A longer message ends its conversation.
+        ping_s: Between two pings.
+        linger_s: How long the peer may take to close after us.
+        write_s: A peer that takes nothing for so long loses its connection.
+    """
+
+    max_message_bytes: int = 4 * 1024 * 1024
+    ping_s: float = 20.0
+    linger_s: float = 2.0
+    write_s: float = 60.0
+
+
+class Farewell(NamedTuple):
+    """What the peer is told of an end.
+
+    Attributes:
+        code: Of the close frame.
+        messages: Are sent before it.
+        reason: In the close frame.
+    """
+
+    code: int
+    messages: Sequence[str | bytes] = ()
+    reason: str = ""
+
+
+class SocketWire(Wire, Protocol):
+    """One connection, as its conversation sees it."""
+
+    headers: tuple[tuple[str, str], ...]
+    """Are not sent."""
+
+    peer: Client
+    """Learns the code of the end; a conversation of one invocation says by its `field` that the log tells it."""
+
+    def close(self, close: Close) -> None:
+        """The conversation is over."""
+
+
+class Conversation(Protocol):
+    """What a service does with one connection."""
+
+    subprotocol: str
+    """Of those that the client offers; empty: none was agreed on."""
+
+    def begin(self, wire: SocketWire) -> Listener:
+        """Begin, with this wire; the listener is given messages, texts as `str`."""
+
+    def farewell(self, error: InvocationError | None) -> Farewell:
+        """What is said at the end."""
+
+    def over(self) -> None:
+        """The connection is closed; called once."""
+
+
+class SocketFront(Protocol):
+    """A service on this door whose conversations are WebSocket connections."""
+
+    settings: SocketSettings
+
+    def meet(self, head: RequestHead) -> Conversation | Response:
+        """Let a client in, whose handshake is right; a response refuses it."""
+
+
+class Coded(NamedTuple):
+    """What a head says of codings and of traces.
+
+    Attributes:
+        verdict: The one of the origins, unless the client cannot be understood, or cannot understand us.
+        head: As the front sees it.
+        packed: How the body is packed, if it is unpacked before the front sees it.
+        choice: In which coding the response leaves.
+        is_traced: Whether it belongs to a trace, so that the same head means something else the next time.
+    """
+
+    verdict: Verdict
+    head: RequestHead
+    packed: tuple[str, ...] = ()
+    choice: Choice = PLAIN
+    is_traced: bool = False
+
+
+# `isinstance` with a protocol would look at every member of the front's class, for each head.
+
+
+def prompt_of(front: Front | None, head: RequestHead) -> Begin | None:
+    """How a front answers requests with this head without a task; None: it needs one, or is none."""
+    prompt: Callable[[RequestHead], Begin | None] | None = getattr(front, "prompt", None)
+    return None if prompt is None else prompt(head)
+
+
+def whole_of(front: Front | None, head: RequestHead) -> Alike | None:
+    """How a front lets a thread answer requests with this head; None: it does not."""
+    whole: Callable[[RequestHead], Alike | None] | None = getattr(front, "whole", None)
+    return None if whole is None else whole(head)
+
+
+class HttpApp:
+    """What all requests share.
+
+    Args:
+        driver: Its drain ends the connections, and its memory budget counts the bodies.
+        settings: Limits in bytes and time.
+        front: Gives who answers a path; None: nobody does.
+        sockets: Gives who serves the WebSockets of a path; None: nobody does.
+
+    Attributes:
+        connections: All that are open on the loop.
+        is_leaving: Whether responses tell clients of HTTP/1 to use another connection.
+        origins: Judges who may call.
+        front: Gives who answers a path.
+        sockets: Gives who serves the WebSockets of a path.
+    """
+
+    def __init__(
+        self, driver: Driver, settings: HttpSettings, front: FrontOf, sockets: SocketOf = lambda _: None
+    ) -> None:
+        self.driver = driver
+        self.settings = settings
+        self.front = front
+        self.sockets = sockets
+        self.connections = Connections()
+        self.is_leaving = False
+        self._tells_s = 0.0
+        self.origins = Origins(settings.origins, settings.hosts, has_credentials=settings.has_credentials)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether a connection ends behind its next response."""
+        return self.is_leaving or self.driver.engine.is_draining
+
+    def judge(self, head: RequestHead, *, host: str, is_local: bool, is_socket: bool = False) -> Verdict:
+        """Let a request pass, answer it, or refuse it; as `Origins.judge`."""
+        return self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
+
+    def coded(self, head: RequestHead, front: Front | None, verdict: Verdict) -> Coded:
+        """Read what a head says of codings and of traces.
+
+        Args:
+            head: Of a request.
+            front: Who answers it; one that has ``takes_packed = False`` gets its body as it is.
+            verdict: Of the origins.
+        """
+        packed = _AS_IT_IS
+        head, told = traced(head)
+        if told:
+            verdict = Verdict(verdict.response, (*verdict.headers, *told))
+        choice = chosen(head, self.settings.codings)
+        if choice is None:
+            return Coded(Verdict(verdict.response or _NOTHING_FITS, verdict.headers), head, is_traced=bool(told))
+        if any(name == "content-encoding" for name, _ in head.headers) and getattr(front, "takes_packed", True):
+            try:
+                packed = packed_with(head)
+            except UnsupportedMediaType as error:
+                refused = Response(415, (("Content-Type", "text/plain"), _KNOWN), f"{error}\n".encode())
+                refused_too = Verdict(verdict.response or refused, verdict.headers)
+                return Coded(refused_too, head, choice=choice, is_traced=bool(told))
+            headers = [one for one in head.headers if one[0] != "content-encoding"]
+            head = msgspec.structs.replace(head, headers=headers)
+        return Coded(verdict, head, packed, choice, bool(told))
+
+    def judged(self, response: Response, head: RequestHead) -> Response:
+        """The response of a verdict that lets no request pass; what is refused is logged."""
+        if response.status >= 400:
+            told = {"status": response.status, "detail": response.body.decode().rstrip()}
+            log.info("a request was refused", extra=told)
+        return as_problem(response, head.value("accept"))
+
+    def full(self, head: RequestHead) -> Response | None:
+        """The response to a call while there is no room for it; None: there is."""
+        if not self.connections.is_full:
+            return None
+        now_s = time.monotonic()
+        if now_s >= self._tells_s:
+            self._tells_s = now_s + _SILENCE_S
+            most = self.connections.most
+            log.warning("calls over HTTP are refused: more than %s connections are busy; raise ulimit -n", most)
+        return as_problem(FULL, head.value("accept"))
+
+    def not_found(self, head: RequestHead) -> Response:
+        """The response where nobody answers."""
+        return as_problem(NOT_FOUND, head.value("accept"))
+
+    async def answer(self, exchange: Exchange, front: Front) -> Response | None:
+        """The response; None when the client has left and nobody is there to take it.
+
+        Raises:
+            asyncio.CancelledError: The task of the request was cancelled.
+        """
+        try:
+            response = await front.answer(exchange)
+        except Cancelled:
+            return None
+        finally:
+            exchange.close()
+        if exchange.is_gone or response is None:
+            return None
+        return response if response.status < 400 else as_problem(response, exchange.head.value("accept"))

@@ -1,0 +1,274 @@
+"""`AsgiSocket`: a WebSocket that an ASGI server brings; `serve_socket` answers its handshake.
+
+The server speaks WebSocket: the rules of the handshake, frames, pings and the closing are its own. What is the same as
+in `transports.http.socketline` is here: who may connect, who serves a path, how long a message may be, what is said
+at the end, and that whoever takes nothing is not waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import MutableMapping
+from functools import partial
+from typing import Any, Final
+
+from invoker.core.budget import STEP_BYTES, Unread
+from invoker.core.http import LongMessage, RequestHead, Response
+from invoker.core.peers import ABNORMAL, Client, peer_of
+from invoker.core.steps import Close
+from invoker.errors import InvocationError, LimitExceeded, ShuttingDown
+from invoker.execution.bodies.runner import later
+from invoker.transports.http.app import NOT_FOUND, Conversation, HttpApp, SocketSettings
+from invoker.transports.http.asgiexchange import Receive, Scope, Send
+from invoker.transports.http.exchange import Listener
+
+__all__ = ["AsgiSocket", "refuse", "serve_socket"]
+
+log = logging.getLogger(__name__)
+
+_ROOM_BYTES: Final = 64 * 1024
+"""Bytes that may wait for the server to take them; whoever writes more waits until half of them are gone."""
+_REASON_BYTES: Final = 123
+_GOING_AWAY: Final = 1001
+_TOO_BIG: Final = 1009
+_TRY_AGAIN: Final = 1013
+
+
+async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve one WebSocket, from its handshake on.
+
+    Args:
+        app: Judges it, and knows who serves which path.
+        head: Of its handshake.
+        scope: Of the connection, by ASGI.
+        receive: Of the connection.
+        send: Of the connection.
+    """
+    verdict = app.judge(head, host="", is_local=False, is_socket=True)
+    if verdict.response is not None:
+        await refuse(scope, receive, send, app.judged(verdict.response, head))
+        return
+    front = app.sockets(head.path)
+    met = NOT_FOUND if front is None else front.meet(head)
+    if isinstance(met, Response):
+        told = {"status": met.status, "path": head.path, "detail": met.body.decode().rstrip()}
+        log.info("a WebSocket was refused", extra=told)
+        await refuse(scope, receive, send, met)
+        return
+    assert front is not None  # else there is a response
+    wire = AsgiSocket(app, met, front.settings, receive, send)
+    wire.peer.address = peer_of(scope.get("client"))
+    await wire.serve()
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
+    """Answer a handshake by a status of HTTP where the server can, else by a close, of which it makes 403."""
+    await receive()  # websocket.connect
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": _TRY_AGAIN})
+        return
+    headers = [(name.lower().encode(), value.encode()) for name, value in response.headers]
+    headers.append((b"content-length", b"%d" % len(response.body)))
+    await send({"type": "websocket.http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": response.body})
+
+
+class AsgiSocket:
+    """One connection, which is the wire of one conversation. This task writes, and another one reads.
+
+    Args:
+        app: Of the door.
+        conversation: What is done with it.
+        settings: Limits.
+        receive: Of the connection.
+        send: Of the connection.
+
+    Attributes:
+        is_gone: Whether the peer will get nothing any more.
+        headers: None are sent.
+        peer: Who calls, and how it ended.
+    """
+
+    _listener: Listener
+
+    def __init__(
+        self, app: HttpApp, conversation: Conversation, settings: SocketSettings, receive: Receive, send: Send
+    ) -> None:
+        self.is_gone = False
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.peer = Client("", field="")
+        self._app = app
+        self._conversation = conversation
+        self._settings = settings
+        self._receive = receive
+        self._send = send
+        self._unread: Unread | None = None  # what waits, once that is large
+        self._loop = asyncio.get_running_loop()
+        self._out: deque[str | bytes] = deque()
+        self._size = 0
+        self._code = 0  # that we found, and not the conversation
+        self._end: dict[str, Any] | None = None
+        self._changed = asyncio.Event()  # something to write, or the end
+        self._wants = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._wants.set()
+        self._has_room.set()
+
+    async def serve(self) -> None:
+        """Let the conversation run to its end."""
+        reading: asyncio.Task[None] | None = None
+        try:
+            await self._receive()  # websocket.connect
+            await self._send({"type": "websocket.accept", "subprotocol": self._conversation.subprotocol or None})
+            self._app.connections.enter(self)
+            self._listener = self._conversation.begin(self)
+            reading = asyncio.create_task(self._read(), name="socket")
+            await self._write_out()
+        except TimeoutError:
+            log.warning("a peer took nothing of what was sent within %s s", self._settings.write_s)
+        except OSError:
+            pass  # so some servers say that the peer is gone
+        finally:
+            if reading is not None:
+                reading.cancel()
+                await asyncio.wait([reading])
+                self._leave()
+            self._app.connections.leave(self)
+            self._conversation.over()
+
+    # Called by the door.
+
+    def fileno(self) -> int:
+        """None: the server has it."""
+        return -1
+
+    def end_when_idle(self) -> None:
+        """End the conversation, for which the process has waited already."""
+        if self._end is None:
+            self._listener.fail(ShuttingDown("this invoker is shutting down; connect again elsewhere"))
+
+    def abort(self) -> None:
+        """End now, without ceremony."""
+        self._leave()
+
+    cut = abort
+
+    # The wire of the conversation.
+
+    def accepted(self) -> None:
+        """The handshake has told all there is to tell."""
+
+    def ask(self) -> None:
+        """The conversation wants more again."""
+        self._wants.set()
+
+    def write(self, frame: str | bytes | LongMessage) -> bool:
+        """Send one message; False when the next one should wait for `room`."""
+        if isinstance(frame, LongMessage):
+            frame = frame.joined()
+        if not (self.is_gone or self._end is not None):
+            self._out.append(frame)
+            self._size += len(frame)
+            self._count()
+            if self._size >= _ROOM_BYTES:
+                self._has_room.clear()
+            self._changed.set()
+        return self._has_room.is_set()
+
+    async def room(self) -> None:
+        """Wait until the peer has taken most of what was written, or is gone."""
+        await self._has_room.wait()
+
+    def close(self, close: Close) -> None:
+        """The conversation is over: tell the peer."""
+        error = close.error
+        farewell = self._conversation.farewell(error)
+        for one in farewell.messages:
+            self.write(one)
+        code = self._code or (_GOING_AWAY if isinstance(error, ShuttingDown) else farewell.code)
+        self.peer.got(code)
+        reason = farewell.reason.encode("utf-8", "backslashreplace")[:_REASON_BYTES].decode("utf-8", "ignore")
+        self._end = {"type": "websocket.close", "code": code, "reason": reason}
+        if self._unread is not None and self._size:
+            self._unread.part()
+        self._wants.set()
+        self._changed.set()
+
+    # The tasks.
+
+    async def _read(self) -> None:
+        """Give the conversation what comes, as it wants it, until the peer leaves."""
+        try:
+            while (message := await self._next())["type"] != "websocket.disconnect":
+                if self._end is None and not self._code:
+                    self._take(message)
+        except OSError:
+            pass  # so some servers say it
+        except Exception:  # a service is at fault, and nothing of it may reach the peer
+            log.exception("a WebSocket failed")
+        self._leave()
+
+    async def _next(self) -> MutableMapping[str, Any]:
+        await self._wants.wait()
+        return await self._receive()
+
+    def _take(self, message: MutableMapping[str, Any]) -> None:
+        text, most = message.get("text"), self._settings.max_message_bytes
+        frame = message.get("bytes") or b"" if text is None else text
+        if len(frame) > most or (text is not None and len(text) * 4 > most and len(text.encode()) > most):
+            self._code = _TOO_BIG
+            self._listener.fail(LimitExceeded(f"a message has more than {most} bytes"))
+        elif not self._listener.arrived(frame):
+            self._wants.clear()
+
+    async def _write_out(self) -> None:
+        """Write until the conversation is over and all is written, or the peer is gone."""
+        out, write_s = self._out, self._settings.write_s
+        while not self.is_gone:
+            if out:
+                frame = out.popleft()
+                kind = "text" if isinstance(frame, str) else "bytes"
+                async with asyncio.timeout(write_s):
+                    await self._send({"type": "websocket.send", kind: frame})
+                self._size -= len(frame)
+                self._count()
+                if self._size <= _ROOM_BYTES // 2:
+                    self._has_room.set()
+            elif self._end is not None:
+                async with asyncio.timeout(write_s):
+                    await self._send(self._end)
+                return
+            else:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def _count(self) -> None:
+        """Count what waits, if it is large, and what the server has of it."""
+        if self._unread is None:
+            if self._size <= STEP_BYTES:
+                return
+            self._unread = Unread(self._app.driver.engine.memory)
+        if self._size:
+            self._unread.hold(self._size, partial(later, self._loop, self._drop))
+        else:
+            self._unread.take()
+
+    def _drop(self, error: InvocationError) -> None:
+        log.info("a connection is ended, since its peer takes nothing", extra={"detail": str(error)})
+        self.abort()
+
+    def _leave(self) -> None:
+        """Nobody is there any more: end what runs for it."""
+        if self.is_gone:
+            return
+        self.is_gone = True
+        self.peer.got(ABNORMAL)
+        self._out.clear()
+        self._size = 0
+        self._count()
+        self._changed.set()
+        self._has_room.set()
+        if self._end is None:
+            self._listener.gone()

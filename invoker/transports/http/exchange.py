@@ -1,0 +1,322 @@
+"""`Exchange`: one request of the HTTP door as fronts see it, whatever carries it.
+
+Carriers are `transports.http.request` for HTTP/1.1, and `transports.http.asgi` for HTTP/2. An exchange reads the
+body within its time and within the memory of the process.
+
+A front is answered in one of two ways: it reads the body in a task and returns the response, or it listens, and
+everything happens in the callbacks that bring the body. In both it may `answer` with one response, or `begin` one that
+it writes piece by piece, while the body may still come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
+from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
+from invoker.core.peers import Client
+from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
+from invoker.execution.bodies.runner import later
+from invoker.transports.http.codings import PACKED, PLAIN
+from invoker.transports.http.unpacking import STEPS, Unpacker
+
+__all__ = ["NOBODY", "Exchange", "HttpSettings", "Listener"]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """How requests are treated.
+
+    Attributes:
+        idle_s: A connection without a request under way ends after so long; a head must come within it, too.
+        body_s: A body may take this long, and longer by what it has brought at ``body_bytes_per_s``, else 408.
+        body_bytes_per_s: The slowest upload that is tolerated.
+        write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
+        linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
+        origins: Of web pages that may call; see `Origins`.
+        hosts: Names for a door that is bound to loopback; see `Origins`.
+        has_credentials: Whether pages of listed origins may send cookies and the like; see `Origins`.
+        codings: In which responses may leave, the best first; see `invoker.transports.http.packing`.
+    """
+
+    idle_s: float = 30.0
+    body_s: float = 30.0
+    body_bytes_per_s: float = 1024.0
+    write_s: float = 60.0
+    linger_s: float = 5.0
+    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    has_credentials: bool = False
+    codings: tuple[str, ...] = PACKED
+
+
+class Listener(Protocol):
+    """Who hears a request as it comes, instead of reading it; a reactor is one."""
+
+    def arrived(self, frame: Any | None) -> bool:
+        """A chunk of the body or its end (None) came; whether more is wanted now."""
+
+    def fail(self, error: InvocationError) -> None:
+        """There will be no more: the body is late, or more than the process may hold."""
+
+    def gone(self) -> None:
+        """The client has left."""
+
+
+class _Nobody:
+    """Hears what comes behind the answer; whoever gave that would else be kept by the request, and keep it."""
+
+    def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - as `Listener`
+        return True
+
+    def fail(self, error: InvocationError) -> None:
+        pass
+
+    def gone(self) -> None:
+        pass
+
+
+NOBODY: Final[Listener] = _Nobody()
+
+
+class Exchange(ABC):
+    """One request: its head and its body.
+
+    Args:
+        head: Everything but the body.
+        settings: Limits.
+        memory: Counts the body; None: nobody does.
+        packed: How the body is packed; it is unpacked here, and the head does not tell of it.
+
+    Attributes:
+        head: Everything but the body.
+        choice: In which coding the response leaves.
+        path: Of the request.
+        peer: Who calls, and what it got.
+        is_gone: Whether the client has left.
+        is_late: Whether the body came too slowly.
+        share: What the body takes of the process's memory, until the response is made.
+        is_stream: Whether the body may take any time, and who listens counts what it holds of it. Set by who listens.
+        untaken: What is long of the response, and not taken by the client; None: nothing is.
+    """
+
+    def __init__(
+        self,
+        head: RequestHead,
+        settings: HttpSettings,
+        memory: ProcessBudget | None = None,
+        packed: tuple[str, ...] = (),
+    ) -> None:
+        self.head = head
+        self.path = head.path
+        self.choice = PLAIN
+        self.peer = Client("")
+        self.is_gone = False
+        self.is_late = False
+        self.is_stream = False
+        self.share = (memory or ProcessBudget()).share()
+        self.untaken: Unread | None = None
+        self._memory = memory
+        self._settings = settings
+        self._is_headed = False
+        self._is_complete = False  # whether all of the body was received
+        self._received = 0
+        self._unpacker = Unpacker(packed) if packed else None
+        self._unpacked = 0
+        self._is_unpacked = not packed
+        self._started_s = asyncio.get_running_loop().time()
+        self._task: asyncio.Task[Any] | None = None  # that reads the body; it is cancelled when the client leaves
+        self._is_reading = False
+        self._late_timer: asyncio.TimerHandle | None = None
+
+    async def read(self) -> RequestHead | BodyChunk | None:
+        """The head, then the body's chunks, then None.
+
+        Raises:
+            Cancelled: The client has left.
+            DeadlineExceeded: The body comes too slowly (408).
+            Overloaded: The process holds too much already (503).
+            DecodeError: It is not packed as its head says (400).
+        """
+        if not self._is_headed:
+            self._is_headed = True
+            return self.head
+        while not (self._is_complete and self._is_unpacked):
+            body = await self._body()
+            if body:
+                return BodyChunk(body)
+        self._completed()
+        return None
+
+    async def whole(self, most_bytes: int) -> bytearray | None:
+        """The whole body, instead of its chunks; None as soon as it has more than so many bytes.
+
+        It grows as it comes: memory is taken for what was sent, not for what was announced.
+
+        Raises:
+            Cancelled: The client has left.
+            DeadlineExceeded: The body comes too slowly (408).
+            Overloaded: The process holds too much already (503).
+            DecodeError: It is not packed as its head says (400).
+        """
+        body = bytearray()
+        while not (self._is_complete and self._is_unpacked):
+            chunk = await self._body()
+            if len(body) + len(chunk) > most_bytes:
+                self._stop_timing()
+                return None
+            body += chunk
+        self._completed()
+        return body
+
+    @abstractmethod
+    def ask(self) -> None:
+        """The listener wants more again."""
+
+    @abstractmethod
+    def answer(self, response: Response) -> None:
+        """Write a whole response, unless the client has left; once."""
+
+    @abstractmethod
+    def begin(self, head: ResponseHead) -> None:
+        """Write the head of a response that is streamed. Its pieces follow, then `end` or `cut`."""
+
+    @abstractmethod
+    def write(self, data: bytes | Iterator[bytes]) -> bool:
+        """Write a piece of the body; False when the next one should wait for `room`.
+
+        Pieces that are written within one turn of the loop may leave together.
+
+        Args:
+            data: The piece; or the parts of a long one, which are taken when the client takes them.
+        """
+
+    @abstractmethod
+    async def room(self) -> None:
+        """Wait until the client has taken most of what was written, or has left."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """The streamed response is complete."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """End the streamed response so that the client sees that it is not complete."""
+
+    def count(self, size: int) -> None:
+        """Count something long that the client gets, until it has taken all."""
+        if size > STEP_BYTES and self._memory is not None:
+            if self.untaken is None:
+                self.untaken = Unread(self._memory)
+            self.untaken.add(size, partial(later, asyncio.get_running_loop(), self._drop))
+
+    @abstractmethod
+    def _drop(self, error: InvocationError) -> None:
+        """End the connection or stream of a client that takes nothing."""
+
+    @abstractmethod
+    async def _next(self) -> bytes:
+        """More of the body; sets `_is_complete` with the last of it, and `is_gone` when there will be no more."""
+
+    def _completed(self) -> None:
+        """The body is here."""
+        self._stop_timing()
+
+    def close(self) -> None:
+        """The request is answered, or nobody waits for it: give the memory back."""
+        self.share.close()
+        self._stop_timing()
+
+    async def _body(self) -> bytes:
+        self._task = task = asyncio.current_task()
+        self._is_reading = True
+        try:
+            body = await (self._next() if self._unpacker is None else self._next_unpacked(self._unpacker))
+        except asyncio.CancelledError:
+            if task is None or not self.is_late or task.uncancel():
+                raise
+            raise self._late() from None
+        finally:
+            self._is_reading = False
+        if self.is_gone:
+            raise Cancelled("the client left before its request was complete")
+        if self._unpacker is None:
+            self._count(body)
+        else:
+            self._count_unpacked(body)
+        return body
+
+    async def _next_unpacked(self, unpacker: Unpacker) -> bytes:
+        """More of the body, unpacked; sets `_is_unpacked` with the last of it."""
+        while not self.is_gone:
+            await asyncio.sleep(0)  # others have a turn, however much a few bytes become
+            piece = unpacker.steps(STEPS)
+            if piece:
+                return piece
+            if piece is None:
+                if self._is_complete:
+                    unpacker.close()
+                    self._is_unpacked = True
+                    break
+                body = await self._next()
+                self._received += len(body)
+                unpacker.feed(body)
+        return b""
+
+    def _count_unpacked(self, body: bytes) -> None:
+        """Count some of what was unpacked; for how long the body may take, only what was received counts.
+
+        Raises:
+            Overloaded: The process holds too much already.
+        """
+        self._unpacked += len(body)
+        if self._unpacked > self.share.mark and not self.is_stream:
+            self.share.grow(self._unpacked)
+
+    def _count(self, body: bytes) -> None:
+        """Count some of the body.
+
+        Raises:
+            Overloaded: The process holds too much already.
+        """
+        self._received += len(body)
+        if self._received > self.share.mark and not self.is_stream:
+            self.share.grow(self._received)
+
+    def _late(self) -> DeadlineExceeded:
+        return DeadlineExceeded(f"only {self._received} bytes of the body came in time")
+
+    def _begin_timing(self) -> None:
+        """The body has to be waited for."""
+        if self._late_timer is None and not self.is_stream:
+            self._late_timer = asyncio.get_running_loop().call_at(self._until_s, self._check_late)
+
+    @property
+    def _until_s(self) -> float:
+        """When the body will be late, on the loop's clock; each byte that came allows more time."""
+        settings = self._settings
+        return self._started_s + settings.body_s + self._received / settings.body_bytes_per_s
+
+    def _check_late(self) -> None:
+        """End a late reading. One timer serves all chunks, so it may ring too early and is then set again."""
+        self._late_timer = None
+        loop, until_s = asyncio.get_running_loop(), self._until_s
+        if until_s > loop.time():
+            self._late_timer = loop.call_at(until_s, self._check_late)
+        else:
+            self._is_due()
+
+    def _is_due(self) -> None:
+        if self._is_reading and self._task is not None:  # otherwise the next reading sets a timer that rings at once
+            self.is_late = True
+            self._task.cancel()
+
+    def _stop_timing(self) -> None:
+        if self._late_timer is not None:
+            self._late_timer.cancel()
+            self._late_timer = None

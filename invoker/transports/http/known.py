@@ -1,0 +1,117 @@
+"""`Known`: what a head means to a door; `Heads`: reads those of one connection.
+
+A connection keeps what its last head meant, because the next one often has the same bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from invoker.transports.http.app import FAULT, Begin, Front, HttpApp, prompt_of
+from invoker.transports.http.handshake import closing, shake_hands
+from invoker.transports.http.heads import Head, check_begun, read_head
+from invoker.transports.http.origins import Verdict
+from invoker.transports.http.request import Request
+
+__all__ = ["Heads", "Known"]
+
+log = logging.getLogger(__name__)
+
+_END = b"\r\n\r\n"
+
+
+class Known:
+    """What a head means to this door; the same bytes mean the same again.
+
+    Args:
+        data: Of the head.
+        app: Judges it, and knows who answers.
+        is_local: Whether it came by a Unix socket.
+
+    Attributes:
+        data: Of the head.
+        head: As the front sees it.
+        verdict: Whether it may call.
+        front: Who answers; None: nobody.
+        begin: The same, if it needs no task for that.
+        packed: How the body is packed.
+        choice: In which coding the response leaves.
+        is_traced: Whether the same bytes mean something else the next time.
+
+    Raises:
+        RefusedError: It is none.
+    """
+
+    __slots__ = ("begin", "choice", "data", "front", "head", "is_traced", "packed", "verdict")
+
+    def __init__(self, data: bytes, app: HttpApp, *, is_local: bool) -> None:
+        self.data = data
+        head = read_head(data)
+        request = head.request
+        verdict = app.judge(request, host=head.host, is_local=is_local, is_socket=head.is_socket)
+        self.front: Front | None = app.front(request.path)
+        self.verdict, request, self.packed, self.choice, self.is_traced = app.coded(request, self.front, verdict)
+        self.head: Head = head if request is head.request else msgspec.structs.replace(head, request=request)
+        front = self.front
+        self.begin: Begin | None = prompt_of(front, request)
+        if self.head.is_socket:
+            self.begin = shake_hands(app, self.head)
+            if self.verdict.response is not None:
+                self.verdict = Verdict(closing(self.verdict.response), self.verdict.headers)
+
+    def meet(self, request: Request, app: HttpApp) -> Front | None:
+        """Answer a request with this head, or let it be listened to; else give who answers it in a task."""
+        request.headers, request.choice = self.verdict.headers, self.choice
+        if self.verdict.response is not None:
+            request.answer(app.judged(self.verdict.response, request.head))
+        elif self.begin is not None and (full := app.full(request.head)) is not None:
+            request.answer(full)
+        elif self.begin is not None:
+            try:
+                request.listen(self.begin(request))
+            except Exception:
+                log.exception("a request failed")
+                request.answer(FAULT)
+        elif self.front is None:
+            request.answer(app.not_found(request.head))
+        else:
+            return self.front
+        return None
+
+
+class Heads:
+    """Reads the heads of one connection.
+
+    Args:
+        app: Judges them, and knows who answers.
+        is_local: Whether they come by a Unix socket.
+    """
+
+    __slots__ = ("_app", "_is_local", "_last")
+
+    def __init__(self, app: HttpApp, *, is_local: bool) -> None:
+        self._app = app
+        self._is_local = is_local
+        self._last: Known | None = None
+
+    def read(self, data: bytes, seen: int) -> tuple[Known, int] | None:
+        """The head with which these bytes begin, and its size; None if it is not whole.
+
+        Args:
+            data: From the first byte of a request.
+            seen: In so many bytes of it there is no end of a head.
+
+        Raises:
+            RefusedError: It is none, or cannot become one.
+        """
+        end = data.find(_END, max(0, seen + 1 - len(_END)))
+        if end < 0:
+            check_begun(data, seen)
+            return None
+        end += len(_END)
+        head, last = data[:end], self._last
+        if last is None or last.data != head or last.is_traced:
+            last = self._last = Known(head, self._app, is_local=self._is_local)
+        return last, end

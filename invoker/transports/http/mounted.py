@@ -1,0 +1,119 @@
+"""`MountedDoor`: the HTTP door without sockets: another program's ASGI server brings the requests.
+
+That program may stand behind any name and any proxy, so the door cannot know its own names, and judges `Host` only if
+it is told them; the rules of foreign web pages hold as ever (ADR 0045). Paths count from where the door is mounted.
+What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import MutableMapping
+from contextlib import suppress
+from typing import Any, Final
+
+from invoker.core.http import Response
+from invoker.execution.driver import Driver
+from invoker.transports.http import asgisocket
+from invoker.transports.http.app import FrontOf, HttpApp, SocketOf
+from invoker.transports.http.asgi import AsgiApp, Receive, Scope, Send, head_of
+from invoker.transports.http.exchange import HttpSettings
+
+__all__ = ["MountedDoor", "inner_scope", "refuse"]
+
+_LEFT: Final = Response(499, (), b"")
+"""What nginx calls a client that has closed its request."""
+
+
+class MountedDoor:
+    """Serves services over HTTP, in an event loop of others.
+
+    Args:
+        driver: Runs the conversations.
+        front: Gives who answers a path; None: nobody does.
+        settings: Limits in bytes and time.
+        sockets: Gives who serves the WebSockets of a path; None: nobody does.
+    """
+
+    def __init__(
+        self, driver: Driver, front: FrontOf, *, settings: HttpSettings, sockets: SocketOf = lambda _: None
+    ) -> None:
+        self.app = HttpApp(driver, settings, front, sockets)
+        self.app.origins.mount()
+        self._asgi = AsgiApp(self.app)
+        self._requests = 0
+        self._quiet = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin to answer, on the running loop."""
+        self.app.driver.loop = asyncio.get_running_loop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or one WebSocket; ASGI 3."""
+        inner = inner_scope(scope)
+        self._requests += 1
+        try:
+            if scope["type"] == "http":
+                await self._answer(inner, receive, send)
+            else:
+                await asgisocket.serve_socket(self.app, head_of(inner), inner, receive, send)
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                self._quiet.set()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; also one whose client has left, since middleware of the host may count on a response."""
+        has_begun = False
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        await self._asgi(scope, receive, sending)
+        if not has_begun:
+            with suppress(OSError):  # so some servers say that nobody takes it
+                await refuse(scope, receive, send, _LEFT)
+
+    def leave(self) -> None:
+        """Tell clients of HTTP/1 to connect anew; requests are served as before."""
+        self.app.is_leaving = True
+
+    async def stop(self, grace_s: float) -> None:
+        """End the WebSockets; wait for requests, whose tasks are others', no longer than ``grace_s``. Idempotent."""
+        await self.app.connections.end(grace_s, grace_s)
+        while self._requests:
+            self._quiet.clear()
+            try:
+                async with asyncio.timeout(grace_s):
+                    await self._quiet.wait()
+            except TimeoutError:
+                return
+
+
+def inner_scope(scope: Scope) -> dict[str, Any]:
+    """The scope of a request, as this door reads it: the path without that of the mount."""
+    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(f"{root}/")):  # some hosts have cut it off already
+        path = path[len(root) :]
+    return {
+        **scope,
+        "path": path or "/",
+        "raw_path": scope.get("raw_path") or b"",
+        "query_string": scope.get("query_string") or b"",
+        "http_version": scope.get("http_version") or "1.1",
+        "server": scope.get("server") or ("", None),  # None would say that it came by a Unix socket
+        "state": {},  # that of the host's lifespan
+    }
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
+    """Answer a request, or refuse a handshake, without a door."""
+    if scope["type"] == "websocket":
+        await asgisocket.refuse(scope, receive, send, response)
+        return
+    headers = [(name.lower().encode(), value.encode()) for name, value in response.headers]
+    headers.append((b"content-length", b"%d" % len(response.body)))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})

@@ -1,0 +1,101 @@
+"""`Outgoing`: what is long of the messages that a socket sends, counted until the peer has taken it.
+
+Messages wait in order, and are made frame by frame as the peer takes them. One that is made at once and is large is
+*handed* to the transport, which tells when the peer has taken it. Both count in the budget of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
+from invoker.core.http import LongMessage
+from invoker.errors import InvocationError
+from invoker.execution.bodies.runner import later
+from invoker.transports.http.frames import fragments
+
+__all__ = ["Outgoing"]
+
+log = logging.getLogger(__name__)
+
+
+class Outgoing:
+    """Of one connection; false when no message waits.
+
+    Args:
+        memory: Of the process.
+        drop: Ends the connection when memory runs out and it has most of it; called on this loop.
+    """
+
+    __slots__ = ("_drop", "_handed", "_loop", "_memory", "_queue", "_unread", "_waiting")
+
+    def __init__(self, memory: ProcessBudget, drop: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._memory = memory
+        self._drop = drop
+        self._queue: deque[tuple[Iterator[bytes], int]] = deque()
+        self._waiting = self._handed = 0
+        self._unread: Unread | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def put(self, frame: str | bytes | LongMessage) -> None:
+        """Let a message wait behind those that do."""
+        size = frame.size if isinstance(frame, LongMessage) else len(frame)
+        self._queue.append((fragments(frame), size))
+        self._waiting += size
+        self._count()
+
+    def hand(self, size: int) -> None:
+        """The transport got a message of that size, made at once."""
+        if size > STEP_BYTES:
+            self._handed += size
+            self._count()
+
+    def next(self) -> bytes | None:
+        """The next frame of what waits; None: nothing waits any more."""
+        while self._queue:
+            frames, size = self._queue[0]
+            if (frame := next(frames, None)) is not None:
+                return frame
+            self._queue.popleft()
+            self._waiting -= size
+            self._count()
+        return None
+
+    def taken(self) -> None:
+        """The peer has taken most of what the transport got, or the connection is lost."""
+        if self._handed:
+            self._handed = 0
+            self._count()
+
+    def part(self) -> None:
+        """The conversation is over; what is left of it counts as one that runs."""
+        if self._unread is not None and self._waiting + self._handed:
+            self._unread.part()
+
+    def clear(self) -> None:
+        """What waits will not be sent."""
+        self._queue.clear()
+        self._waiting = 0
+        self._count()
+
+    def _end(self, error: InvocationError) -> None:
+        log.info("a connection is ended, since its peer takes nothing", extra={"detail": str(error)})
+        self._drop()
+
+    def _count(self) -> None:
+        held = self._waiting + self._handed
+        if self._unread is None:
+            if held <= STEP_BYTES:
+                return
+            self._unread = Unread(self._memory)
+        if held:
+            self._unread.hold(held, partial(later, self._loop, self._end))
+        else:
+            self._unread.take()

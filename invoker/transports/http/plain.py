@@ -1,0 +1,114 @@
+"""`PlainHeads`: what heads of plain requests say, and how a thread answers them.
+
+A request is plain if nothing but its body is still to be read, and nothing but one response is to be written, whole or
+streamed: a POST of HTTP/1.1 with a short body of a known length, on a connection that stays, for a front that can
+answer it in a thread. All others are left to the loop's server, which reads them from the first byte. So whatever is
+refused is refused there.
+
+The same bytes mean the same. So what a head says is kept: who may call (`Origins`), who answers, and what the protocol
+made of it. Clients repeat their heads, and then nothing of them is read again.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, NamedTuple
+
+from invoker.core.http import RequestHead
+from invoker.core.kept import Kept
+from invoker.transports.http.app import Alike, FrontOf, whole_of
+from invoker.transports.http.codings import PACKED, PLAIN, Choice, chosen
+from invoker.transports.http.heads import MOST_BYTES, RefusedError, read_head
+from invoker.transports.http.origins import Origins
+from invoker.transports.http.traced import traced
+
+__all__ = ["MOST_BODY_BYTES", "Plain", "PlainHeads"]
+
+MOST_BODY_BYTES: Final = 64 * 1024
+"""What a body may have that nobody counts against the memory of the process (`invoker.core.budget`)."""
+
+_KEPT: Final = 256
+_KEPT_BYTES: Final = 1024 * 1024
+_TIMES: Final = 8
+"""A head that was read takes so many times its bytes."""
+
+_END: Final = b"\r\n\r\n"
+_STRANGE: Final = frozenset({"content-encoding", "expect", "http2-settings", "transfer-encoding", "upgrade"})
+
+
+class Plain(NamedTuple):
+    """What a plain head says.
+
+    Attributes:
+        size: Bytes of the head, with its empty line.
+        whole: Bytes of the whole request.
+        alike: Answers it.
+        headers: To be added to the response.
+        head: What the front sees of it.
+        choice: In which coding the response leaves.
+        is_traced: Whether the same head means another span the next time.
+    """
+
+    size: int
+    whole: int
+    alike: Alike
+    headers: tuple[tuple[str, str], ...]
+    head: RequestHead = RequestHead("POST", "/")
+    choice: Choice = PLAIN
+    is_traced: bool = False
+
+
+class PlainHeads:
+    """Reads heads, and keeps what they say.
+
+    Args:
+        front: Gives who answers a path.
+        origins: Judges who may call.
+        is_local: Whether they come by a Unix socket.
+        codings: In which responses may leave.
+    """
+
+    def __init__(
+        self, front: FrontOf, origins: Origins, *, is_local: bool = False, codings: tuple[str, ...] = PACKED
+    ) -> None:
+        self._front = front
+        self._origins = origins
+        self._is_local = is_local
+        self._codings = codings
+        self._kept: Kept[bytes, Plain] = Kept(_KEPT, _KEPT_BYTES, threading.Lock())
+
+    def read(self, data: bytes) -> Plain | None:
+        """What the head says with which these bytes begin; None if it is not plain, or not whole."""
+        end = data.find(_END, 0, MOST_BYTES)
+        if end < 0:
+            return None
+        head = data[: end + len(_END)]
+        plain = self._kept.find(head)
+        if plain is None:
+            plain = self._read(head)
+            if plain is not None and not plain.is_traced:
+                self._kept.keep(head, plain, _TIMES * len(head))
+        return plain
+
+    def _read(self, data: bytes) -> Plain | None:
+        try:
+            head = read_head(data)
+        except RefusedError:
+            return None
+        request, length = head.request, head.length
+        if length is None or length > MOST_BODY_BYTES or head.host or not head.is_kept or not _is_plain(request):
+            return None
+        verdict = self._origins.judge(request, is_local=self._is_local)
+        request, told = traced(request)
+        front = None if verdict.response is not None else self._front(request.path)
+        alike = whole_of(front, request)
+        choice = chosen(request, self._codings)
+        if alike is None or choice is None:
+            return None
+        return Plain(len(data), len(data) + length, alike, (*verdict.headers, *told), request, choice, bool(told))
+
+
+def _is_plain(head: RequestHead) -> bool:
+    return (
+        head.method == "POST" and head.http_version == "1.1" and _STRANGE.isdisjoint(name for name, _ in head.headers)
+    )

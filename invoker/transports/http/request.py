@@ -1,0 +1,302 @@
+"""`Request`: one request of HTTP/1.1. Its connection brings the body and learns how much of it is wanted.
+
+A front reads the body, in a task; or it listens, so that everything happens in the callback that brought it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from invoker.core.budget import ProcessBudget
+from invoker.core.http import BodyChunk, Response, ResponseHead
+from invoker.core.peers import LEFT
+from invoker.errors import InvocationError
+from invoker.transports.http.exchange import NOBODY, Exchange, HttpSettings, Listener
+from invoker.transports.http.heads import Head
+from invoker.transports.http.leaving import begun, packed, ready
+from invoker.transports.http.packing import Packer
+from invoker.transports.http.unpacking import STEPS, Unpacker
+from invoker.transports.http.writing import size_of
+
+__all__ = ["HIGH_BYTES", "Bringer", "Request"]
+
+log = logging.getLogger(__name__)
+
+HIGH_BYTES = 64 * 1024
+"""So many bytes are read ahead of who wants them."""
+
+
+class Bringer(Protocol):
+    """The connection of a request."""
+
+    peer: str
+
+    def ask(self) -> None:
+        """Somebody waits for the body."""
+
+    def answered(self, request: Request, response: Response) -> None:
+        """The response of a request that is listened to."""
+
+    def begun(self, request: Request, head: ResponseHead) -> None:
+        """The head of a response that is streamed."""
+
+    def streamed(self, data: bytes | Iterator[bytes]) -> bool:
+        """A piece of its body; whether the client takes more at once."""
+
+    def ended(self, *, is_whole: bool) -> None:
+        """The end of its body; if it is not whole, the client has to see that."""
+
+    def leave_to(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
+        """Leave the connection to who speaks something else, with what was read of that."""
+
+    def abort(self) -> None:
+        """End the connection now."""
+
+
+class Request(Exchange):
+    """One request.
+
+    Args:
+        head: Of it.
+        bringer: Brings its body.
+        settings: Limits.
+        memory: Counts the body.
+        packed: How the body is packed.
+
+    Attributes:
+        meaning: Its head, as the connection understands it.
+        is_whole: Whether all of the body has come.
+        task: That answers it, if it is read.
+        unread: Bytes of the body that nobody has asked for yet.
+        headers: To be added to the response.
+        packer: Packs the body of a streamed response; None: it leaves as it is.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        bringer: Bringer,
+        settings: HttpSettings,
+        memory: ProcessBudget,
+        packed: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(head.request, settings, memory, packed)
+        self.meaning, self.peer.address = head, bringer.peer
+        self.is_whole = False
+        self.task: asyncio.Task[None] | None = None
+        self.unread = 0
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.packer: Packer | None = None
+        self._bringer = bringer
+        self._listener: Listener | None = None
+        self._is_held = False  # by a listener that wants no more now
+        self._is_answered = False
+        self._has_begun = False
+        self._parts: list[bytes] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._for_room: asyncio.Future[None] | None = None
+        self._is_turning = False  # the loop has been told to unpack more
+
+    def feed(self, data: bytes, *, is_last: bool) -> None:
+        """More of the body has come."""
+        if data:
+            self._parts.append(data)
+            self.unread += len(data)
+        self.is_whole = is_last
+        if self._listener is not None:
+            self._pass_on(self._listener)
+        elif self._waiter is not None:
+            self._wake()
+
+    def leave(self) -> None:
+        """The client has left: whoever reads the body is told, and everybody else is cancelled (R-154, G-013)."""
+        self.is_gone = True
+        self.peer.got(LEFT)
+        self.has_room()
+        if self._listener is not None:
+            self._listener.gone()
+        elif self._waiter is not None:
+            self._wake()
+        elif self.task is not None:
+            self.task.cancel()
+
+    def listen(self, listener: Listener) -> None:
+        """Give the body to a listener as it comes."""
+        self._listener = listener
+        self._pass_on(listener)
+
+    def ask(self) -> None:
+        """The listener wants more again."""
+        self._is_held = False
+        if self._listener is not None:
+            self._pass_on(self._listener)
+
+    def answer(self, response: Response) -> None:
+        """Write the response, unless the client has left; once."""
+        self._finish()
+        if not self.is_gone:
+            self.respond(response)
+
+    def respond(self, response: Response) -> None:
+        """Write the response, in the coding that the client likes best."""
+        self.peer.got(response.status)
+        self.count(size_of(response))
+        at_once = ready(response, self.choice, self.head)
+        if at_once is not None:
+            self._bringer.answered(self, at_once)
+        else:
+            self.task = asyncio.get_running_loop().create_task(self._pack(response), name="packing")
+
+    async def _pack(self, response: Response) -> None:
+        """Pack a long response in a thread, and write it."""
+        try:
+            response = await packed(response, self.choice, self.head)
+        finally:
+            self._bringer.answered(self, response)  # also when the client has left
+
+    def begin(self, head: ResponseHead) -> None:
+        """Write the head of a response that is streamed."""
+        if not self.is_gone:
+            self._has_begun = True
+            self.peer.got(head.status)
+            head, self.packer = begun(head, self.choice)
+            self._bringer.begun(self, head)
+
+    def write(self, data: bytes | Iterator[bytes]) -> bool:
+        """Write a piece of the body; False when the next one should wait for `room`."""
+        return self.is_gone or self._bringer.streamed(data)
+
+    async def room(self) -> None:
+        """Wait until the client has taken most of what was written, or has left."""
+        while not self.is_gone and not self._bringer.streamed(b""):
+            if self._for_room is None:
+                self._for_room = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._for_room)  # several outputs may wait
+
+    def has_room(self) -> None:
+        """Whoever waits for room may go on."""
+        waiter, self._for_room = self._for_room, None
+        if waiter is not None:
+            waiter.set_result(None)
+
+    def end(self) -> None:
+        """The streamed response is complete."""
+        self._over(is_whole=True)
+
+    def cut(self) -> None:
+        """End the streamed response so that the client sees that it is not complete."""
+        self._over(is_whole=False)
+
+    def _finish(self) -> None:
+        """Nobody hears the request any more."""
+        self._is_answered = True
+        if self._listener is not None:
+            self._listener = NOBODY
+        self.close()
+
+    def _over(self, *, is_whole: bool) -> None:
+        if self._is_answered:
+            return
+        self._finish()
+        if self.untaken is not None:
+            self.untaken.part()
+        if not self.is_gone and self._has_begun:
+            self._bringer.ended(is_whole=is_whole)
+
+    def switch(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
+        """Answer by leaving the connection to another protocol, which writes the response."""
+        self._finish()
+        self._bringer.leave_to(take)
+
+    def _pass_on(self, listener: Listener) -> None:
+        """Give the listener what has come, as long as it wants it."""
+        if self._unpacker is not None and not self._is_unpacked and not self._unpack(listener, self._unpacker):
+            return
+        while self._parts and not (self._is_answered or self._is_held):
+            body = self._parts.pop(0)
+            self.unread -= len(body)
+            try:
+                self._count(body)
+            except InvocationError as error:
+                listener.fail(error)
+                return
+            self._is_held = not listener.arrived(BodyChunk(body))
+        if self._is_answered or self._is_held:
+            self._stop_timing()
+        elif self.is_whole:
+            self._completed()
+            if not self._is_complete:
+                self._is_complete = True
+                listener.arrived(None)
+        else:
+            self._begin_timing()
+            self._bringer.ask()
+
+    def _unpack(self, listener: Listener, unpacker: Unpacker) -> bool:
+        """Give the listener what was unpacked; whether nothing more can be done now."""
+        try:
+            for _ in range(STEPS):
+                if self._is_answered or self._is_held:
+                    return True
+                piece = unpacker.take()
+                if piece:
+                    self._count_unpacked(piece)
+                    self._is_held = not listener.arrived(BodyChunk(piece))
+                elif piece is None and self._parts:
+                    body = self._parts.pop(0)
+                    self.unread -= len(body)
+                    self._received += len(body)
+                    unpacker.feed(body)
+                elif piece is None:
+                    if self.is_whole:
+                        unpacker.close()
+                        self._is_unpacked = True
+                    return True
+        except InvocationError as error:
+            listener.fail(error)
+            return False
+        # A few bytes may become very many, so others have a turn.
+        self._stop_timing()
+        if not self._is_turning:
+            self._is_turning = True
+            asyncio.get_running_loop().call_soon(self._turn)
+        return False
+
+    def _turn(self) -> None:
+        self._is_turning = False
+        if self._listener is not None and not self.is_gone:
+            self._pass_on(self._listener)
+
+    def _is_due(self) -> None:
+        if self._listener is None:
+            super()._is_due()
+        else:
+            self.is_late = True
+            self._listener.fail(self._late())
+
+    def _drop(self, error: InvocationError) -> None:
+        log.info("a connection is ended, since its client takes nothing", extra={"detail": str(error)})
+        self._bringer.abort()
+
+    async def _next(self) -> bytes:
+        while not (self._parts or self.is_whole or self.is_gone):
+            self._begin_timing()
+            self._bringer.ask()
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        parts, self._parts = self._parts, []
+        self.unread = 0
+        self._is_complete = self.is_whole
+        if not self._is_complete:
+            self._bringer.ask()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,246 @@
+"""`Streamed`: the wire of a conversation whose request or response streams over HTTP.
+
+What comes is given to the reactor in small pieces, since each may hold many items and the reactor only stops between
+two of them; others have a turn when that has taken a moment. What the function gives is written at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final, Protocol
+
+from invoker.core.http import LONG_BYTES, BodyChunk, BodyParts, Response, ResponseHead
+from invoker.core.peers import Client
+from invoker.core.session import CallSession
+from invoker.core.steps import Close, Elapsed
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+from invoker.execution.driver import Driver
+from invoker.execution.loop.reactor import Reactor
+from invoker.transports.http.exchange import Exchange
+
+__all__ = ["HEAD_S", "HEARTBEAT_S", "Streamed", "StreamingSession"]
+
+HEAD_S: Final = 0.5
+"""The head of a stream leaves after so long, although there is no item; until then an error has a status of its own."""
+HEARTBEAT_S: Final = 15.0
+"""A stream in which nothing was written for so long gets a heartbeat, if its format has one."""
+_MOST_BYTES: Final = 2048
+_TURN_S: Final = 0.002
+"""A body that costs more at once lets others have a turn: a hundred thousand blank lines, or parts of one byte."""
+
+
+class StreamingSession(CallSession, Protocol):
+    """Translates one request that streams: it sends one `Response`, or a `ResponseHead` and pieces.
+
+    Attributes:
+        has_begun: Whether the head of a streamed response was sent.
+        is_told: Whether it has said how it ends.
+        held: Bytes of the body that it keeps.
+        cuts: Whether a response that has begun and fails must look incomplete.
+    """
+
+    @property
+    def cuts(self) -> bool: ...  # noqa: D102 - above
+    @property
+    def has_begun(self) -> bool: ...  # noqa: D102 - above
+    @property
+    def is_told(self) -> bool: ...  # noqa: D102 - above
+    @property
+    def held(self) -> int: ...  # noqa: D102 - above
+
+    def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
+        """The response for an ending before anything was sent."""
+
+    def farewell(self, error: InvocationError) -> bytes:
+        """What ends a response that has begun, for an ending that the session was not told."""
+
+
+class Streamed:
+    """One request; it is the listener of its exchange, too.
+
+    Args:
+        exchange: Carries it.
+        session: Translates it.
+        driver: Runs the function.
+        streams_in: Whether the body is fed as it comes; else the session keeps it until its end.
+        has_beats: Whether the session wants to know that time passes (`Elapsed`).
+        settle_s: How long the end of a body over HTTP/2 is doubted, where the function acts on it: some clients end a
+            stream just before they reset it (R-109).
+        deadline: On the clock of ``time.monotonic``, or None.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        session: StreamingSession,
+        driver: Driver,
+        *,
+        streams_in: bool,
+        has_beats: bool = False,
+        settle_s: float,
+        deadline: float | None,
+    ) -> None:
+        exchange.is_stream = streams_in
+        self._has_beats = has_beats
+        self._is_whole = not streams_in  # the exchange counts it
+        self._exchange = exchange
+        self._session = session
+        self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
+        self._loop = asyncio.get_running_loop()
+        limits = driver.engine.limits
+        # An item has a byte at least, so what one piece brings never goes beyond what an invocation may hold.
+        self._piece_bytes = max(1, min(_MOST_BYTES, limits.hard_frames - limits.high_frames))
+        self._held = b""  # of the body, until the reactor wants more
+        self._at = 0  # where it goes on
+        self._held_end = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._written_s = 0.0
+        self._response: Response | None = None
+        self._is_over = False
+        self._reactor = Reactor(session, self, driver, self._close, deadline=deadline, is_counted=streams_in)
+        if deadline is not None:
+            late = DeadlineExceeded("the deadline has passed")
+            self._timers.append(self._loop.call_later(deadline - time.monotonic(), self._reactor.fail, late))
+        self._reactor.arrived(exchange.head)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client gets nothing any more."""
+        return self._exchange.is_gone
+
+    @property
+    def peer(self) -> Client:
+        """Who calls, and what it got."""
+        return self._exchange.peer
+
+    # The listener of the exchange.
+
+    def arrived(self, frame: Any | None) -> bool:
+        """Take a chunk of the body, or its end; whether more is wanted now."""
+        if frame is None:
+            if self._settle_s and self._reactor.settles:
+                self._timers.append(self._loop.call_later(self._settle_s, self._end))
+                return True
+            return self._end()
+        wants_more = self._bring(frame.payload)
+        self._count()
+        return wants_more
+
+    def fail(self, error: InvocationError) -> None:
+        """There will be no more of the body."""
+        self._reactor.fail(error)
+
+    def gone(self) -> None:
+        """The client has left."""
+        self._reactor.gone()
+
+    def _end(self) -> bool:
+        if self._held:
+            self._held_end = True
+            return False
+        return self._reactor.arrived(None)
+
+    def _bring(self, data: bytes, begin: int = 0) -> bool:
+        until_s = self._loop.time() + _TURN_S
+        size = self._piece_bytes
+        for at in range(begin, len(data), size):
+            wants_more = self._reactor.arrived(BodyChunk(data[at : at + size]))
+            following = at + size
+            is_long = wants_more and following < len(data) and self._loop.time() > until_s
+            if is_long or not wants_more:
+                self._at = following
+                self._held = data if following < len(data) else b""
+                if is_long:
+                    self._loop.call_soon(self.ask)
+                return False
+        return True
+
+    def _count(self) -> None:
+        """Count what is held of the body against the memory of the process (H-162)."""
+        held, share = self._session.held + len(self._held), self._exchange.share
+        try:
+            if held > share.mark:
+                share.grow(held)
+            elif share.charged and not self._is_whole:
+                share.shrink(held)
+        except InvocationError as error:
+            self._reactor.fail(error)
+
+    # The wire of the reactor.
+
+    def accepted(self) -> None:
+        """The function runs: the client is told so after a moment, and now and then."""
+        if self._has_beats:
+            self._loop.call_soon(self._wind)  # most are over by then, and a timer costs more
+
+    def _wind(self) -> None:
+        if not self._is_over:
+            self._timers.append(self._loop.call_later(HEAD_S, self._beat))
+
+    def ask(self) -> None:
+        """Go on with what is held, then with what comes."""
+        held, self._held = self._held, b""
+        if held:
+            wants_more = self._bring(held, self._at)
+            self._count()
+            if not wants_more:
+                return
+        if self._held_end:
+            self._held_end = False
+            self._reactor.arrived(None)
+        else:
+            self._exchange.ask()
+
+    def write(self, frame: Any) -> bool:
+        """Write a head, a piece or a whole response; whether the client takes more at once."""
+        if type(frame) is BodyChunk:
+            self._written_s = time.monotonic()
+            return self._write(frame.payload)
+        if type(frame) is BodyParts:
+            self._written_s = time.monotonic()
+            self._exchange.count(frame.size)
+            return self._exchange.write(frame.parts)
+        if type(frame) is ResponseHead:
+            self._exchange.begin(frame)
+        else:
+            self._response = frame
+        return True
+
+    def _write(self, data: bytes) -> bool:
+        if len(data) <= LONG_BYTES:
+            return self._exchange.write(data)
+        self._exchange.count(len(data))
+        view = memoryview(data)
+        return self._exchange.write(bytes(view[at : at + LONG_BYTES]) for at in range(0, len(view), LONG_BYTES))
+
+    async def room(self) -> None:
+        """Wait until the client takes more."""
+        await self._exchange.room()
+
+    def _beat(self) -> None:
+        if self._is_over:
+            return
+        quiet_s = time.monotonic() - self._written_s
+        if not self._session.has_begun or quiet_s >= HEARTBEAT_S:
+            quiet_s = 0.0
+            self._reactor.tell(Elapsed())
+        self._timers = [one for one in self._timers if not one.cancelled() and one.when() > self._loop.time()]
+        self._timers.append(self._loop.call_later(HEARTBEAT_S - quiet_s, self._beat))
+
+    def _close(self, close: Close) -> None:
+        self._is_over = True
+        for timer in self._timers:
+            timer.cancel()
+        exchange, error = self._exchange, close.error
+        if self._response is not None:
+            exchange.answer(self._response)
+        elif not self._session.has_begun:
+            exchange.answer(self._session.refusal(error or InternalError(), status=408 if exchange.is_late else 0))
+        else:
+            if error is not None and not self._session.is_told:
+                exchange.write(self._session.farewell(error))
+            if error is not None and self._session.cuts:
+                exchange.cut()
+            else:
+                exchange.end()

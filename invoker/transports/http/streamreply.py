@@ -1,0 +1,400 @@
+"""`StreamReply`: the response of a `LedStream`, written by its thread and by the sweeper.
+
+Theory. An item leaves at once, unless it has followed the one before closely: then it is *held*, together with what
+comes behind it, until that is much, or for two beats of the sweeper at most. What the client does not take at once is
+written first when more leaves, and the function waits for that (R-127).
+
+Streams that give much without a pause take turns at the gate, since each would keep the interpreter for itself for as
+long as that lets it. Between two turns they yield it to whoever waits, such as the thread that has a new request.
+
+The reply is *over* once the end of the response was written, or it was cut; nobody touches its connection from then on.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol
+
+from invoker.core.http import BodyChunk, BodyParts, Response, ResponseHead
+from invoker.core.invocation import Invocation
+from invoker.core.peers import LEFT, Client
+from invoker.core.steps import Close
+from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError
+from invoker.execution.driver import Driver
+from invoker.execution.thread.gate import Ticket
+from invoker.execution.thread.leaders import Turn
+from invoker.transports.http.leaving import begun
+from invoker.transports.http.led import GRACE_S, Connection, packed
+from invoker.transports.http.packing import AT_ONCE_BYTES, Packer
+from invoker.transports.http.plain import Plain
+from invoker.transports.http.streamed import StreamingSession
+from invoker.transports.http.writing import stream_head_bytes
+
+__all__ = ["MOST_HELD", "StreamReply", "Way"]
+
+log = logging.getLogger(__name__)
+
+MOST_HELD: Final = 4 * 1024
+"""Bytes of items that leave together at least, if none of them has been held for two beats."""
+
+_PROMPT_S: Final = 200e-6
+"""An item that followed the one before within this time is held for what follows it."""
+_LOOK_S: Final = 0.05
+"""How often it is looked whether the client is there, by who asks for each item."""
+_LAST: Final = b"0\r\n\r\n"
+
+
+class Way(Protocol):
+    """What the door does with the connections of its replies.
+
+    Attributes:
+        is_serving: Whether the leading thread has requests before it, and should have the interpreter soon.
+        write_s: How long a client may take nothing of what is written.
+    """
+
+    is_serving: bool
+    write_s: float
+
+    def begins(self, connection: Connection) -> bool:
+        """Whether the connection ends behind the response that begins now."""
+
+    def write(self, connection: Connection, plain: Plain, response: Response) -> None:
+        """Write a whole response; the connection is free then."""
+
+    def write_last(self, connection: Connection, data: bytes) -> None:
+        """Write the end of a response; the connection is free then."""
+
+    def end(self, connection: Connection) -> None:
+        """End a connection."""
+
+
+class StreamReply:
+    """Made in the thread that answers; a line of the sweeper while something is held.
+
+    Args:
+        way: Of the door.
+        connection: Where to.
+        plain: The request's head.
+        session: Of the conversation.
+        driver: Its sweeper sends what is held.
+        deadline: When the client is told that it took too long, on the clock of ``time.monotonic``; None: never.
+
+    Attributes:
+        held: What was not written yet; a new list each time.
+        invocation: Is shown as blocked while the client takes too little; None before its first item.
+        is_over: Whether the response is.
+        is_swept: Whether the sweeper looks at what is held.
+        lock: Held by who writes.
+        seen: What the sweeper saw held.
+        wrote_s: When something was written last.
+    """
+
+    __slots__ = (
+        *("_connection", "_deadline", "_driver", "_has_begun", "_head", "_is_lost", "_looks_s", "_packer", "_plain"),
+        *("_prompt_s", "_rest", "_session", "_size", "_thread", "_ticket", "_way", "held", "invocation", "is_over"),
+        *("is_swept", "lock", "moves", "peer", "seen", "wrote_s"),
+    )
+
+    settle_s, is_blocked = 0.0, False
+
+    def __init__(
+        self,
+        way: Way,
+        connection: Connection,
+        plain: Plain,
+        session: StreamingSession,
+        driver: Driver,
+        deadline: float | None,
+    ) -> None:
+        self._way = way
+        self._connection, self.peer = connection, Client(connection.peer)
+        self._plain, self._session = plain, session
+        self._driver, self._deadline = driver, deadline
+        self._thread = threading.get_ident()
+        self.lock = threading.Lock()
+        self.held: list[bytes] | None = None
+        self.seen: list[bytes] | None = None
+        self.invocation: Invocation | None = None
+        self.is_over = self.is_swept = self._has_begun = self._is_lost = False
+        self._head = self._rest = b""
+        self._size = self.moves = 0
+        self._ticket: Ticket | None = None
+        self._packer: Packer | None = None
+        self._looks_s = time.monotonic() + GRACE_S
+        self._prompt_s = self.wrote_s = 0.0
+
+    # What the conversation asks.
+
+    def await_end(self) -> None:
+        """Return: the body has the length that its head told."""
+
+    def is_gone(self) -> bool:
+        """Whether nobody waits for the function any more: the client has left, or its response is over."""
+        if self.is_over or self._is_lost:
+            return True
+        now = time.monotonic()
+        if self._deadline is not None and now >= self._deadline:
+            self.cut(DeadlineExceeded("the deadline has passed"))
+            return True
+        if now < self._looks_s:
+            return False
+        self._looks_s = now + _LOOK_S
+        self._is_lost = self._connection.is_gone
+        return self._is_lost
+
+    def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:
+        """Write frames although the function is still busy; a whole response its own thread writes when it is back."""
+        if may_wait:
+            parts = frames.pop().parts if frames and type(frames[-1]) is BodyParts else ()
+            self._go_on(frames)
+            self._make(parts)
+            return
+        last = b""
+        with self.lock:
+            if self.is_over or self._is_lost:
+                frames.clear()
+                return
+            response = self._refusal(frames, close)
+            if response is not None:
+                self.is_over = True
+                frames.clear()
+            elif not self._has_begun and (not frames or type(frames[0]) is Response):
+                return
+            else:
+                self._push(b"")
+                if self._rest:
+                    return
+                self._take(frames)
+                if close is None:
+                    self._flush()
+                    return
+                self.is_over = True
+                last = self._end(close)
+        if response is not None:
+            self._write(response)
+        else:
+            self._way.write_last(self._connection, last)
+
+    def cut(self, error: InvocationError) -> None:
+        """Tell the client of an error, whatever the function does; from any thread."""
+        last = b""
+        with self.lock:
+            if self.is_over:
+                return
+            self.is_over = True
+            has_begun, is_clean = self._has_begun, not (self._rest or self._is_lost or self._session.is_told)
+            if has_begun and is_clean:
+                last = self._end(Close(error))
+        if not has_begun:
+            self._write(self._session.refusal(error))
+        elif is_clean:
+            self._way.write_last(self._connection, last)
+        else:
+            self._connection.shut()  # an end would be taken for that of the stream
+            self._way.end(self._connection)
+
+    # The thread of the conversation, once the function is over.
+
+    def finish(self, frames: Sequence[Any], close: Close, turn: Turn) -> None:
+        """Write what is left, and the end."""
+        last, response = b"", None
+        with self.lock:
+            if self.is_over:
+                return
+            self.is_over = True
+            if not self._has_begun and not (frames and type(frames[0]) is ResponseHead):
+                response = frames[0] if frames else self._session.refusal(close.error or InternalError())
+            elif not self._is_lost:
+                self._take(frames)
+                if self._packer is not None and self._size > AT_ONCE_BYTES:
+                    turn.pass_on()
+                last = self._end(close)
+        if self._is_lost:
+            self.peer.got(LEFT)
+            self._way.end(self._connection)
+        elif response is not None:
+            self._write(response, turn)
+        else:
+            self._way.write_last(self._connection, last)
+
+    def _write(self, response: Response, turn: Turn | None = None) -> None:
+        """Write a whole response; as `packed`."""
+        self.peer.got(response.status)
+        self._way.write(self._connection, self._plain, packed(response, self._plain, turn))
+
+    # The sweeper, with the lock held.
+
+    def flush(self) -> None:
+        """Write what is held, if the client has taken all before."""
+        if not self.is_over:
+            self._push(b"")
+            if not self._rest:
+                self._flush()
+
+    # Inside; all but `_go_on` and what it waits for with the lock held.
+
+    def _go_on(self, frames: list[Any]) -> None:
+        """Write frames, or hold them; wait while the client takes too little."""
+        with self.lock:
+            if self.is_over or self._is_lost:
+                frames.clear()
+                raise _gone()
+            if frames and type(frames[0]) is Response:
+                return
+            self._take(frames)
+            now = time.monotonic()
+            is_prompt, self._prompt_s = now - self._prompt_s < _PROMPT_S, now
+            is_full = self._size >= MOST_HELD
+            is_hot = is_prompt and (is_full or self._ticket is None)
+            if self.held is not None and (self._head or is_full or not is_prompt):
+                self._flush()  # the head leaves with the first item
+            is_watched, waits = self.held is None or self.is_swept, bool(self._rest)
+        self.moves += 1
+        if self._way.is_serving:
+            os.sched_yield()
+        if waits or not is_prompt:
+            self.leave_gate()
+        if not is_watched:
+            self._driver.sweeper.watch(self)
+        if waits:
+            self._wait()
+        elif is_hot:
+            self._take_turn()
+
+    def _make(self, parts: Iterable[bytes]) -> None:
+        """Write a long item while it is made."""
+        try:
+            for part in parts:
+                self._go_on([BodyChunk(part)])
+        except Cancelled:
+            raise
+        except Exception:
+            log.exception("a response failed")
+            self._is_lost = True  # it may not look complete
+            raise _gone() from None
+
+    def _take_turn(self) -> None:
+        """Let other streams that give much without a pause have their turns, and requests that have just come."""
+        gate = self._driver.sweeper.gate
+        os.sched_yield()
+        if self._ticket is None:
+            self._ticket = Ticket(work=self)
+        elif gate.is_waited_for:
+            gate.leave(self._ticket)
+        gate.enter(self._ticket)
+
+    def leave_gate(self) -> None:
+        """Let others have their turns: this stream waits for something, or is over."""
+        if self._ticket is not None:
+            self._driver.sweeper.gate.leave(self._ticket)
+
+    def __len__(self) -> int:
+        """How often something has left or was held, by which the gate sees that the function does not block."""
+        return self.moves
+
+    def _wait(self) -> None:
+        """Wait until the client has taken what was written, and let it be seen meanwhile."""
+        invocation = self.invocation
+        if invocation is None:
+            self._await_room()
+            return
+        invocation.blocked += 1
+        try:
+            self._await_room()
+        finally:
+            invocation.blocked -= 1
+
+    def _await_room(self) -> None:
+        poll = select.poll()
+        with self.lock:
+            if self.is_over:
+                raise _gone()
+            poll.register(self._connection.fd, select.POLLOUT)
+        while True:
+            is_ready = poll.poll(self._way.write_s * 1000)
+            with self.lock:
+                if self.is_over:
+                    raise _gone()
+                if is_ready:
+                    self._push(b"")
+                else:
+                    log.warning("a client did not take its response within %s s", self._way.write_s)
+                    self._is_lost = True
+                if self._is_lost:
+                    raise _gone()
+                if not self._rest:
+                    return
+
+    def _refusal(self, frames: list[Any], close: Close | None) -> Response | None:
+        """The whole response that another thread than that of the function has to write."""
+        if self._has_begun or threading.get_ident() == self._thread:
+            return None
+        if frames:
+            return frames[0] if type(frames[0]) is Response else None
+        return None if close is None else self._session.refusal(close.error or InternalError())
+
+    def _take(self, frames: Sequence[Any]) -> None:
+        taken = list(frames)
+        if isinstance(frames, list):
+            del frames[: len(taken)]  # the function's thread may append to it meanwhile
+        for frame in taken:
+            if type(frame) is BodyChunk:
+                self._hold(frame.payload)
+            else:
+                self._begin(frame)
+
+    def _begin(self, head: ResponseHead) -> None:
+        self._has_begun = True
+        self.peer.got(head.status)
+        head, self._packer = begun(head, self._plain.choice)
+        ends = self._way.begins(self._connection)
+        self._head = stream_head_bytes(head, close=ends, is_chunked=True, headers=self._plain.headers)
+
+    def _hold(self, payload: bytes) -> None:
+        if self.held is None:
+            self.held = [payload]
+        else:
+            self.held.append(payload)
+        self._size += len(payload)
+
+    def _flush(self) -> None:
+        if self.held is not None or self._head:
+            self.wrote_s = time.monotonic()
+            self._push(self._pieces())
+
+    def _end(self, close: Close) -> bytes:
+        if close.error is not None and not self._session.is_told:
+            self._hold(self._session.farewell(close.error))
+        self._connection.ends |= (is_cut := close.error is not None and self._session.cuts)
+        return self._rest + self._pieces(is_last=not is_cut)
+
+    def _pieces(self, *, is_last: bool = False) -> bytes:
+        """What is held, as one chunk."""
+        head, held, packer = self._head, self.held, self._packer
+        self._head, self.held, self._size = b"", None, 0
+        body = b"" if held is None else held[0] if len(held) == 1 else b"".join(held)
+        if packer is not None:
+            body = packer.pack(body) + (packer.end() if is_last else packer.flush())
+        last = _LAST if is_last else b""
+        return b"%b%x\r\n%b\r\n%b" % (head, len(body), body, last) if body else head + last
+
+    def _push(self, data: bytes) -> None:
+        """Write, as much as the client takes."""
+        data = self._rest + data if self._rest else data
+        while data:
+            try:
+                data = data[self._connection.sock.send(data) :]
+            except BlockingIOError:
+                break
+            except OSError:
+                self._is_lost, data = True, b""
+        self._rest = data
+
+
+def _gone() -> Cancelled:
+    return Cancelled("the peer cancelled, or is gone")

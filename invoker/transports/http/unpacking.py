@@ -1,0 +1,175 @@
+"""`Unpacker`: undoes the content codings of a request's body, a piece at a time.
+
+Theory. A few bytes can become very many: gzip makes a thousand of one, zstd thirty thousand, and both multiply where a
+body is packed twice. So nothing is unpacked before somebody takes it. Each coding is a stage; what it gives is the next
+one's input::
+
+    wire --feed--> [gzip] --at most PIECE_BYTES--> [zstd] --at most PIECE_BYTES--> take
+
+One `take` is one step of one stage, so it never lasts long, and whoever calls it in a loop can let others have a turn.
+What comes out is counted by who takes it. What the stages make for each other, and each member of gzip or frame of zstd
+that begins, is counted here: `_SLACK_BYTES` and `_TIMES` times what came are allowed, which no single stage can reach.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from invoker.errors import DecodeError
+from invoker.transports.http.codings import GZIP, PACKED, ZSTD, zstd_module
+
+__all__ = ["PIECE_BYTES", "STEPS", "Unpacker"]
+
+STEPS: Final = 16
+"""So many steps are short enough for one turn of the loop."""
+
+PIECE_BYTES: Final = 64 * 1024
+"""So much is unpacked at once."""
+
+_SLICE_BYTES: Final = 4 * 1024
+"""So much is given to a stage at once; what it does not take is copied."""
+_SLACK_BYTES: Final = 16 * 1024 * 1024
+_TIMES: Final = 1100
+_MEMBER_BYTES: Final = 8 * 1024
+"""To begin a member costs as much as to unpack so many bytes."""
+_WINDOW_LOG: Final = 23
+"""RFC 9659: a window of zstd has at most 8 MiB."""
+
+
+class _Member(Protocol):
+    """What undoes one member of gzip, or one frame of zstd."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class Unpacker:
+    """Undoes the codings of one body.
+
+    Args:
+        codings: In the order in which they were applied; of `invoker.transports.http.codings.UNPACKED`.
+    """
+
+    def __init__(self, codings: Sequence[str]) -> None:
+        self._stages = [_Stage(one) for one in reversed(codings)]
+        self._came = 0
+        self._spent = 0
+
+    def feed(self, data: bytes) -> None:
+        """More of the body has come."""
+        self._came += len(data)
+        self._stages[0].feed(data)
+
+    def steps(self, most: int) -> bytes | None:
+        """What so many steps give at most, until one gives something; as `take`."""
+        data = self.take()
+        while data == b"" and most > 1:
+            most -= 1
+            data = self.take()
+        return data
+
+    def take(self) -> bytes | None:
+        """Some of what was packed, maybe nothing; None: all that came is unpacked.
+
+        Raises:
+            DecodeError: The body is not what its Content-Encoding says, or becomes too large on its way.
+        """
+        stages = self._stages
+        for at in range(len(stages) - 1, -1, -1):
+            stage = stages[at]
+            if stage.is_hungry:
+                continue
+            members = stage.members
+            data = stage.take()
+            self._spent += (stage.members - members) * _MEMBER_BYTES
+            if at + 1 == len(stages):
+                self._check()
+                return data
+            stages[at + 1].feed(data)
+            self._spent += len(data)
+            self._check()
+            return b""
+        return None
+
+    def close(self) -> None:
+        """The body has ended, and all of it was taken.
+
+        Raises:
+            DecodeError: It is cut short.
+        """
+        for one in self._stages:
+            one.close()
+
+    def _check(self) -> None:
+        if self._spent > _SLACK_BYTES + _TIMES * self._came:
+            raise DecodeError(
+                f"a body of {self._came} bytes expands too much; it is packed more than once, or in pieces"
+            )
+
+
+class _Stage:
+    """Undoes one coding."""
+
+    def __init__(self, coding: str) -> None:
+        self._coding = coding
+        self._member: _Member | None = None
+        self._data = b""
+        self._at = 0
+        self._is_full = False  # the last piece was as large as may be, so more may be held back
+        self.members = 0
+
+    @property
+    def is_hungry(self) -> bool:
+        """Whether there is nothing to do without more input."""
+        return self._at >= len(self._data) and not self._is_full
+
+    def feed(self, data: bytes) -> None:
+        self._data = self._data[self._at :] + data
+        self._at = 0
+
+    def take(self) -> bytes:
+        """The next piece; often nothing."""
+        member = self._member
+        if member is None or member.eof:
+            member = self._next()
+        part = self._data[self._at : self._at + _SLICE_BYTES]
+        try:
+            piece = member.decompress(part, PIECE_BYTES)
+        except _faults() as error:
+            raise DecodeError(f"the body is not {self._coding}, as its Content-Encoding says: {error}") from None
+        left = member.unused_data if member.eof else getattr(member, "unconsumed_tail", b"")  # zstd keeps its own
+        self._at += len(part) - len(left)
+        self._is_full = len(piece) >= PIECE_BYTES and not member.eof
+        return piece
+
+    def close(self) -> None:
+        member = self._member
+        if member is None or not member.eof:
+            raise DecodeError(f"the body ends before its {self._coding} does")
+
+    def _next(self) -> _Member:
+        """Begin a member; what follows the first one must be another one."""
+        if self.members and self._coding == "deflate":
+            raise DecodeError("something follows behind the deflate of the body")
+        self.members += 1
+        self._member = _member(self._coding)
+        return self._member
+
+
+def _member(coding: str) -> _Member:
+    if coding == ZSTD:
+        zstd = zstd_module()
+        member: _Member = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
+        return member
+    # RFC 9110, 8.4.1.2: `deflate` has the wrapper of zlib; bare deflate is what a few old clients take for it.
+    return zlib.decompressobj(zlib.MAX_WBITS + 16 if coding == GZIP else zlib.MAX_WBITS)
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What libraries raise at bytes that they cannot unpack."""
+    return (zlib.error, zstd_module().ZstdError) if ZSTD in PACKED else (zlib.error,)

@@ -1,0 +1,51 @@
+"""Tests of the loop in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from invoker.connect.portal import Portal
+
+
+def test_work_runs_on_a_thread_of_its_own() -> None:
+    """Its results and errors come back; after the end nothing runs."""
+    portal = Portal()
+    try:
+
+        async def where() -> str:
+            return threading.current_thread().name
+
+        async def fail() -> None:
+            raise ValueError("x")
+
+        assert portal.run(where()) == "invoker-client"
+        with pytest.raises(ValueError, match="x"):
+            portal.run(fail())
+        done = threading.Event()
+        portal.soon(done.set)
+        assert done.wait(5)
+    finally:
+        portal.close()
+    assert not portal.is_open
+    with pytest.raises(RuntimeError, match="the client is closed"):
+        portal.run(where())
+
+
+def test_loop_cannot_wait_for_itself() -> None:
+    """That would never end."""
+    portal = Portal()
+
+    async def inner() -> None:
+        await asyncio.sleep(0)
+
+    async def outer() -> None:
+        portal.run(inner())
+
+    try:
+        with pytest.raises(RuntimeError, match="cannot be used by the async inputs"):
+            portal.run(outer())
+    finally:
+        portal.close()

@@ -1,0 +1,125 @@
+"""`invoker.errors.wording`: the parts of texts."""
+
+import logging
+import time
+import traceback
+
+import pytest
+
+from invoker.errors import FunctionError, InvokerError, LimitExceeded, Status, StatusError, reason_of
+from invoker.errors.wording import LONGEST, Place, clipped, describe, quoted, traceback_of
+from invoker.telemetry.logs import JsonFormatter, TextFormatter
+from tests.conftest import SLOW
+
+
+class Rude(Exception):
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(ValueError("boom"), "ValueError: boom"), (KeyError(), "KeyError"), (Rude(), "Rude: (its __str__ raised)")],
+)
+def test_R117_an_exception_is_described_by_type_and_message(error, text):
+    """No traceback and no path; an exception that cannot be printed is named."""
+    assert describe(error) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("p", "'p'"),
+        ('日\n"', "'日\\n\"'"),
+        ("x" * 64, f"'{'x' * 64}'"),
+        ("x" * 65, f"'{'x' * 64}...'"),
+        ("\x1b[31m\x00", "'\\x1b[31m\\x00'"),
+    ],
+)
+def test_E116_names_are_escaped_and_shortened(text, shown):
+    """At most 64 characters, and none that a terminal obeys (ET-85)."""
+    assert quoted(text) == shown
+
+
+def test_places_are_equal_by_kind_and_number():
+    """Whatever they are called, so that a protocol finds its own words by them."""
+    assert Place("input", 1, "x") == Place("input", 1, within=", part 2")
+    assert len({Place("input", 1), Place("input", 1, "x"), Place("output", 1), Place("input", 2)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        (Place("input", 0, "x"), "input #0 'x'"),
+        (Place("output", 10), "output #10"),
+        (Place("output", 1, within=", part 2"), "output #1, part 2"),
+        (Place("value"), "value"),
+    ],
+)
+def test_a_place_is_said_by_kind_number_and_name(place, text):
+    """In this order; what stands alone has no number."""
+    assert str(place) == text
+
+
+LONG = "é\n" * 2_000_000
+
+
+class Shouts(Exception):
+    def __str__(self) -> str:
+        return LONG
+
+
+def caused(by: BaseException) -> Exception:
+    made = ValueError("short")
+    made.__cause__ = by
+    return made
+
+
+def noted(error: Exception) -> Exception:
+    error.add_note(LONG)
+    return error
+
+
+ERRORS = [
+    ValueError(LONG),
+    KeyError(LONG),
+    OSError(3, LONG),
+    Shouts(),
+    StatusError(Status.INVALID_ARGUMENT, LONG),
+    FunctionError(LONG),
+    LimitExceeded(LONG),
+    ExceptionGroup("several", [ValueError(LONG), ValueError(LONG)]),
+    caused(ValueError(LONG)),
+    noted(ValueError("short")),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
+def test_R117_no_exception_says_more_than_its_beginning(error: Exception) -> None:
+    """Not to a peer, nor in the log in either form, whatever class it is of and wherever the text stands in it."""
+    assert len(describe(error)) < LONGEST + 100
+    assert len(str(FunctionError(why=reason_of(error)))) < LONGEST + 200
+    if isinstance(error, InvokerError):
+        assert len(str(error)) < LONGEST + 100
+    try:
+        raise error
+    except Exception as raised:
+        began = time.perf_counter()
+        text = traceback_of(raised)
+        record = logging.LogRecord("x", logging.WARNING, __file__, 1, "it raised", (), (type(raised), raised, None))
+        lines = [one.format(record) for one in (TextFormatter(), JsonFormatter())]
+        assert time.perf_counter() - began < 1 * SLOW
+    assert "Traceback (most recent call last)" in text
+    assert max(map(len, (text, *lines))) < 16 * LONGEST * 4
+    assert type(error).__name__ in text
+
+
+def test_a_text_that_is_not_too_long_stays_as_it_is() -> None:
+    """And one that is says how much is missing."""
+    assert clipped("é" * LONGEST) == "é" * LONGEST
+    assert clipped("é" * LONGEST + "abc") == "é" * LONGEST + "... (3 more characters)"
+    error = ValueError("short")
+    try:
+        raise error
+    except ValueError:
+        assert traceback_of(error) == "".join(traceback.format_exception(error))

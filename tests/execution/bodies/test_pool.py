@@ -1,0 +1,111 @@
+"""The pool of threads for sync functions."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from invoker.errors import LimitExceeded, Overloaded
+from invoker.execution.bodies.pool import Threads, off_loop
+
+
+def test_each_work_has_a_thread_and_idle_ones_are_used_again():
+    """Work never waits for other work."""
+    pool, names = Threads(8), []
+    barrier = threading.Barrier(4, timeout=5)
+    done = threading.Semaphore(0)
+
+    def meet():
+        names.append(threading.current_thread().name)
+        barrier.wait()
+        done.release()
+
+    for _ in range(3):
+        pool.start(meet)
+    barrier.wait()
+    for _ in range(3):
+        assert done.acquire(timeout=5)
+    assert len(set(names)) == 3
+    pool.close()
+
+
+def test_no_slot_left_is_a_clear_refusal():
+    """The text says how many there are and how many are stuck."""
+    pool, go = Threads(1), threading.Event()
+    pool.start(lambda: go.wait(5) and None)
+    with pytest.raises(Overloaded, match=r"all 1 threads .* busy \(0 of them stuck\)"):
+        pool.start(lambda: None)
+    go.set()
+    pool.close()
+
+
+def test_how_long_it_has_been_full_counts_from_the_first_refusal():
+    """A slot that is given back begins anew; later refusals do not."""
+    pool = Threads(1)
+    pool.enter()
+    assert pool.full_since == 0
+    for _ in range(2):
+        with pytest.raises(Overloaded):
+            pool.enter()
+        first = pool.full_since
+        assert first > 0
+        with pytest.raises(Overloaded):
+            pool.enter()
+        assert pool.full_since == first
+        pool.leave()
+        assert pool.full_since == 0
+        pool.enter()
+
+
+def test_half_of_the_slots_stuck_is_failing():
+    """Then this process should get no more traffic."""
+    pool = Threads(4)
+    pool.stuck = 1
+    assert not pool.is_failing
+    pool.stuck = 2
+    assert pool.is_failing
+
+
+async def test_work_off_the_loop():
+    """Its result, its exception, a cancel of who waits for it, and no thread to be had."""
+    threads = Threads(8)
+    assert await off_loop(threads, threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await off_loop(threads, lambda: 1 // 0)
+    held = threading.Event()
+    task = asyncio.ensure_future(off_loop(threads, lambda: held.wait(5)))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    held.set()
+
+    def none(_: object) -> None:
+        raise LimitExceeded("no thread")
+
+    threads.spawn = none
+    with pytest.raises(LimitExceeded):
+        await off_loop(threads, int)
+    threads.close()
+
+
+def test_H095_idle_threads_have_left_when_it_is_closed():
+    """A working one is not waited for; what closes the pool may run in it."""
+    before = set(threading.enumerate())
+    for _ in range(20):
+        pool, done = Threads(4), threading.Barrier(4)
+        for _ in range(3):
+            pool.start(done.wait)
+        done.wait()
+        while pool.busy:
+            time.sleep(0)
+        pool.close()
+        assert set(threading.enumerate()) == before
+    pool, go, closed = Threads(4), threading.Event(), threading.Event()
+    pool.start(go.wait)
+    pool.close()
+    go.set()
+    pool = Threads(4)
+    pool.spawn(lambda: (pool.close(), closed.set()))
+    closed.wait()

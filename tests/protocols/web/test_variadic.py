@@ -1,0 +1,159 @@
+"""`invoker.protocols.web.variadic`: what a request gives to ``*args``."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from invoker.codecs import Part
+from invoker.errors import DecodeError
+from invoker.message import Headers
+from invoker.protocols.web.fields import Field, Signature
+from invoker.protocols.web.filling import bound_by, fill
+from invoker.protocols.web.variadic import MOST_INPUTS, check_inputs, labels, parts_of, queried
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+VALUES = Signature(
+    ("sep", "xs"),
+    is_open=True,
+    opens_values=True,
+    opens_fields=True,
+    options=(Field("k", is_option=True, is_value=True),),
+)
+PARTS = (
+    b'--x\r\nContent-Disposition: form-data; name="sep"\r\n\r\n-\r\n'
+    b'--x\r\nContent-Disposition: form-data; name="xs"\r\n\r\n1\r\n--x--'
+)
+STREAMS = Signature(("xs",), is_open=True, opens_fields=True)
+
+
+def filled(signature: Signature, body: bytes = b"", type_: str = "", query: str = "") -> tuple[object, list[object]]:
+    names, messages = fill(signature, query, type_, body, Headers({}))
+    return names, [(index, message.media_type, message.payload) for index, message in messages]
+
+
+TEXT = "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "query", "media_type"),
+    [
+        (b"", "", "sep=-&xs=1&xs=2&k=3", TEXT),
+        (b"sep=-&xs=1&xs=2&k=3", FORM, "", TEXT),
+        (b"xs=1&xs=2", FORM, "sep=-&k=3", TEXT),
+        (b'{"sep": "-", "xs": [1, 2], "k": 3}', JSON, "", JSON),
+        (PARTS, "multipart/form-data; boundary=x", "xs=2&k=3", TEXT),
+    ],
+)
+def test_H210_values_of_one_name_are_inputs_each(body: bytes, type_: str, query: str, media_type: str) -> None:
+    """Of a query, of either form, and of a list in a JSON object; options have their names beside them."""
+    names, messages = filled(VALUES, body, type_, query)
+    assert names == ("sep", "xs", "xs1", "k")
+    values = [payload for _, _, payload in sorted(messages)]  # type: ignore[misc]
+    assert values == ([b'"-"', b"1", b"2", b"3"] if media_type == JSON else [b"-", b"1", b"2", b"3"])
+
+
+def test_H210_items_of_one_name_are_of_one_stream() -> None:
+    """Where ``*args`` takes streams; other names are further ones."""
+    assert filled(STREAMS, query="xs=1&xs=2") == (("xs",), [(0, TEXT, b"1"), (0, TEXT, b"2")])
+    assert labels(STREAMS, [Part("xs", b"1"), Part("a", b"2"), Part("xs", b"3")]) == ["xs", "a", "xs"]
+    assert labels(VALUES, [Part("xs", b"1"), Part("xs1", b"2"), Part("xs", b"3")]) == ["xs", "xs1", "xs2"]
+
+
+def test_H210_a_body_beside_a_query_is_for_the_first_input_that_is_left() -> None:
+    """As it is with parameters."""
+    assert filled(VALUES, b"1", TEXT, "sep=-") == (("sep", "xs"), [(1, TEXT, b"1"), (0, TEXT, b"-")])
+    assert filled(VALUES, b"1", TEXT, "sep=-&xs=2")[0] == ("sep", "xs", "xs1")
+
+
+@pytest.mark.parametrize(
+    ("body", "type_"),
+    [
+        (b"[1]", JSON),
+        (b'{"xs": ', JSON),
+        (b"a", FORM),
+        (b"\xff", FORM),
+        (b"1", TEXT),
+    ],
+)
+def test_H210_any_other_body_is_the_first_input(body: bytes, type_: str) -> None:
+    """Whose codec tells what is wrong with it."""
+    assert parts_of(STREAMS, "", type_, body) is None
+    assert filled(STREAMS, body, type_) == (("in",), [(0, type_, body)])
+
+
+@pytest.mark.parametrize(("body", "type_"), [(b'{"ys": [1]}', JSON), (b"ys=1", FORM)])
+def test_H231_a_strange_name_is_refused(body: bytes, type_: str) -> None:
+    """It is named; or dropped, with its value."""
+    with pytest.raises(DecodeError, match=r"the (field|member) 'ys' is no parameter; there are xs"):
+        parts_of(STREAMS, "", type_, body)
+    assert parts_of(msgspec.structs.replace(STREAMS, drops=True), "", type_, body) == []
+
+
+@pytest.mark.parametrize("signature", [STREAMS, msgspec.structs.replace(VALUES, inputs=("xs",))])
+@pytest.mark.parametrize(
+    ("body", "type_"), [(b"", ""), (b"{}", JSON), (b'{"xs": []}', JSON), (b"--x--", "multipart/form-data; boundary=x")]
+)
+def test_H236_no_value_is_no_argument(signature: Signature, body: bytes, type_: str) -> None:
+    """The function is bound to nothing, and called once; options stay."""
+    if signature is not STREAMS or b"[" not in body:
+        assert filled(signature, body, type_) == ((), [])
+        assert bound_by(signature, ()) == ()
+    if signature.options:
+        assert filled(signature, body, type_, "k=3") == (("k",), [(0, TEXT, b"3")])
+        assert bound_by(signature, ("k",)) == ("k",)
+    assert bound_by(signature, ("in",)) is None
+    with pytest.raises(DecodeError, match="parameter 'sep' is not given"):
+        filled(VALUES, body, type_)
+
+
+def test_H210_an_object_is_a_value_where_one_may_be() -> None:
+    """Nobody knows whether its keys are names, then."""
+    assert parts_of(Signature(("xs",), is_open=True, opens_values=True), "", JSON, b'{"xs": [1]}') is None
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_H210_objects_of_known_fields_are_told_from_names(drops: bool) -> None:
+    """For ``*rows: Row`` with the field ``x``: by the name of the parameter, or one object that is a row."""
+    rows = Signature(
+        ("rows",),
+        is_open=True,
+        opens_values=True,
+        own_keys=frozenset({"x"}),
+        options=(Field("k", is_option=True, is_value=True),),
+        drops=drops,
+    )
+    two = [(0, JSON, b'{"x":1}'), (1, JSON, b"{}")]
+    assert filled(rows, b'{"rows":[{"x":1},{}]}', JSON) == (("rows", "rows1"), two)
+    assert filled(rows, b'{"rows":{"x":1},"k":2}', JSON)[1] == [(0, JSON, b'{"x":1}'), (1, JSON, b"2")]
+    assert filled(rows, b'{"rows":[]}', JSON) == ((), [])
+    for body in (b'{"x":1}', b"{}", b'{"k":2}', b'{"x":1,"rows":[]}', b'{"rows":[],"other":1}'):
+        assert parts_of(rows, "", JSON, body) is None
+    its_own = msgspec.structs.replace(rows, own_keys=frozenset({"rows"}))
+    assert parts_of(its_own, "", JSON, b'{"rows":[]}') is None
+
+
+def test_what_is_missing_is_told() -> None:
+    """And a query that is no text."""
+    with pytest.raises(DecodeError, match="parameter 'sep' is not given; give it as a query parameter"):
+        filled(VALUES, query="xs=1")
+    check_inputs(VALUES, ())  # the body is the first
+    with pytest.raises(DecodeError, match="'sep'"):
+        check_inputs(VALUES, None)
+    with pytest.raises(DecodeError, match="not UTF-8"):
+        queried(VALUES, "xs=%ff")
+
+
+def test_H210_the_number_of_inputs_is_bounded() -> None:
+    """However they are given; a list that is much longer is not even cut."""
+    most = b"[%b]" % b",".join([b"1"] * MOST_INPUTS)
+    names, _ = filled(VALUES, b'{"sep": 1, "xs": %b}' % most.replace(b"[1,", b"["), JSON)
+    assert len(names) == MOST_INPUTS  # type: ignore[arg-type]
+    for body, type_, query in (
+        (b'{"sep": 1, "xs": %b}' % most, JSON, ""),
+        (b'{"sep": 1, "xs": [%b1]}' % (b"1," * 200_000), JSON, ""),
+        (b"", "", "sep=-" + "&xs=1" * MOST_INPUTS),
+    ):
+        with pytest.raises(DecodeError, match=f"at most ({MOST_INPUTS}|so many) are taken"):
+            filled(VALUES, body, type_, query)

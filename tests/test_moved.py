@@ -1,0 +1,73 @@
+"""`invoker.moved`: modules are found by their old names, as the same objects, and whoever imports them is warned."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from invoker.moved import KEPT, MOVED, new_name
+
+OLD = sorted(name for name in MOVED if not name.endswith("."))
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_an_old_name_gives_the_very_module(name: str) -> None:
+    """Which keeps its own name and spec; names that are public do not warn."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sys.modules.pop(f"invoker.{name}", None)
+        found = importlib.import_module(f"invoker.{name}")
+    new = new_name(f"invoker.{name}")
+    assert found is importlib.import_module(new)
+    assert found.__name__ == new
+    assert found.__spec__ is not None
+    assert found.__spec__.name == new
+    mine = [one for one in caught if f"invoker.{name} is now {new};" in str(one.message)]
+    assert len(mine) == (name.partition(".")[0] not in KEPT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("invoker.drive.loop.reactor", "invoker.execution.loop.reactor"),
+        ("invoker.drive.isolated.pool", "invoker.execution.isolation.pool"),
+        ("invoker.client.riff.call", "invoker.protocols.riff.client.call"),
+        ("invoker.client.riff", ""),
+        ("invoker.protocols.riff.session", ""),
+        ("invoker.protocols.riff.http", "invoker.protocols.web.http"),
+        ("invoker.message", ""),
+        ("invoker", ""),
+        ("other.drive", ""),
+    ],
+)
+def test_a_row_holds_for_what_lies_below_it(old: str, new: str) -> None:
+    """Unless that has a row of its own; what has not moved has no other name."""
+    assert new_name(old) == new
+
+
+def test_a_module_is_never_there_twice() -> None:
+    """By whichever name it is imported first, and by whichever form of import."""
+    code = (
+        "import warnings; warnings.simplefilter('error', DeprecationWarning)\n"
+        "try:\n    import invoker.doors.tls\nexcept DeprecationWarning as warning:\n    print(warning)\n"
+        "warnings.simplefilter('ignore')\n"
+        "from invoker.doors.http import h1\nimport invoker.transports.http.h1 as new\n"
+        "import invoker.client.riff.call as call, invoker.client.riff as riff\n"
+        "assert h1 is new and riff.Call is call.Call\n"
+        "import invoker.secagg.packing as packing\nfrom invoker.protocols.federated.secagg import packing as same\n"
+        "assert packing is same\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("invoker.doors is now invoker.transports; the old name goes with release 0.2")
+
+
+def test_what_never_was_is_not_found() -> None:
+    """With Python's own words."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ModuleNotFoundError, match=r"invoker\.(doors|transports)\.never"):
+            importlib.import_module("invoker.doors.never")

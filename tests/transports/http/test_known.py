@@ -1,0 +1,66 @@
+"""`invoker.transports.http.known`: what a head means to a door."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.http import RequestHead, Response
+from invoker.execution.driver import Driver
+from invoker.transports.http.app import Begin, Front, HttpApp
+from invoker.transports.http.exchange import Exchange, HttpSettings, Listener
+from invoker.transports.http.heads import RefusedError
+from invoker.transports.http.known import Known
+from invoker.transports.http.request import Request
+
+
+class Plain:
+    async def answer(self, exchange: Exchange) -> Response:
+        raise AssertionError("nobody is answered here")
+
+
+class Prompt(Plain):
+    def prompt(self, head: RequestHead) -> Begin | None:
+        return self.begin if head.query != "slow" else None
+
+    def begin(self, request: Request) -> Listener:
+        raise AssertionError("nor here")
+
+
+FRONTS: dict[str, Front] = {"/plain": Plain(), "/prompt": Prompt()}
+
+
+def known(path: str, *, host: str = "localhost", is_local: bool = False) -> Known:
+    driver = Driver(Engine(Catalog([]), builtin()))
+    app = HttpApp(driver, HttpSettings(), FRONTS.get)
+    app.origins.bind("127.0.0.1", is_loopback=True)
+    try:
+        return Known(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(), app, is_local=is_local)
+    finally:
+        driver.close()
+
+
+async def test_it_knows_who_answers_and_how() -> None:
+    """By the path; and whether without a task, by the head."""
+    plain, prompt, none = known("/plain?x"), known("/prompt"), known("/none")
+    assert (plain.front, plain.begin, none.front, none.begin) == (FRONTS["/plain"], None, None, None)
+    assert prompt.begin == FRONTS["/prompt"].begin  # type: ignore[attr-defined]  # it is a Prompt
+    slow = known("/prompt?slow")
+    assert (slow.front, slow.begin) == (FRONTS["/prompt"], None)
+    assert plain.head.request.query == "x"
+
+
+async def test_it_knows_who_may_call() -> None:
+    """Any host will do on a Unix socket."""
+    refused = known("/plain", host="evil.example").verdict.response
+    assert refused is not None
+    assert refused.status == 403
+    assert known("/plain", host="evil.example", is_local=True).verdict.response is None
+
+
+async def test_a_head_that_is_none_is_refused() -> None:
+    """As `read_head` does."""
+    with pytest.raises(RefusedError):
+        known("/a b")

@@ -1,0 +1,117 @@
+"""The HTTP door without sockets; whole applications are in tests/server/test_mounted.py."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.http import Response
+from invoker.execution.driver import Driver
+from invoker.transports.http.exchange import Exchange, HttpSettings
+from invoker.transports.http.mounted import MountedDoor, inner_scope, refuse
+from tests.asgis import Caller, scope_of
+
+REFUSED = Response(503, (("Content-Type", "text/plain"), ("Retry-After", "1")), b"no\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "expected"),
+    [
+        ("/fn/square", "/fn", "/square"),
+        ("/square", "/fn", "/square"),
+        ("/fn", "/fn", "/"),
+        ("/fn/", "/fn", "/"),
+        ("/fnord", "/fn", "/fnord"),
+        ("/fn/fn", "/fn", "/fn"),
+        ("", "", "/"),
+        ("/square", "/", "/square"),
+    ],
+)
+def test_H096_the_path_is_the_one_behind_the_mount(path, root, expected):
+    """With or without the part of the host."""
+    assert inner_scope(scope_of(path, root_path=root))["path"] == expected
+
+
+def test_H096_what_servers_leave_out_is_filled_in_and_what_is_theirs_stays_theirs():
+    """A connection in the state of the host's lifespan is none of ours, and no server is no Unix socket."""
+    scope = scope_of("/a", state={"connection": "a database"}, server=None)
+    inner = inner_scope(scope)
+    assert (inner["raw_path"], inner["server"], inner["state"]) == (b"", ("", None), {})
+    assert scope == scope_of("/a", state={"connection": "a database"}, server=None)
+
+
+async def test_H097_a_refusal_is_said_without_a_door():
+    """To a handshake by a status where the server can, else by a close, which is 403."""
+    caller = Caller(lambda *asgi: refuse(*asgi, REFUSED), scope_of())
+    caller.give()
+    status, headers = await caller.head()
+    assert (status, headers["retry-after"], headers["content-length"]) == (503, "1", "3")
+    assert await caller.rest() == b"no\n"
+    for extensions, expected in (({"websocket.http.response": {}}, "http.response"), ({}, "close")):
+        scope = {**scope_of(extensions=extensions), "type": "websocket"}
+        caller = Caller(lambda *asgi: refuse(*asgi, REFUSED), scope)
+        caller.say(type="websocket.connect")
+        await caller.task
+        first = caller.sent.get_nowait()
+        assert first["type"].startswith(f"websocket.{expected}")
+        assert first.get("status", first.get("code")) in (503, 1013)
+
+
+async def test_H099_whoever_counts_on_a_response_gets_one_for_a_client_that_has_left():
+    """As Starlette's middleware does; servers drop it, or say that nobody takes it."""
+
+    class Front:
+        async def answer(self, exchange: Exchange) -> Response:
+            await exchange.whole(100)
+            raise AssertionError("the body is not complete")
+
+    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Front(), settings=HttpSettings())
+    door.start()
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await door(scope_of(), receive, send)
+    assert [one["type"] for one in sent] == ["http.response.start", "http.response.body"]
+    assert sent[0]["status"] == 499
+
+    async def broken(message: dict[str, Any]) -> None:
+        raise OSError("gone")
+
+    await door(scope_of(), receive, broken)
+
+
+async def test_H097_a_stop_waits_for_requests_but_not_for_ever():
+    """They are in tasks of others, which are left to them."""
+    go = asyncio.Event()
+
+    class Front:
+        async def answer(self, exchange: Exchange) -> Response:
+            await go.wait()
+            return Response(200, (), b"done")
+
+    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Front(), settings=HttpSettings())
+    door.start()
+    await door.stop(1.0)
+    caller = Caller(door, scope_of())
+    caller.give()
+    await asyncio.sleep(0)
+    await door.stop(0.01)
+    assert not caller.task.done()
+    stopping = asyncio.create_task(door.stop(5.0))
+    await asyncio.sleep(0)
+    go.set()
+    await stopping
+    assert (await caller.answer()) == (200, b"done")
+    assert not door.app.is_closing
+    door.leave()
+    assert door.app.is_closing

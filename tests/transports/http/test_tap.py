@@ -1,0 +1,117 @@
+"""`invoker.transports.http.tap`: reading is stopped once, and goes on once."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from invoker.transports.http import tap as tap_module
+from invoker.transports.http.tap import Tap
+from tests.transports.doors import until
+
+
+class Transport:
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.closing = False
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def pause_reading(self) -> None:
+        self.calls.append("pause")
+
+    def resume_reading(self) -> None:
+        self.calls.append("resume")
+
+
+def test_each_move_is_told_once() -> None:
+    """asyncio and uvloop differ in what a second pause does, so there is none."""
+    transport = Transport()
+    tap = Tap(transport)
+    for move in (tap.open, tap.shut, tap.shut, tap.open, tap.open):
+        move()
+    assert transport.calls == ["pause", "resume"]
+
+
+def test_a_connection_that_closes_is_left_alone() -> None:
+    """Its transport may refuse to be paused or resumed."""
+    transport = Transport()
+    tap = Tap(transport)
+    tap.shut()
+    transport.closing = True
+    tap.open()
+    tap.shut()
+    assert transport.calls == ["pause"]
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[socket.socket, asyncio.Transport]]:
+    """A peer, and the transport of our end of a TCP connection."""
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()) as peer:
+        accepted, _ = listening.accept()
+        transport, _ = await loop.connect_accepted_socket(asyncio.Protocol, accepted)
+        try:
+            yield peer, transport
+        finally:
+            transport.abort()
+            await asyncio.sleep(0)
+
+
+def reset(peer: socket.socket) -> None:
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    peer.close()
+
+
+async def test_H163_who_resets_while_nothing_is_read_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is noticed within a second, whatever is unread."""
+    monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
+    lost = asyncio.Event()
+    async with connected() as (peer, transport):
+        tap = Tap(transport, lost.set)
+        tap.shut()
+        peer.send(b"unread")
+        reset(peer)
+        await lost.wait()
+
+
+async def test_H163_who_sends_no_more_has_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then it may wait for an answer; each time that something is read it has as long again."""
+    monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
+    lost, patient = asyncio.Event(), asyncio.Event()
+    async with connected() as (peer, transport):
+        tap, other = Tap(transport, lost.set, patience_s=0.1), Tap(transport, patient.set, patience_s=100)
+        peer.shutdown(socket.SHUT_WR)
+        other._is_shut = True
+        other._watch()
+        tap.shut()
+        loop = asyncio.get_running_loop()
+        shut_s = loop.time()
+        await lost.wait()
+        assert loop.time() - shut_s >= 0.1
+        assert not patient.is_set()
+
+
+async def test_a_peer_that_is_there_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nobody looks at one that is read again."""
+    monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
+    looks: list[int] = []
+    ask = tap_module._events
+    monkeypatch.setattr(tap_module, "_events", lambda fd: looks.append(fd) or ask(fd))
+    lost = asyncio.Event()
+    async with connected() as (_, transport):
+        tap = Tap(transport, lost.set, patience_s=0)
+        tap.shut()
+        await until(lambda: len(looks) >= 3)
+        assert not lost.is_set()
+        tap.open()
+        await asyncio.sleep(0.03)
+        count = len(looks)
+        await asyncio.sleep(0.05)
+        assert len(looks) == count
