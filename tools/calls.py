@@ -43,7 +43,7 @@ def counts(note: Callable[[str], None]) -> dict[str, Figures]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "counts")
             program = (sys.executable, "-m", "tools.counted")
-            with serving(module, program=program, env={"COUNTS": str(path)}) as server, _connected(path) as counted:
+            with serving(module, program=program, env={"COUNTS": str(path)}) as server, connected(path) as counted:
                 found[catalogue] = _of(catalogue, module, server, counted)
     return found
 
@@ -80,17 +80,22 @@ class Counted:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
-    def cost(self, ask: Ask) -> PerFile:
-        """What one call takes, in the files that most of the calls pass."""
+    def cost(self, ask: Ask, times: int = _TIMES) -> PerFile:
+        """What one call takes, in the files that most of the calls pass.
+
+        Args:
+            ask: Makes a call.
+            times: How often a hundred of them are made.
+        """
         for _ in range(_WARM):
             ask()
-        times: list[PerFile] = []
-        for _ in range(_TIMES):
+        found: list[PerFile] = []
+        for _ in range(times):
             before = self._rested()
             for _ in range(_EACH):
                 ask()
-            times.append(self._rested() - before)
-        least = {file: min(one[file] for one in times) for file in times[0]}
+            found.append(self._rested() - before)
+        least = {file: min(one[file] for one in found) for file in found[0]}
         return Counter({file: whole for file, count in least.items() if (whole := round(count / _EACH))})
 
     def _rested(self) -> PerFile:
@@ -114,7 +119,12 @@ class Counted:
 
 
 @contextmanager
-def _connected(path: Path) -> Iterator[Counted]:
+def connected(path: Path) -> Iterator[Counted]:
+    """Ask a server that runs under `tools.counted`.
+
+    Args:
+        path: Of its socket.
+    """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_SETTLE_S)
         connection.connect(str(path))

@@ -1,8 +1,8 @@
 """`Engine`: admits invocations, negotiates them, counts them, and drains.
 
 The engine knows every running invocation and never waits for one: a driver asks `open`, runs what it is given, and
-tells `close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`; sessions
-never see them.
+tells `close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`, to all
+endings or to those of one protocol; sessions never see them.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class Engine:
     Attributes:
         full_since: When an invocation was first refused for ``max_invocations`` since one last ended, on the clock of
             ``time.monotonic``; 0 when none was.
+        on_close: Called with each invocation that has ended.
+        on_close_of: Called likewise, by the protocol that opened the invocation, so that others pay nothing.
 
     Args:
         catalog: What is served.
@@ -91,6 +93,7 @@ class Engine:
         self.running: dict[str, Invocation] = {}
         self.counters = Counters()
         self.on_close: list[Callable[[Invocation], None]] = []
+        self.on_close_of: dict[str, tuple[Callable[[Invocation], None], ...]] = {}
         self._numbers = itertools.count(1)
         self.limiter = Limiter()
         self._plans = self._new_plans()
@@ -184,6 +187,8 @@ class Engine:
             counters.bytes_out += invocation.bytes_out
             counters.seconds += invocation.took_s
         for observer in self.on_close:
+            observer(invocation)
+        for observer in self.on_close_of.get(invocation.protocol, ()):
             observer(invocation)
         if invocation.error is not None:
             let_go(invocation.error)

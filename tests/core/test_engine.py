@@ -221,6 +221,18 @@ def test_observers_hear_of_each_ending_once():
     assert heard == [invocation]
 
 
+def test_observers_of_a_protocol_hear_of_its_endings_only():
+    """on_close_of is told nothing of an invocation that another protocol has opened."""
+    engine = engine_of(square)
+    heard = []
+    engine.on_close_of["bridge"] = (heard.append,)
+    other, own = (engine.open(Open(protocol, protocol=protocol)) for protocol in ("riff", "bridge"))
+    for one in (other, own):
+        one.finish(None)
+        engine.close(one)
+    assert heard == [own]
+
+
 def fill(text: str, count: int = 2) -> str:
     return text * count
 

@@ -33,13 +33,16 @@ from invoker.protocols.toolbridge.desk import LARGE, Desk, HostSession, NoPlace,
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.tools import Tool
 
-__all__ = ["CORRELATION", "MOST_ITEMS", "Asked", "ToolCall", "correlation_of"]
+__all__ = ["CORRELATION", "MOST_ITEMS", "PROTOCOL", "Asked", "ToolCall", "correlation_of"]
 
 CORRELATION: Final = "x-snakepit-correlation-id"
 """The metadata by which hosts tell what belongs together (T-175)."""
 
 MOST_ITEMS: Final = 1000
 """Of a stream that is collected to a list (T-067)."""
+
+PROTOCOL: Final = "toolbridge"
+"""What each `Open` of a tool call names, by which the engine finds who observes its end."""
 
 _CONTEXT: Final = 1000
 """Entries of the context of a call."""
@@ -216,7 +219,7 @@ class ToolCall(Operation):
             timeout_s=timeout_ms / 1000 if timeout_ms else None,
             party=session.id,
             scope=session.scope,
-            protocol="toolbridge",
+            protocol=PROTOCOL,
         )
         return (opened, *[Feed(key, index, message) for index, message in feeds], EndInput(key))
 

@@ -18,7 +18,7 @@ from invoker.protocols.toolbridge.service.hostscope import HostScope
 from invoker.protocols.toolbridge.service.keeper import HostKeeper
 from invoker.protocols.toolbridge.service.watch import Watch
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from invoker.protocols.toolbridge.toolcall import ToolCall
+from invoker.protocols.toolbridge.toolcall import PROTOCOL, ToolCall
 from invoker.protocols.toolbridge.tools import Tools
 
 __all__ = ["Bridge"]
@@ -51,7 +51,7 @@ class Bridge:
         self.aside = self.desk.aside = AsideThreads()
         catalog = self.driver.engine.catalog
         self.desk.tools = Tools((one.spec for one in catalog), is_strict=around.is_asked, tells=bool(catalog.told))
-        self.driver.engine.on_close.append(_finish)
+        self.driver.engine.on_close_of[PROTOCOL] = (_finish,)
         self.callbacks = self.desk.callbacks = Callbacks(
             Addresses(settings.callback_hosts), settings.message_bytes, self.driver.engine.memory
         )
@@ -72,8 +72,6 @@ class Bridge:
 
 def _finish(invocation: Invocation) -> None:
     """The end of its invocation is the end of a tool call, also where no session is left to hear of it."""
-    configs = invocation.context.configs
-    if configs and type(configs[0]) is ToolCall:
-        call = configs[0]
-        call.cpu_ns, call.memory_bytes = invocation.cpu_ns, invocation.memory_bytes
-        call.finish(invocation.error)
+    call: ToolCall = invocation.context.configs[0]
+    call.cpu_ns, call.memory_bytes = invocation.cpu_ns, invocation.memory_bytes
+    call.finish(invocation.error)
