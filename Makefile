@@ -38,7 +38,9 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(NEW_ENOUGH)' 2>/dev/null 
 BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes -r
-SELF := --no-deps --no-build-isolation --editable .
+SELF := --no-deps --no-build-isolation --editable . --editable ./conformance
+PROJECTS := pyproject.toml conformance/pyproject.toml conformance/setup.py
+SDIST := from setuptools import build_meta as b; b.build_sdist('$(CURDIR)/dist')
 BASE := $(VENV)/.stamp-base
 DEV := $(VENV)/.stamp-dev
 PROTO := .venv-proto/.stamp
@@ -99,6 +101,7 @@ types: $(DEV) ## check the types
 
 imports: $(DEV) ## check the dependency rule
 	$(BIN)/lint-imports --config setup.cfg --no-logo
+	cd conformance && $(abspath $(BIN))/lint-imports --config setup.cfg --no-logo
 
 proto: $(PROTO) ## write invoker/_pb from proto/
 	.ci/proto
@@ -172,16 +175,17 @@ $(ECHO): benchmarks/cpp/echo.cc proto/riff/riff-rpc.proto
 	    --plugin=protoc-gen-grpc=$$(command -v grpc_cpp_plugin) riff-rpc.proto
 	$(CXX) -std=c++17 -O2 -I$(@D) -o $@ $< $(@D)/riff-rpc.pb.cc $(@D)/riff-rpc.grpc.pb.cc -Wl,--copy-dt-needed-entries -lgrpc++ -lprotobuf
 
-dist: $(BASE) ## write the wheel and the source distribution into dist/
-	rm -rf dist build/lib build/bdist.*
-	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist')" >/dev/null
-	$(BIN)/python $(subst install,wheel,$(PIP)) --no-deps --no-build-isolation --wheel-dir dist .
+dist: $(BASE) ## write the wheels and the source distributions of invoker and of the conformance suite into dist/
+	rm -rf dist build/lib build/bdist.* conformance/build
+	$(BIN)/python -c "$(SDIST)" >/dev/null
+	cd conformance && $(abspath $(BIN))/python -c "$(SDIST)" >/dev/null
+	$(BIN)/python $(subst install,wheel,$(PIP)) --no-deps --no-build-isolation --wheel-dir dist . dist/stream_invoker_conformance-*.tar.gz
 	@ls dist
 
 dist-unpack: dist # into build/sdist, where only the environment may be from before
 	mkdir -p build/sdist
 	find build/sdist -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -rf {} +
-	tar -xzf "$$(ls -t dist/*.tar.gz | head -1)" -C build/sdist --strip-components 1
+	tar -xzf "$$(ls -t dist/stream_invoker-*.tar.gz | head -1)" -C build/sdist --strip-components 1
 
 setup-dist: $(DEV) # all of it, so that nobody installs into the environment that builds
 	$(MAKE) --no-print-directory dist-unpack
@@ -203,13 +207,13 @@ lock: ## write the lock files anew with the newest releases
 	PYTHON="$(PYTHON)" .ci/lock --upgrade
 
 clean: ## remove what the verbs have made
-	rm -rf .venv .venv-proto .venv-pb6 .venv-agents .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+	rm -rf conformance/build conformance/*.egg-info conformance/.import_linter_cache .venv .venv-proto .venv-pb6 .venv-agents .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; give one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(BASE): requirements/base.lock pyproject.toml | $(VENV)/bin/python
+$(BASE): requirements/base.lock $(PROJECTS) | $(VENV)/bin/python
 	$(BIN)/python $(LOCKED) requirements/base.lock
 	$(BIN)/python $(PIP) $(SELF)
 	@touch $@
@@ -223,13 +227,13 @@ $(PROTO): requirements/proto.lock
 	.venv-proto/bin/python $(LOCKED) requirements/proto.lock
 	@touch $@
 
-$(PB6): requirements/protobuf6.lock pyproject.toml
+$(PB6): requirements/protobuf6.lock $(PROJECTS)
 	@test -x .venv-pb6/bin/python || $(PYTHON) -m venv .venv-pb6
 	.venv-pb6/bin/python $(LOCKED) requirements/protobuf6.lock
 	.venv-pb6/bin/python $(PIP) $(SELF)
 	@touch $@
 
-$(AGENTS): requirements/agents.lock pyproject.toml
+$(AGENTS): requirements/agents.lock $(PROJECTS)
 	@test -x .venv-agents/bin/python || $(PYTHON) -m venv .venv-agents
 	.venv-agents/bin/python $(LOCKED) requirements/agents.lock
 	.venv-agents/bin/python $(PIP) $(SELF)

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Final
 
-__all__ = ["KEPT", "MOVED", "lead", "new_name"]
+__all__ = ["DISTRIBUTIONS", "KEPT", "MOVED", "lead", "new_name"]
 
 MOVED: Final = {
     "aggregators": "protocols.federated.aggregators",
@@ -116,6 +117,9 @@ MOVED: Final = {
 own; one that ends with a dot holds only for that.
 """
 
+DISTRIBUTIONS: Final = {"conformance": ("invoker_conformance", "stream-invoker-conformance")}
+"""What is a distribution of its own now: by old name, without ``invoker.``, its package and what one installs."""
+
 KEPT: Final = frozenset({"aggregators", "secagg"})
 """Old names that are public, and stay."""
 
@@ -129,6 +133,8 @@ def new_name(name: str) -> str:
     package, _, rest = name.partition(".")
     if package != "invoker" or not rest:
         return ""
+    if (first := rest.partition(".")[0]) in DISTRIBUTIONS:
+        return DISTRIBUTIONS[first][0] + rest.removeprefix(first)
     known, below = rest, ""
     while known not in MOVED:
         known, dot, last = known.rpartition(".")
@@ -169,7 +175,11 @@ class _Alias(Loader):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:  # noqa: ARG002 - as the base
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        for package, distribution in DISTRIBUTIONS.values():
+            if self._name.partition(".")[0] == package and find_spec(package) is None:
+                text = f"{spec.name} is now {self._name}, of another distribution: pip install {distribution}"
+                raise ModuleNotFoundError(text, name=spec.name)
         module = import_module(self._name)
         self._spec = module.__spec__
         return module

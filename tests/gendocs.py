@@ -128,7 +128,8 @@ def _in_order_of_definition(module: Any) -> list[str]:
 
 def cli_page() -> Iterator[str]:
     """Every command of the command line, with its help."""
-    yield from ("# Command line", "", MADE, "", "`invoker` and `python -m invoker` are the same program.")
+    yield from ("# Command line", "", MADE, "", "`invoker` and `python -m invoker` are the same program. So are")
+    yield "`invoker-conformance` and `python -m invoker_conformance`, of `pip install stream-invoker-conformance`."
     for about, parser in _commands():
         yield from ("", f"## {parser.prog}", "", about, "")
         rows = [(_spelling(one), (one.help or "") % {"default": one.default}) for one in parser._actions]
@@ -145,19 +146,20 @@ def _spelling(action: argparse.Action) -> str:
 def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     from invoker.cli import completion, flags
     from invoker.cli import inspect as inspect_cmd
-    from invoker.conformance import cli as conformance
     from invoker.protocols.evergreen.verbs import chat
     from invoker.protocols.federated.verbs import device, simulate
     from invoker.protocols.riff.verbs import call
     from invoker.protocols.typed.verbs import proto
+    from invoker_conformance import cli as conformance
 
     yield "Serves a function. Every flag has a variable: see [config.md](config.md).", flags.parser()
     commands = {
-        "call": call, "chat": chat, "device": device, "simulate": simulate, "inspect": inspect_cmd,
-        "proto": proto, "conformance": conformance,
+        "invoker call": call, "invoker chat": chat, "invoker device": device, "invoker simulate": simulate,
+        "invoker inspect": inspect_cmd, "invoker proto": proto, "invoker completion": completion,
+        "invoker-conformance": conformance,
     }  # fmt: skip
-    for name, command in (commands | {"completion": completion}).items():
-        parser = argparse.ArgumentParser(prog=f"invoker {name}")
+    for program, command in commands.items():
+        parser = argparse.ArgumentParser(prog=program)
         command.add_arguments(parser)
         yield _first_sentence(command.__doc__), parser
 

@@ -23,7 +23,7 @@ from functools import partial
 from subprocess import PIPE, STDOUT
 from typing import TypeAlias
 
-from invoker.conformance.scenario import PROTOCOLS
+from invoker_conformance.scenario import PROTOCOLS
 from tests.conftest import SLOW
 from tests.serving import ROOT, serving
 
@@ -109,7 +109,7 @@ def _printed(job: Job) -> int:
 
 
 def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "invoker.conformance", "--strict", *arguments]
+    command = [sys.executable, "-m", "invoker_conformance", "--strict", *arguments]
     return subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
 
 

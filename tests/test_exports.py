@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+ROOTS = (ROOT, ROOT / "conformance")
 
 TOP = {
     "Checkpoint",
@@ -40,8 +41,8 @@ TOP = {
 
 
 def packages() -> list[str]:
-    """Every package of the product except generated code."""
-    modules = (path.relative_to(ROOT) for path in (ROOT / "invoker").rglob("*.py"))
+    """Every package of both distributions except generated code."""
+    modules = [path.relative_to(root) for root in ROOTS for path in root.glob("invoker*/**/*.py")]
     folders = {folder for module in modules for folder in module.parents if folder.parts and "_pb" not in folder.parts}
     return sorted(".".join(folder.parts) for folder in folders)
 
@@ -49,7 +50,8 @@ def packages() -> list[str]:
 @pytest.mark.parametrize("name", packages())
 def test_a_package_says_what_it_exports(name: str) -> None:
     """Each package has an `__init__` with a docstring and a sorted `__all__` whose names exist."""
-    assert (ROOT / Path(*name.split(".")) / "__init__.py").is_file(), f"{name} has no __init__.py"
+    file = Path(*name.split(".")) / "__init__.py"
+    assert any((root / file).is_file() for root in ROOTS), f"{name} has no __init__.py"
     package = importlib.import_module(name)
     assert package.__doc__
     listed = list(package.__all__)

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "invoker"
+# Each package of the tree, and the folder of `tests/` that mirrors it.
+PACKAGES = {ROOT / "invoker": Path(), ROOT / "conformance/invoker_conformance": Path("conformance")}
 
 # Names that are never tested by a file of their own.
 ANYWHERE = {
@@ -59,8 +60,12 @@ TOGETHER = {
 
 
 def modules() -> list[Path]:
-    """Modules that need a test file, relative to the package."""
-    found = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+    """Modules that need a test file, as the tests mirror them."""
+    found = [
+        folder / path.relative_to(package)
+        for package, folder in PACKAGES.items()
+        for path in sorted(package.rglob("*.py"))
+    ]
     return [path for path in found if path.name not in ANYWHERE and not any(map(partial(fits, path), TOGETHER))]
 
 
@@ -70,7 +75,7 @@ def fits(path: Path, pattern: str) -> bool:
 
 
 def test_each_module_has_its_test_file() -> None:
-    """`invoker/a/b.py` is tested by `tests/a/test_b.py`."""
+    """`invoker/a/b.py` is tested by `tests/a/test_b.py`; the conformance suite, by `tests/conformance`."""
     missing = [
         f"{path} has no {expected}"
         for path in modules()
@@ -81,7 +86,10 @@ def test_each_module_has_its_test_file() -> None:
 
 def test_each_exception_is_still_there() -> None:
     """An exception for a module that is gone is removed."""
-    gone = [pattern for pattern in TOGETHER if not any(PACKAGE.glob(pattern))]
+    there = [
+        folder / path.relative_to(package) for package, folder in PACKAGES.items() for path in package.rglob("*.py")
+    ]
+    gone = [pattern for pattern in TOGETHER if not any(fits(path, pattern) for path in there)]
     assert not gone
 
 

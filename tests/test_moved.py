@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 
-from invoker.moved import KEPT, MOVED, new_name
+from invoker.moved import DISTRIBUTIONS, KEPT, MOVED, new_name
 
 OLD = sorted(name for name in MOVED if not name.endswith("."))
 
@@ -39,6 +39,8 @@ def test_an_old_name_gives_the_very_module(name: str) -> None:
         ("invoker.client.riff", ""),
         ("invoker.protocols.riff.session", ""),
         ("invoker.protocols.riff.http", "invoker.protocols.web.http"),
+        ("invoker.conformance", "invoker_conformance"),
+        ("invoker.conformance.riff.rules", "invoker_conformance.riff.rules"),
         ("invoker.message", ""),
         ("invoker", ""),
         ("other.drive", ""),
@@ -71,3 +73,28 @@ def test_what_never_was_is_not_found() -> None:
         warnings.simplefilter("ignore")
         with pytest.raises(ModuleNotFoundError, match=r"invoker\.(doors|transports)\.never"):
             importlib.import_module("invoker.doors.never")
+
+
+@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS))
+def test_a_distribution_of_its_own_is_found_by_its_old_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is installed; where it is not, the error names what one installs."""
+    package, distribution = DISTRIBUTIONS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DeprecationWarning, match=f"invoker.{name} is now {package};"):
+            importlib.import_module(f"invoker.{name}")
+        warnings.simplefilter("ignore")
+        assert importlib.import_module(f"invoker.{name}") is importlib.import_module(package)
+        monkeypatch.delitem(sys.modules, f"invoker.{name}")
+        monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]  # as import does for what is not there
+        with pytest.raises(ModuleNotFoundError, match=f"pip install {distribution}$") as caught:
+            importlib.import_module(f"invoker.{name}")
+    assert caught.value.name == f"invoker.{name}"
+
+
+def test_a_module_that_its_distribution_lacks_is_not_found() -> None:
+    """With Python's own words, for the distribution is there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ModuleNotFoundError, match=r"No module named 'invoker_conformance.never'"):
+            importlib.import_module("invoker.conformance.never")

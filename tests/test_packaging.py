@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+import tarfile
 import tomllib
+import zipfile
+from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
@@ -15,6 +21,7 @@ import invoker
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKS = sorted(path for folder in ("requirements", "tests/interop") for path in (ROOT / folder).rglob("*.lock"))
+SUITE = tomllib.loads((ROOT / "conformance/pyproject.toml").read_text())["project"]
 RECIPES = ("Makefile", ".ci/run", "deploy/Containerfile")
 PIN = re.compile(r"^([\w.-]+)==(\S+)(?: ;[^\\]*)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
@@ -98,3 +105,49 @@ def test_H072_the_files_of_the_page_are_packed() -> None:
     packed = {path for pattern in patterns["invoker.protocols.web.service.page"] for path in folder.glob(pattern)}
     assert packed == {path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
     assert len(packed) > 5
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of the suite's source distribution by their names, as setuptools packs it beside invoker."""
+    tree, into = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
+    shutil.copytree(
+        ROOT / "conformance", tree / "conformance", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
+    )
+    (tree / "invoker").mkdir()
+    shutil.copy(ROOT / "invoker/__init__.py", tree / "invoker")
+    build_in(tree / "conformance", "sdist", into)
+    (archive,) = into.glob("stream_invoker_conformance-*.tar.gz")
+    with tarfile.open(archive) as files:
+        files.extractall(tree / "unpacked", filter="data")
+    (top,) = (tree / "unpacked").iterdir()
+    build_in(top, "wheel", into)
+    (wheel,) = into.glob("*.whl")
+    with zipfile.ZipFile(wheel) as one:
+        return {name: one.read(name).decode() for name in one.namelist()}
+
+
+def build_in(folder: Path, kind: str, into: Path) -> None:
+    """Build a distribution as pip would, with the setuptools that is here."""
+    code = f"from setuptools import build_meta as b; b.build_{kind}({str(into)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+def test_the_suite_is_built_from_its_source_distribution(packed: dict[str, str]) -> None:
+    """With the version of invoker, which it asks for, its command, its licence and all its files."""
+    (metadata,) = (text for name, text in packed.items() if name.endswith(".dist-info/METADATA"))
+    said = HeaderParser().parsestr(metadata)
+    assert said["Name"] == SUITE["name"]
+    assert said["Version"] == invoker.__version__
+    assert said.get_all("Requires-Dist") == [f"stream-invoker[federated]=={invoker.__version__}"]
+    (scripts,) = (text for name, text in packed.items() if name.endswith("/entry_points.txt"))
+    assert scripts.split() == ["[console_scripts]", "invoker-conformance", "=", "invoker_conformance.cli:main"]
+    folder = ROOT / "conformance"
+    files = {
+        path.relative_to(folder).as_posix()
+        for path in (folder / "invoker_conformance").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert {name for name in packed if ".dist-info/" not in name} == files
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    assert any(name.endswith("/LICENSE") for name in packed)

@@ -25,7 +25,18 @@ from tools.server import ROOT
 RECORDS = Path(__file__).parent / "faults.txt"
 KILLED, SURVIVES, UNFIT, NO_TEST = "killed", "SURVIVES", "DOES NOT FIT", "ITS TEST DOES NOT RUN"
 _LIMIT_S = 300
-_COPIED = ("invoker", "tests", "functions", "benchmarks", "tools", "proto", "docs", "setup.cfg", "pyproject.toml")
+_COPIED = (
+    "invoker",
+    "conformance",
+    "tests",
+    "functions",
+    "benchmarks",
+    "tools",
+    "proto",
+    "docs",
+    "setup.cfg",
+    "pyproject.toml",
+)
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
 
 

@@ -49,7 +49,7 @@ class _Flag:
 
 def _flags(command: str) -> list[_Flag]:
     from invoker.cli import inspect as inspect_cmd
-    from invoker.conformance import cli as conformance
+    from invoker.cli import suite
     from invoker.protocols.evergreen.verbs import chat
     from invoker.protocols.federated.verbs import device, simulate
     from invoker.protocols.riff.verbs import call
@@ -57,7 +57,7 @@ def _flags(command: str) -> list[_Flag]:
 
     modules = {
         "call": call, "chat": chat, "device": device, "simulate": simulate, "inspect": inspect_cmd,
-        "proto": proto, "conformance": conformance,
+        "proto": proto, "conformance": suite,
     }  # fmt: skip
     if command == "serve":
         made: argparse.ArgumentParser = parser()

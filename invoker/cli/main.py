@@ -44,9 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(args: list[str], *, is_process: bool) -> int:
     command = args[0] if args and args[0] in COMMANDS else ""
     if command == "conformance":
-        from invoker.conformance.cli import main as judge
+        from invoker.cli import suite
 
-        return judge(args[1:])
+        return suite.run(args[1:])
     run: Callable[[argparse.Namespace], int] = _serve
     if command not in ("", "serve"):
         made, run = _client_command(command)

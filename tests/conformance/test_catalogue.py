@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invoker.conformance.catalogue import ALL, BY_PROTOCOL
-from invoker.conformance.scenario import PROTOCOLS
+from invoker_conformance.catalogue import ALL, BY_PROTOCOL
+from invoker_conformance.scenario import PROTOCOLS
 
 
 def test_no_id_is_lost() -> None:

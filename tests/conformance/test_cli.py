@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from invoker.conformance import SCENARIOS, main, select
-from invoker.conformance.scenario import PROTOCOLS
+from invoker_conformance import SCENARIOS, main, select
+from invoker_conformance.scenario import PROTOCOLS
 from tests.conformance.faulty import Peer
 from tests.conformance.graphpipe.peer import LIMIT_BYTES
 from tests.conformance.graphpipe.peer import Peer as Models
@@ -24,11 +24,11 @@ async def ran(*arguments: str) -> tuple[int, str, str]:
     program = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "invoker.conformance",
+        "invoker_conformance",
         *arguments,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=ROOT,
+        cwd=ROOT / "conformance",
     )
     out, err = await program.communicate()
     assert program.returncode is not None

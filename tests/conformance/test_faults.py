@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from invoker.conformance.faults import LEAKS, Fault, encoded_size
+from invoker_conformance.faults import LEAKS, Fault, encoded_size
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
 VIOLATION = Fault(UNKNOWN, "Invoker: Protocol Violation")

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from invoker.conformance import select
-from invoker.conformance.http import Answer, Connection, Door
-from invoker.conformance.runner import Outcome, Verdict, run
-from invoker.conformance.scenario import Failure
-from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
+from invoker_conformance import select
+from invoker_conformance.http import Answer, Connection, Door
+from invoker_conformance.runner import Outcome, Verdict, run
+from invoker_conformance.scenario import Failure
+from invoker_conformance.target import Address, Target, Unreachable, parse_addresses
 from tests.conformance.faulty_http import Front
 
 CAUGHT = {

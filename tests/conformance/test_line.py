@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
-from invoker.conformance.line import Ending, Line
-from invoker.conformance.scenario import Failure
+from invoker_conformance.line import Ending, Line
+from invoker_conformance.scenario import Failure
 
 
 class Peer:

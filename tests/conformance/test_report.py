@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from xml.etree import ElementTree as ET
 
-from invoker.conformance import SCENARIOS
-from invoker.conformance.report import Report
-from invoker.conformance.riff.requirements import REQUIREMENTS
-from invoker.conformance.runner import Outcome, Verdict
-from invoker.conformance.scenario import Failure
+from invoker_conformance import SCENARIOS
+from invoker_conformance.report import Report
+from invoker_conformance.riff.requirements import REQUIREMENTS
+from invoker_conformance.runner import Outcome, Verdict
+from invoker_conformance.scenario import Failure
 
 FAILURE = Failure("2 frames, then OK", "UNKNOWN 'Invoker: Protocol Violation'", "S, S \x00")
 

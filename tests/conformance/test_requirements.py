@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from invoker.conformance.catalogue import ALL
-from invoker.conformance.requirements import Requirement, read_table
+from invoker_conformance.catalogue import ALL
+from invoker_conformance.requirements import Requirement, read_table
 
 
 def test_a_table_has_a_requirement_a_line() -> None:

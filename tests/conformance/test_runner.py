@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from invoker.conformance import select
-from invoker.conformance.runner import Outcome, Verdict, run
-from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
+from invoker_conformance import select
+from invoker_conformance.runner import Outcome, Verdict, run
+from invoker_conformance.target import Address, Target, Unreachable, parse_addresses
 from tests.conformance.faulty import Peer
 
 CAUGHT = {

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-import invoker.conformance
-from invoker.conformance import select
-from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
-from invoker.conformance.federated.requirements import REQUIREMENTS as FEDERATED
-from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
-from invoker.conformance.riff.probe import Probe
-from invoker.conformance.riff.requirements import REQUIREMENTS as RIFF
-from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, scenario
-from invoker.conformance.toolbridge.requirements import REQUIREMENTS as TOOLBRIDGE
+import invoker_conformance
+from invoker_conformance import select
+from invoker_conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
+from invoker_conformance.federated.requirements import REQUIREMENTS as FEDERATED
+from invoker_conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
+from invoker_conformance.riff.probe import Probe
+from invoker_conformance.riff.requirements import REQUIREMENTS as RIFF
+from invoker_conformance.scenario import PROTOCOLS, SCENARIOS, scenario
+from invoker_conformance.toolbridge.requirements import REQUIREMENTS as TOOLBRIDGE
 
-DOCUMENT = Path(invoker.conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"
+DOCUMENT = Path(invoker_conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"
 KNOWN = {
     "riff": (RIFF, r"RT-\d\d"),
     "evergreen": (EVERGREEN, r"ET-\d\d"),

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from invoker.conformance.riff.probe import Probe
-from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
+from invoker_conformance.riff.probe import Probe
+from invoker_conformance.target import Address, Target, Unreachable, parse_addresses
 from tests.conformance.faulty import Peer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invoker.conformance.texts import preview
+from invoker_conformance.texts import preview
 
 
 def test_long_payloads_are_cut() -> None:

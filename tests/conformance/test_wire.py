@@ -9,8 +9,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from invoker.conformance.riff import frames
-from invoker.conformance.wire import end_sending, send
+from invoker_conformance.riff import frames
+from invoker_conformance.wire import end_sending, send
 from tests.conformance.faulty import Peer
 
 SIGNAL = frames.start().SerializeToString()

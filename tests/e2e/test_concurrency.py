@@ -14,10 +14,10 @@ import grpc
 import pytest
 import pytest_asyncio
 
-from invoker.conformance.riff.frames import JSON
-from invoker.conformance.riff.probe import Probe
-from invoker.conformance.riff.rules import PV, UE
-from invoker.conformance.target import Target, parse_addresses
+from invoker_conformance.riff.frames import JSON
+from invoker_conformance.riff.probe import Probe
+from invoker_conformance.riff.rules import PV, UE
+from invoker_conformance.target import Target, parse_addresses
 from tests.conftest import SLOW
 from tests.e2e.process import started
 from tests.serving import Served, serving

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from invoker.conformance.riff import frames
-from invoker.conformance.riff.call import Call
-from invoker.conformance.riff.frames import JSON
-from invoker.conformance.riff.probe import Probe
-from invoker.conformance.riff.rules import LIM
-from invoker.conformance.target import Target, parse_addresses
+from invoker_conformance.riff import frames
+from invoker_conformance.riff.call import Call
+from invoker_conformance.riff.frames import JSON
+from invoker_conformance.riff.probe import Probe
+from invoker_conformance.riff.rules import LIM
+from invoker_conformance.target import Target, parse_addresses
 from tests.conftest import SLOW
 from tests.serving import Served, serving
 

@@ -310,7 +310,7 @@ def test_H096_H099_the_conformance_suite_finds_no_difference(server: str, monkey
     monkeypatch.setenv("RIFF_PORT", str(port))
     with hosted(server, "judged") as running:
         addresses = ("--http", f"127.0.0.1:{running.port}", "--target", f"127.0.0.1:{port}")
-        done = run(sys.executable, "-m", "invoker", "conformance", *addresses, "--chapter", "http", limit_s=20)
+        done = run(sys.executable, "-m", "invoker_conformance", *addresses, "--chapter", "http", limit_s=20)
     assert done.returncode == 0, done.stdout
 
 

@@ -13,10 +13,10 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker.conformance import Scenario, select
-from invoker.conformance.evergreen.frames import JSON, F, message
-from invoker.conformance.runner import Verdict, run
-from invoker.conformance.target import Target, parse_addresses
+from invoker_conformance import Scenario, select
+from invoker_conformance.evergreen.frames import JSON, F, message
+from invoker_conformance.runner import Verdict, run
+from invoker_conformance.target import Target, parse_addresses
 
 
 @asynccontextmanager

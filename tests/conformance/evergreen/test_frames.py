@@ -6,7 +6,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.struct_pb2 import Struct
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker.conformance.evergreen.frames import TEXT, A, F, K, described, jsons, message, shown, texts
+from invoker_conformance.evergreen.frames import TEXT, A, F, K, described, jsons, message, shown, texts
 
 
 def test_a_leaf() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker.conformance.evergreen.frames import JSON, OCTETS, TEXT, A, F, K, message
-from invoker.conformance.evergreen.outputs import FRAGMENT_BYTES, Broken, Outputs
+from invoker_conformance.evergreen.frames import JSON, OCTETS, TEXT, A, F, K, message
+from invoker_conformance.evergreen.outputs import FRAGMENT_BYTES, Broken, Outputs
 
 
 def outputs(*fragments: pb.NodeFragment) -> Outputs:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invoker.conformance import select
-from invoker.conformance.evergreen.requirements import REQUIREMENTS
+from invoker_conformance import select
+from invoker_conformance.evergreen.requirements import REQUIREMENTS
 
 
 def test_the_table_is_whole() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from invoker.conformance.evergreen.rules import ACT, FRAG, check_detail
+from invoker_conformance.evergreen.rules import ACT, FRAG, check_detail
 
 
 @pytest.mark.parametrize(

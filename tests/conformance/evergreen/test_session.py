@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 import grpc
 import pytest
 
-from invoker.conformance.evergreen.actions import HI, replay, upper
-from invoker.conformance.evergreen.frames import TEXT, A, F, K
-from invoker.conformance.evergreen.rules import ACT, FRAG
-from invoker.conformance.evergreen.session import Session
-from invoker.conformance.evergreen.stage import Stage
-from invoker.conformance.scenario import Failure
-from invoker.conformance.target import Target, parse_addresses
+from invoker_conformance.evergreen.actions import HI, replay, upper
+from invoker_conformance.evergreen.frames import TEXT, A, F, K
+from invoker_conformance.evergreen.rules import ACT, FRAG
+from invoker_conformance.evergreen.session import Session
+from invoker_conformance.evergreen.stage import Stage
+from invoker_conformance.scenario import Failure
+from invoker_conformance.target import Target, parse_addresses
 from tests.conformance.evergreen.peer import Peer
 from tests.conftest import SLOW
 

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from invoker.conformance.evergreen.actions import HI, upper
-from invoker.conformance.evergreen.stage import Stage
-from invoker.conformance.scenario import Failure
-from invoker.conformance.target import Target, Unreachable, parse_addresses
+from invoker_conformance.evergreen.actions import HI, upper
+from invoker_conformance.evergreen.stage import Stage
+from invoker_conformance.scenario import Failure
+from invoker_conformance.target import Target, Unreachable, parse_addresses
 from tests.conformance.evergreen.peer import Peer
 from tests.conftest import SLOW
 

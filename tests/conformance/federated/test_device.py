@@ -9,11 +9,11 @@ import grpc
 import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.conformance import Failure
-from invoker.conformance.federated.device import CHUNKS
-from invoker.conformance.federated.fleet import Fleet
-from invoker.conformance.federated.pieces import Terms, ack, cut
-from invoker.conformance.target import Target, parse_addresses
+from invoker_conformance import Failure
+from invoker_conformance.federated.device import CHUNKS
+from invoker_conformance.federated.fleet import Fleet
+from invoker_conformance.federated.pieces import Terms, ack, cut
+from invoker_conformance.target import Target, parse_addresses
 from tests.conformance.federated.test_every_scenario import Agreeing, Mute, Refusing, serving
 
 

@@ -12,10 +12,10 @@ import grpc.aio
 import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.conformance import Scenario, select
-from invoker.conformance.federated.device import Device
-from invoker.conformance.runner import Verdict, run
-from invoker.conformance.target import Target, parse_addresses
+from invoker_conformance import Scenario, select
+from invoker_conformance.federated.device import Device
+from invoker_conformance.runner import Verdict, run
+from invoker_conformance.target import Target, parse_addresses
 
 __all__ = ["Agreeing", "Mute", "Refusing", "serving"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.conformance import Failure, NotProvided
-from invoker.conformance.federated.fleet import Fleet
-from invoker.conformance.target import Target, Unreachable, parse_addresses
+from invoker_conformance import Failure, NotProvided
+from invoker_conformance.federated.fleet import Fleet
+from invoker_conformance.target import Target, Unreachable, parse_addresses
 from tests.conformance.federated.test_every_scenario import Agreeing, Refusing, serving
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.conformance.federated.masking import Secret
 from invoker.protocols.federated.secagg.derive import session_id
 from invoker.protocols.federated.secagg.packing import unpack
+from invoker_conformance.federated.masking import Secret
 
 
 def info() -> pb.AcceptanceInfo:

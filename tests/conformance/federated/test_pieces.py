@@ -7,8 +7,8 @@ import re
 import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.conformance import Failure
-from invoker.conformance.federated.pieces import Reader, Terms, cut, data, end, start
+from invoker_conformance import Failure
+from invoker_conformance.federated.pieces import Reader, Terms, cut, data, end, start
 
 BODY = bytes(range(256)) * 40
 

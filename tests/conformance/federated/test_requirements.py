@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invoker.conformance import select
-from invoker.conformance.federated.requirements import REQUIREMENTS
+from invoker_conformance import select
+from invoker_conformance.federated.requirements import REQUIREMENTS
 from tests.trace import requirements
 
 

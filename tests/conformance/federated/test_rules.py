@@ -7,7 +7,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.conformance.federated.rules import check_ending, check_message, shown
+from invoker_conformance.federated.rules import check_ending, check_message, shown
 
 
 def told(**window: object) -> pb.ServerStreamMessage:

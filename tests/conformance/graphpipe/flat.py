@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from invoker.conformance.graphpipe.tensors import FORMS, Tensor
+from invoker_conformance.graphpipe.tensors import FORMS, Tensor
 
 MALFORMED, REQUEST_TYPE, NAME_COUNT = 1, 2, 3
 SHAPE, LENGTH, BOTH, TYPE, TOO_LARGE = 9, 10, 11, 12, 13

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from contextlib import aclosing, nullcontext
 from typing import TYPE_CHECKING
 
-from invoker.conformance.graphpipe.build import Field, Number, References, Table, Vector, assemble, text
-from invoker.conformance.graphpipe.requests import tensor_table
-from invoker.conformance.graphpipe.tensors import FLOAT16, Tensor
+from invoker_conformance.graphpipe.build import Field, Number, References, Table, Vector, assemble, text
+from invoker_conformance.graphpipe.requests import tensor_table
+from invoker_conformance.graphpipe.tensors import FLOAT16, Tensor
 from tests.conformance.graphpipe.flat import Infer, Refused
 from tests.conformance.graphpipe.named import FUNCTION, MODELS, OUTPUT, Model, Port, Run
 

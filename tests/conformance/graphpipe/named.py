@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from invoker.conformance.graphpipe.tensors import FLOAT32, FLOAT64, INT64, STRING, Tensor, floats, numbers, strings
+from invoker_conformance.graphpipe.tensors import FLOAT32, FLOAT64, INT64, STRING, Tensor, floats, numbers, strings
 from tests.conformance.graphpipe.flat import Refused
 
 FUNCTION, CONFIG, OUTPUT = 14, 17, 18

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Self
 
-from invoker.conformance.graphpipe.tensors import spelled
+from invoker_conformance.graphpipe.tensors import spelled
 from tests.conformance.graphpipe.flat import MALFORMED, TOO_LARGE, Infer, Reader, Refused
 from tests.conformance.graphpipe.inferring import Batches, error_buffer, inferred, metadata_buffer, tensors_buffer
 from tests.conformance.graphpipe.named import MODELS

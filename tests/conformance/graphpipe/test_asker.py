@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from invoker.conformance.graphpipe.asker import Asker
-from invoker.conformance.graphpipe.requests import METADATA, REFERENCE, REFERENCE_TENSOR, Request, infer
-from invoker.conformance.graphpipe.tensors import floats
-from invoker.conformance.scenario import Failure, NotProvided
-from invoker.conformance.target import Target, Unreachable, parse_addresses
+from invoker_conformance.graphpipe.asker import Asker
+from invoker_conformance.graphpipe.requests import METADATA, REFERENCE, REFERENCE_TENSOR, Request, infer
+from invoker_conformance.graphpipe.tensors import floats
+from invoker_conformance.scenario import Failure, NotProvided
+from invoker_conformance.target import Target, Unreachable, parse_addresses
 from tests.conformance.graphpipe.peer import Peer
 
 

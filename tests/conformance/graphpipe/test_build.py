@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from invoker.conformance.graphpipe.build import Number, References, Table, Vector, assemble, text
+from invoker_conformance.graphpipe.build import Number, References, Table, Vector, assemble, text
 
 
 def test_a_table_of_one_byte() -> None:

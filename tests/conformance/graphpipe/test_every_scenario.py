@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from invoker.conformance import Scenario, select
-from invoker.conformance.graphpipe.build import Number, References, Table, assemble, text
-from invoker.conformance.graphpipe.requests import tensor_table
-from invoker.conformance.graphpipe.tensors import INT64, numbers
-from invoker.conformance.runner import Verdict, run
-from invoker.conformance.target import ModelFacts, Target, parse_addresses
+from invoker_conformance import Scenario, select
+from invoker_conformance.graphpipe.build import Number, References, Table, assemble, text
+from invoker_conformance.graphpipe.requests import tensor_table
+from invoker_conformance.graphpipe.tensors import INT64, numbers
+from invoker_conformance.runner import Verdict, run
+from invoker_conformance.target import ModelFacts, Target, parse_addresses
 
 REFUSAL = bytes(assemble(Table({1: References([Table({0: Number("q", 14), 1: text("refused")})])})))
 NOTHING = bytes(assemble(Table({0: References([tensor_table(numbers(INT64, (), (0,)))])})))

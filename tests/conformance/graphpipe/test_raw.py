@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from invoker.conformance.graphpipe.asker import Asker
-from invoker.conformance.graphpipe.raw import Socket, framed, socket_to
-from invoker.conformance.graphpipe.requests import REFERENCE, REFERENCE_TENSOR, infer
-from invoker.conformance.graphpipe.tensors import floats
-from invoker.conformance.scenario import Failure
-from invoker.conformance.target import Target, Unreachable, parse_addresses
+from invoker_conformance.graphpipe.asker import Asker
+from invoker_conformance.graphpipe.raw import Socket, framed, socket_to
+from invoker_conformance.graphpipe.requests import REFERENCE, REFERENCE_TENSOR, infer
+from invoker_conformance.graphpipe.tensors import floats
+from invoker_conformance.scenario import Failure
+from invoker_conformance.target import Target, Unreachable, parse_addresses
 from tests.conformance.graphpipe.peer import Peer
 
 

@@ -6,10 +6,10 @@ import struct
 
 import pytest
 
-from invoker.conformance.graphpipe.build import Field, Number, References, Table, Vector, assemble, text
-from invoker.conformance.graphpipe.read import Port, Unreadable, read_inferred, read_metadata
-from invoker.conformance.graphpipe.requests import REFERENCE_TENSOR, tensor_table
-from invoker.conformance.graphpipe.tensors import Tensor, floats, strings
+from invoker_conformance.graphpipe.build import Field, Number, References, Table, Vector, assemble, text
+from invoker_conformance.graphpipe.read import Port, Unreadable, read_inferred, read_metadata
+from invoker_conformance.graphpipe.requests import REFERENCE_TENSOR, tensor_table
+from invoker_conformance.graphpipe.tensors import Tensor, floats, strings
 
 # docs/reference/graphpipe.md 1.3
 TENSOR = bytes.fromhex(

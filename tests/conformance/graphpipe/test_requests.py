@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.conformance.graphpipe.build import assemble
-from invoker.conformance.graphpipe.requests import METADATA, REFERENCE, REFERENCE_TENSOR, drafted, infer, tensor_table
-from invoker.conformance.graphpipe.tensors import NUMERIC, STRING, Tensor, floats, strings
 from invoker.tensors import InferRequest, MetadataRequest, read_request
+from invoker_conformance.graphpipe.build import assemble
+from invoker_conformance.graphpipe.requests import METADATA, REFERENCE, REFERENCE_TENSOR, drafted, infer, tensor_table
+from invoker_conformance.graphpipe.tensors import NUMERIC, STRING, Tensor, floats, strings
 
 
 def read(buffer: bytes) -> InferRequest:

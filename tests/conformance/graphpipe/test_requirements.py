@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invoker.conformance import select
-from invoker.conformance.graphpipe.requirements import REQUIREMENTS
+from invoker_conformance import select
+from invoker_conformance.graphpipe.requirements import REQUIREMENTS
 
 UNJUDGED = {
     "GT-09": "the process is started",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.conformance.graphpipe.build import Field, Number, References, Table, assemble, text
-from invoker.conformance.graphpipe.requests import tensor_table
-from invoker.conformance.graphpipe.rules import STATUS, check_inferred, told
-from invoker.conformance.graphpipe.tensors import floats
-from invoker.conformance.http import Answer
-from invoker.conformance.scenario import Failure
+from invoker_conformance.graphpipe.build import Field, Number, References, Table, assemble, text
+from invoker_conformance.graphpipe.requests import tensor_table
+from invoker_conformance.graphpipe.rules import STATUS, check_inferred, told
+from invoker_conformance.graphpipe.tensors import floats
+from invoker_conformance.http import Answer
+from invoker_conformance.scenario import Failure
 
 OCTETS = "application/octet-stream"
 

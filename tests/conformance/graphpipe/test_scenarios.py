@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.conformance import select
-from invoker.conformance.runner import Outcome, Verdict, run
-from invoker.conformance.target import ModelFacts, Target, parse_addresses
+from invoker_conformance import select
+from invoker_conformance.runner import Outcome, Verdict, run
+from invoker_conformance.target import ModelFacts, Target, parse_addresses
 from tests.conformance.graphpipe.peer import LIMIT_BYTES, Peer
 
 CAUGHT = {

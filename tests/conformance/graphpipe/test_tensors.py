@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.conformance.graphpipe.tensors import (
+from invoker_conformance.graphpipe.tensors import (
     FLOAT16,
     INT64,
     STRING,

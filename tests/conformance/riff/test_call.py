@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import grpc
 import pytest
 
-from invoker.conformance.riff.call import Call
-from invoker.conformance.riff.probe import Probe
-from invoker.conformance.riff.rules import PV, UMT
-from invoker.conformance.scenario import Failure
-from invoker.conformance.target import Target, parse_addresses
+from invoker_conformance.riff.call import Call
+from invoker_conformance.riff.probe import Probe
+from invoker_conformance.riff.rules import PV, UMT
+from invoker_conformance.scenario import Failure
+from invoker_conformance.target import Target, parse_addresses
 from tests.conformance.faulty import Peer
 from tests.conftest import SLOW
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.conformance.riff import frames
+from invoker_conformance.riff import frames
 
 
 def test_signals_are_shown_in_the_notation_of_the_catalogue() -> None:

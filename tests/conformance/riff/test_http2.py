@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from invoker.conformance.riff import frames
+from invoker_conformance.riff import frames
 from tests.conformance.riff.test_call import probing
 
 

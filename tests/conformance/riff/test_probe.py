@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.conformance.scenario import Failure, NotProvided
+from invoker_conformance.scenario import Failure, NotProvided
 from tests.conformance.riff.test_call import probing
 
 

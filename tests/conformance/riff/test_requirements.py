@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invoker.conformance import select
-from invoker.conformance.riff.requirements import REQUIREMENTS
+from invoker_conformance import select
+from invoker_conformance.riff.requirements import REQUIREMENTS
 
 
 def test_the_table_is_whole() -> None:

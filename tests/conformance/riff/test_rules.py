@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.conformance.riff.rules import check_detail, check_frame
+from invoker_conformance.riff.rules import check_detail, check_frame
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
 

@@ -12,10 +12,10 @@ import grpc.aio
 import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.conformance import Scenario, select
-from invoker.conformance.runner import Verdict, run
-from invoker.conformance.target import Target, parse_addresses
-from invoker.conformance.toolbridge.values import pack
+from invoker_conformance import Scenario, select
+from invoker_conformance.runner import Verdict, run
+from invoker_conformance.target import Target, parse_addresses
+from invoker_conformance.toolbridge.values import pack
 
 SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"]
 TOLD = pb.ErrorInfo(type="InternalError", message="refused")

@@ -8,9 +8,9 @@ import grpc
 import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.conformance import Failure, NotProvided
-from invoker.conformance.target import Target, Unreachable, parse_addresses
-from invoker.conformance.toolbridge.host import Host, Refused
+from invoker_conformance import Failure, NotProvided
+from invoker_conformance.target import Target, Unreachable, parse_addresses
+from invoker_conformance.toolbridge.host import Host, Refused
 from tests.conformance.toolbridge.test_every_scenario import Mute, Refusing, serving
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.conformance import Failure
-from invoker.conformance.toolbridge.rules import check_chunks, check_error, check_result, told_in
-from invoker.conformance.toolbridge.values import pack
+from invoker_conformance import Failure
+from invoker_conformance.toolbridge.rules import check_chunks, check_error, check_result, told_in
+from invoker_conformance.toolbridge.values import pack
 
 
 def error(kind: str = "InternalError", message: str = "x", seconds: int = 1) -> pb.ErrorInfo:

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from invoker.conformance import Failure
-from invoker.conformance.target import Target, parse_addresses
-from invoker.conformance.toolbridge.host import Host
-from invoker.conformance.toolbridge.session import Session
+from invoker_conformance import Failure
+from invoker_conformance.target import Target, parse_addresses
+from invoker_conformance.toolbridge.host import Host
+from invoker_conformance.toolbridge.session import Session
 from tests.protocols.toolbridge.client.peer import Peer, serve
 
 

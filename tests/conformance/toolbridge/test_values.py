@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from invoker.conformance import Failure
-from invoker.conformance.toolbridge.values import kind_of, pack, packed, same, shown, value_in
+from invoker_conformance import Failure
+from invoker_conformance.toolbridge.values import kind_of, pack, packed, same, shown, value_in
 
 
 @pytest.mark.parametrize(

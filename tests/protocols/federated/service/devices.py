@@ -10,7 +10,7 @@ import grpc.aio
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import ChunkStream, Terms
-from invoker.conformance.wire import send
+from invoker_conformance.wire import send
 
 __all__ = ["PATH", "Device", "rounds"]
 

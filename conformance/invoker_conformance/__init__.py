@@ -1,0 +1,31 @@
+"""The conformance suite: judges invokers in any language from outside, in each of the protocols of `PROTOCOLS`.
+
+``invoker-conformance --target HOST:PORT`` calls a small set of named functions that the target serves, and
+reports by requirement id. ``docs/reference/conformance.md`` describes them.
+"""
+
+from __future__ import annotations
+
+from invoker_conformance import (  # noqa: F401  # their chapters register scenarios
+    evergreen,
+    federated,
+    graphpipe,
+    riff,
+    toolbridge,
+)
+from invoker_conformance.cli import add_arguments, main, run, select
+from invoker_conformance.report import Report
+from invoker_conformance.scenario import SCENARIOS, Failure, NotProvided, Scenario, scenario
+
+__all__ = [
+    "SCENARIOS",
+    "Failure",
+    "NotProvided",
+    "Report",
+    "Scenario",
+    "add_arguments",
+    "main",
+    "run",
+    "scenario",
+    "select",
+]

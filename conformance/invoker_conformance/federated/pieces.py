@@ -1,0 +1,134 @@
+"""Messages in chunks, made and read by hand: docs/reference/federated.md 3.2."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker_conformance.scenario import Failure
+
+__all__ = ["LEVELS", "Reader", "Terms", "ack", "cut", "data", "end", "packed", "start"]
+
+LEVELS = {1: 6, 2: 9, 3: 1}
+"""Levels of compression by their numbers on the wire, as zlib counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a target has asked for: bytes of a chunk, chunks without an ack, level; zeros: no chunks."""
+
+    size: int = 0
+    pending: int = 0
+    level: int = 0
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether messages go in chunks."""
+        return self.size > 0 and self.pending > 0
+
+
+def start(size: int, blob: int, level: int = 0) -> pb.ClientStreamMessage:
+    """The begin of a message of ``size`` bytes, ``blob`` of them on the wire."""
+    message = pb.ClientStreamMessage()
+    piece = message.chunked_transfer.start
+    piece.SetInParent()
+    piece.uncompressed_size, piece.blob_size_bytes = size, blob
+    piece.compression_level = level  # type: ignore[assignment] # any number may be sent
+    return message
+
+
+def data(index: int, content: bytes) -> pb.ClientStreamMessage:
+    """Some of its bytes."""
+    message = pb.ClientStreamMessage()
+    message.chunked_transfer.data.chunk_index, message.chunked_transfer.data.chunk_bytes = index, content
+    message.chunked_transfer.data.SetInParent()
+    return message
+
+
+def ack(index: int) -> pb.ClientStreamMessage:
+    """The answer to a chunk."""
+    message = pb.ClientStreamMessage()
+    message.chunked_transfer.ack.chunk_index = index
+    message.chunked_transfer.ack.SetInParent()
+    return message
+
+
+def end(count: int) -> pb.ClientStreamMessage:
+    """The end of a message in so many chunks."""
+    message = pb.ClientStreamMessage()
+    message.chunked_transfer.end.chunk_count = count
+    message.chunked_transfer.end.SetInParent()
+    return message
+
+
+def packed(message: bytes, level: int) -> bytes:
+    """A message as it goes over the wire."""
+    return zlib.compress(message, LEVELS[level]) if level else message
+
+
+def cut(message: bytes, terms: Terms, *, is_told: bool = True) -> Iterator[pb.ClientStreamMessage]:
+    """A message as a real client sends it; ``is_told``: with the number of bytes on the wire, unlike old clients."""
+    blob = packed(message, terms.level)
+    yield start(len(message), (len(blob) or 1) if is_told else 0, terms.level)
+    places = range(0, len(blob) or 1, terms.size)
+    for index, at in enumerate(places):
+        yield data(index, blob[at : at + terms.size])
+    yield end(len(places))
+
+
+@dataclass(slots=True)
+class Reader:
+    """Puts a target's messages together, and checks how they were cut (F-022, F-023, F-028).
+
+    Attributes:
+        terms: As the target has told.
+        sent: For reports.
+    """
+
+    terms: Terms = field(default_factory=Terms)
+    sent: str = ""
+    _start: pb.ChunkedTransferMessage.Start | None = None
+    _parts: list[bytes] = field(default_factory=list)
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a message has begun."""
+        return self._start is not None
+
+    def take(self, piece: pb.ChunkedTransferMessage) -> bytes | None:
+        """Take a Start, Data or End; gives the message when it is complete."""
+        kind = piece.WhichOneof("kind")
+        if kind == "start":
+            self._require(not self.is_inside, "a Start inside a message", "its Data and its End (F-028)")
+            self._start, self._parts = piece.start, []
+            return None
+        begun = self._start
+        if begun is None:
+            raise Failure(f"{kind} outside a message", "a Start first (F-022)", self.sent)
+        if kind == "data":
+            self._take_data(piece.data)
+            return None
+        count, blob = piece.end.chunk_count, b"".join(self._parts)
+        self._require(count == len(self._parts) >= 1, f"chunk_count={count}", f"{len(self._parts)} (F-022)")
+        told = f"blob_size_bytes={begun.blob_size_bytes} of {len(blob)} bytes"
+        self._require(begun.blob_size_bytes == (len(blob) or 1), told, "the size on the wire (F-023)")
+        whole = zlib.decompress(blob) if begun.compression_level else blob
+        told = f"uncompressed_size={begun.uncompressed_size} of {len(whole)} bytes"
+        self._require(begun.uncompressed_size == len(whole), told, "the size of the message (F-023)")
+        self._start = None
+        return whole
+
+    def _take_data(self, piece: pb.ChunkedTransferMessage.Data) -> None:
+        index, parts, size = piece.chunk_index, self._parts, self.terms.size
+        self._require(index == len(parts), f"chunk {index}", f"chunk {len(parts)} (F-022)")
+        size = size or len(parts[0] if parts else piece.chunk_bytes)  # the message may be the one that tells it
+        is_other = any(len(one) != size for one in parts[-1:]) or len(piece.chunk_bytes) > size
+        met = f"chunks of {[len(one) for one in (*parts[-1:], piece.chunk_bytes)]} bytes"
+        self._require(not is_other, met, f"{size} in each but the last (F-022)")
+        parts.append(piece.chunk_bytes)
+
+    def _require(self, is_right: bool, met: str, expected: str) -> None:  # noqa: FBT001 - it reads as a sentence
+        if not is_right:
+            raise Failure(met, expected, self.sent)

@@ -1,0 +1,137 @@
+"""Requests, as bytes and as short text for a report: ``I(inputs -> outputs; config)`` is an inference."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from invoker_conformance.graphpipe.build import Built, Field, Number, References, Table, Vector, assemble, text
+from invoker_conformance.graphpipe.tensors import STRING, Tensor
+from invoker_conformance.texts import preview
+
+__all__ = ["METADATA", "REFERENCE", "REFERENCE_TENSOR", "Draft", "Request", "drafted", "infer", "tensor_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent.
+
+    Attributes:
+        buffer: Its bytes.
+        text: For a report.
+    """
+
+    buffer: bytes
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An inference whose parts are at hand, so that a scenario can break one.
+
+    Attributes:
+        root: The Request.
+        infer: The InferRequest.
+        tensors: Its tensors.
+        text: For a report.
+    """
+
+    root: Table
+    infer: Table
+    tensors: tuple[Table, ...]
+    text: str
+
+    def built(self) -> Built:
+        """The bytes, anew."""
+        return assemble(self.root)
+
+    def part(self, slot: int) -> Vector | References:
+        """A vector of the InferRequest."""
+        return _vector(self.infer, slot)
+
+    def of_tensor(self, slot: int, index: int = 0) -> Vector | References:
+        """A vector of a tensor."""
+        return _vector(self.tensors[index], slot)
+
+    def request(self, built: Built | None = None, how: str = "") -> Request:
+        """The request; with bytes of its own and a word on what is wrong with them."""
+        return Request(bytes(built or self.built()), f"{self.text}{', ' * bool(how)}{how}")
+
+
+def tensor_table(tensor: Tensor, *, has_zeros: bool = True) -> Table:
+    """A tensor as a table; without zeros its strings are vectors of bytes, as Go writes them."""
+    fields: dict[int, Field] = {0: Number("B", tensor.type)}
+    if tensor.shape is not None:
+        fields[1] = Vector(struct.pack(f"<{len(tensor.shape)}q", *tensor.shape), 8)
+    if tensor.data or tensor.type != STRING:
+        fields[2] = Vector(tensor.data)
+    if tensor.strings or tensor.type == STRING:
+        fields[3] = References([text(each) if has_zeros else Vector(each) for each in tensor.strings])
+    return Table(fields)
+
+
+def drafted(
+    *tensors: Tensor | Table,
+    names: Sequence[str | bytes] = (),
+    outputs: Sequence[str | bytes] = (),
+    config: bytes | None = None,
+) -> Draft:
+    """An inference.
+
+    Args:
+        tensors: In the order of the wire; the same table twice is a shared one.
+        names: Of the inputs.
+        outputs: That are wanted.
+        config: As it is.
+    """
+    tables = tuple(each if isinstance(each, Table) else tensor_table(each) for each in tensors)
+    fields: dict[int, Field] = {}
+    if config is not None:
+        fields[0] = text(config)
+    if names:
+        fields[1] = References([text(each) for each in names])
+    if tables:
+        fields[2] = References(tables)
+    if outputs:
+        fields[3] = References([text(each) for each in outputs])
+    inner = Table(fields)
+    given = [str(each) if isinstance(each, Tensor) else "a tensor" for each in tensors]
+    said = f"{list(names)}: " * bool(names) + ", ".join(given) + f" -> {list(outputs)}" * bool(outputs)
+    said += f"; config {preview(config)}" if config is not None else ""
+    return Draft(Table({0: Number("B", 1), 1: inner}), inner, tables, f"I({said})")
+
+
+def infer(
+    *tensors: Tensor | Table,
+    names: Sequence[str | bytes] = (),
+    outputs: Sequence[str | bytes] = (),
+    config: bytes | None = None,
+) -> Request:
+    """An inference that is well-formed; arguments are those of `drafted`."""
+    return drafted(*tensors, names=names, outputs=outputs, config=config).request()
+
+
+def _vector(table: Table, slot: int) -> Vector | References:
+    found = table.fields[slot]
+    if not isinstance(found, Vector | References):
+        raise TypeError(f"slot {slot} is no vector")
+    return found
+
+
+# docs/reference/graphpipe.md 1.3: what the stock builders write
+METADATA = Request(
+    bytes.fromhex("0c00000008000c000b000400080000000c000000000000020400040004000000"),
+    "a MetadataRequest, the reference bytes",
+)
+REFERENCE = Request(
+    bytes.fromhex(
+        "100000000000000008000a0009000400080000001000000000010a0008000000000004000a00000004000000010000001000000000000a00"
+        "10000f00080004000a0000000c000000140000000000000a080000000000803f000000400200000001000000000000000200000000000000"
+    ),
+    "I(Float32[1, 2] 1 2), the reference bytes",
+)
+REFERENCE_TENSOR = Tensor(10, (1, 2), struct.pack("<2f", 1.0, 2.0))

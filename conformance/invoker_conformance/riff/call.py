@@ -1,0 +1,176 @@
+"""`Call` drives one raw riff call: sends signals or any bytes, and judges each frame and status that comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker_conformance.faults import Fault
+from invoker_conformance.line import Ending, Line
+from invoker_conformance.riff import frames
+from invoker_conformance.riff.rules import check_detail, check_frame, shown_frame
+from invoker_conformance.texts import preview
+
+__all__ = ["Call"]
+
+
+class Call(Line[pb.OutputFrame]):
+    """One call of one function; its metadata chooses that."""
+
+    path = frames.PATH
+    words = ("call", "frame", "frame", "half-close")
+    most_shown = 8
+    _outputs: int | None = None
+
+    # --- sending
+
+    async def start(
+        self,
+        types: Sequence[str] = (frames.JSON,),
+        inputs: Sequence[str] = ("in",),
+        outputs: Sequence[str] = ("out",),
+    ) -> bool:
+        """Send a StartFrame; False when the call has ended already."""
+        return await self.signal(frames.start(types, inputs, outputs))
+
+    async def data(
+        self,
+        payload: bytes,
+        media_type: str = frames.JSON,
+        *,
+        index: int = 0,
+        headers: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Send an InputFrame; False when the call has ended already."""
+        return await self.signal(frames.data(payload, media_type, index=index, headers=headers))
+
+    async def json(self, *values: Any, index: int = 0) -> bool:
+        """Send each value in a JSON InputFrame; False when the call has ended already."""
+        return all([await self.data(frames.to_json(value), index=index) for value in values])
+
+    async def signal(self, signal: pb.InputSignal) -> bool:
+        """Send any signal; False when the call has ended already."""
+        if self._outputs is None and signal.HasField("start"):
+            self._outputs = len(signal.start.expectedContentTypes)
+        note = frames.shown(signal) if self._is_noted else ""
+        return await self.raw(signal.SerializeToString(), note)
+
+    # --- receiving
+
+    async def frame(self, timeout_s: float | None = None) -> pb.OutputFrame:
+        """The next frame.
+
+        Raises:
+            Failure: The call ended, or no frame came in time.
+        """
+        return await self._further(timeout_s)
+
+    async def value(self) -> Any:
+        """The value in the next frame, which has to be JSON."""
+        return self.json_of(await self.frame())
+
+    def json_of(self, frame: pb.OutputFrame) -> Any:
+        """The value of a JSON frame."""
+        try:
+            return json.loads(frame.payload)
+        except ValueError:
+            raise self.failure(f"the frame {shown_frame(frame)}", "a JSON payload") from None
+
+    async def ends(self, timeout_s: float | None = None) -> tuple[list[pb.OutputFrame], Ending]:
+        """Read to the end of the call: the remaining frames and how it ended."""
+        got: list[pb.OutputFrame] = []
+        try:
+            while (frame := await self._next(timeout_s)) is not None:
+                got.append(frame)
+        except Ending as ending:
+            return got, ending
+        waited = timeout_s or self._timeout_s
+        raise self.failure(f"{_all(got)}, then neither a frame nor the end for {waited:g} s", "the end of the call")
+
+    async def succeeds(self, *payloads: bytes, timeout_s: float | None = None) -> list[pb.OutputFrame]:
+        """The remaining frames have these payloads, and the call ends with OK."""
+        expected = f"{_all_payloads(payloads)}, then OK"
+        got, ending = await self.ends(timeout_s)
+        if ending.code is not grpc.StatusCode.OK or [frame.payload for frame in got] != list(payloads):
+            raise self.failure(f"{_all(got)}, then {ending}", expected)
+        return got
+
+    async def gives(self, *values: Any) -> list[pb.OutputFrame]:
+        """The remaining frames hold these JSON values, and the call ends with OK."""
+        got, ending = await self.ends()
+        if ending.code is grpc.StatusCode.OK:
+            met = [self.json_of(frame) for frame in got]
+            if met == list(values):
+                return got
+        raise self.failure(f"{_all(got)}, then {ending}", f"the JSON values {_short(list(values))}, then OK")
+
+    async def fails(
+        self, fault: Fault, *mentions: str, after: int | None = None, timeout_s: float | None = None
+    ) -> list[pb.OutputFrame]:
+        """The call ends with this fault, its detail mentions these texts, after so many frames (None: any number)."""
+        got, ending = await self.ends(timeout_s)
+        expected = f"{fault}" + "".join(f", mentioning {text!r}" for text in mentions)
+        if after is not None:
+            expected = f"{after} frames, then {expected}"
+        lost = after is not None and len(got) != after
+        if lost or not fault.matches(ending.code, ending.detail) or any(text not in ending.detail for text in mentions):
+            raise self.failure(f"{_all(got)}, then {ending}", expected)
+        return got
+
+    async def has_code(self, code: grpc.StatusCode) -> Ending:
+        """The call ends with this code, whatever the frames before it."""
+        _, ending = await self.ends()
+        if ending.code is not code:
+            raise self.failure(f"the end {ending}", f"{code.name}")
+        return ending
+
+    async def headers_come(self) -> None:
+        """Response headers come before any frame is asked for."""
+        if await self._initial_metadata() is None:
+            raise self.failure("no response headers", "response headers as soon as the StartFrame is accepted")
+
+    async def _next(self, timeout_s: float | None) -> pb.OutputFrame | None:
+        message = await self._read(timeout_s)
+        if message is None:
+            return None
+        frame = self._parse(message)
+        self._judge(check_frame(frame, self._outputs))
+        return frame
+
+    def _shown(self, one: pb.OutputFrame) -> str:
+        return shown_frame(one)
+
+    def _broken_by(self, code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
+        return check_detail(code, detail)
+
+    def _parse(self, message: bytes) -> pb.OutputFrame:
+        try:
+            signal = pb.OutputSignal.FromString(message)
+        except DecodeError as error:
+            raise self.failure(f"the bytes {preview(message)}: {error}", "an OutputSignal") from None
+        if signal.WhichOneof("frame") != "data":
+            raise self.failure("an OutputSignal without data", "an OutputSignal with data")
+        return signal.data
+
+
+def _all(got: Sequence[pb.OutputFrame]) -> str:
+    return _listed([shown_frame(frame) for frame in got], "frame")
+
+
+def _all_payloads(payloads: Sequence[bytes]) -> str:
+    return _listed([preview(payload) for payload in payloads], "frame")
+
+
+def _listed(texts: Sequence[str], noun: str) -> str:
+    head = ", ".join(texts[:5]) + (", ..." if len(texts) > 5 else "")
+    return f"{len(texts)} {noun}{'' if len(texts) == 1 else 's'}" + (f" [{head}]" if texts else "")
+
+
+def _short(values: Sequence[Any]) -> str:
+    text = repr(values)
+    return text if len(text) <= 200 else f"{text[:200]}... ({len(values)} values)"

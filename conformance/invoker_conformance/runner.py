@@ -1,0 +1,189 @@
+"""Runs scenarios one after the other and says of each: pass, fail, not provided, or not judged.
+
+A target whose process ends is one finding, of the scenario in which it ended. The scenarios behind it that need the
+same process are not judged until somebody has started it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import grpc
+
+from invoker_conformance.catalogue import ALL
+from invoker_conformance.evergreen.stage import Stage
+from invoker_conformance.federated.fleet import Fleet
+from invoker_conformance.graphpipe.asker import Asker
+from invoker_conformance.riff.probe import Probe
+from invoker_conformance.scenario import Failure, NotProvided, Scenario
+from invoker_conformance.target import Address, Target, Unreachable
+from invoker_conformance.toolbridge.host import Host
+
+__all__ = ["Outcome", "Verdict", "run"]
+
+_SCENARIO_S = 180.0
+_PROBES: dict[str, type[Probe]] = {
+    "riff": Probe,
+    "evergreen": Stage,
+    "graphpipe": Asker,
+    "toolbridge": Host,
+    "federated": Fleet,
+}
+_SURVIVAL = "R-013"
+_NOUNS = {
+    "riff": "function",
+    "evergreen": "action",
+    "graphpipe": "model",
+    "toolbridge": "tool",
+    "federated": "population",
+}
+
+
+class Verdict(enum.Enum):
+    """What is said of a scenario or a requirement."""
+
+    PASS = "pass"  # noqa: S105  # a verdict
+    FAIL = "fail"
+    NOT_PROVIDED = "not provided"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one scenario.
+
+    Attributes:
+        scenario: That was run.
+        verdict: Of `Verdict`, any.
+        seconds: It took.
+        failure: What was sent, met and expected, for FAIL.
+        reason: What is not provided, for NOT_PROVIDED; why nobody could judge, for NOT_JUDGED.
+    """
+
+    scenario: Scenario
+    verdict: Verdict
+    seconds: float
+    failure: Failure | None = None
+    reason: str = ""
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Ids of the requirements that a failure breaks; empty without a failure."""
+        if self.failure is None:
+            return ()
+        if self.failure.breaks:
+            return self.failure.breaks
+        # That others survive is judged where the scenario looks for it, not by whatever else it finds.
+        return tuple(id_ for id_ in self.scenario.requirements if id_ != _SURVIVAL) or self.scenario.requirements
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether it failed in something that every invoker has to obey."""
+        return any(ALL[id_].is_binding for id_ in self.broken)
+
+
+async def run(
+    target: Target, scenarios: Iterable[Scenario], *, each: Callable[[Outcome], None] | None = None
+) -> list[Outcome]:
+    """Run scenarios against a target, one at a time: they observe counts of the target's process.
+
+    Args:
+        target: Under judgement.
+        scenarios: In this order.
+        each: Told every outcome as soon as it is known.
+
+    Raises:
+        Unreachable: Nothing ever answered at an address of the target.
+    """
+    outcomes: list[Outcome] = []
+    ended: dict[Address, str] = {}
+    for scenario in scenarios:
+        began = time.monotonic()
+        verdict, failure, reason = await _judge(target, scenario, ended)
+        outcomes.append(Outcome(scenario, verdict, time.monotonic() - began, failure, reason))
+        if each is not None:
+            each(outcomes[-1])
+    return outcomes
+
+
+_Judged: TypeAlias = tuple[Verdict, Failure | None, str]
+
+
+async def _judge(target: Target, scenario: Scenario, ended: dict[Address, str]) -> _Judged:
+    """Judge by one scenario; ``ended`` has the scenarios in which processes ended, by their addresses."""
+    addresses = target.addresses(scenario.functions, over_http=scenario.over_http)
+    for address in addresses:
+        if address in ended and not await target.listens(address):
+            return Verdict.NOT_JUDGED, None, f"the process at {address} ended in {ended[address]}"
+        ended.pop(address, None)
+    probe = _PROBES[scenario.protocol](target, scenario.functions[0])
+    try:
+        judged = await _run(probe, scenario)
+    except Unreachable as error:
+        judged = Verdict.FAIL, Failure(str(error), scenario.expects, ""), ""
+        if not all(target.has_answered(address) for address in addresses):
+            raise
+    if judged[1] is None:
+        return judged
+    gone = [address for address in addresses if not await target.listens(address)]
+    ended.update(dict.fromkeys(gone, scenario.name))
+    if gone:
+        met = f"the process at {gone[0]} ended; before: {judged[1].met}"
+        return Verdict.FAIL, Failure(met, "that it goes on", judged[1].sent, breaks=(_SURVIVAL,)), ""
+    return judged
+
+
+async def _run(probe: Probe, scenario: Scenario) -> _Judged:
+    if missing := await _missing(probe, scenario):
+        return Verdict.NOT_PROVIDED, None, missing
+    try:
+        async with asyncio.timeout(_SCENARIO_S):
+            await scenario.body(probe)
+    except NotProvided as absent:
+        return Verdict.NOT_PROVIDED, None, str(absent)
+    except TimeoutError:
+        sent = probe.last_call.sent if probe.last_call else ""
+        return Verdict.FAIL, Failure(f"no end within {_SCENARIO_S:g} s", scenario.expects, sent), ""
+    except Failure as failure:
+        return Verdict.FAIL, failure, ""
+    except (ArithmeticError, LookupError, TypeError, ValueError, OSError, grpc.RpcError) as error:
+        sent = probe.last_call.sent if probe.last_call else ""
+        met = f"an answer that cannot be read: {type(error).__name__}: {error}"
+        return Verdict.FAIL, Failure(met, scenario.expects, sent), ""
+    except ExceptionGroup as group:
+        return Verdict.FAIL, _first_failure(group), ""
+    return Verdict.PASS, None, ""
+
+
+def _first_failure(group: ExceptionGroup[Exception]) -> Failure:
+    """The first failure of calls that ran side by side; anything else in the group is raised."""
+    failures, others = group.split(Failure)
+    if failures is None or others is not None:
+        raise others or group
+    return next(_leaves(failures))
+
+
+def _leaves(group: ExceptionGroup[Failure]) -> Iterator[Failure]:
+    for error in group.exceptions:
+        if isinstance(error, Failure):
+            yield error
+        else:
+            yield from _leaves(error)
+
+
+async def _missing(probe: Probe, scenario: Scenario) -> str:
+    """Why the target cannot be judged by a scenario; empty when it can."""
+    target = probe.target
+    if scenario.over_http and target.http_at.of(scenario.functions[0]) is None:
+        return f"no --http address for function {scenario.functions[0]}"
+    for name in scenario.functions:
+        if scenario.over_http and name == scenario.functions[0] and target.grpc_at.of(name) is None:
+            continue  # served over HTTP alone: its answer will tell
+        if not await probe.provides(name):
+            return f"{_NOUNS[scenario.protocol]} {name}"
+    return ""

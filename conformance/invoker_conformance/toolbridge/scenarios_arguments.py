@@ -1,0 +1,158 @@
+"""How arguments are bound and checked: docs/reference/tool-bridge.md 2.3."""
+
+from __future__ import annotations
+
+import json
+
+from invoker_conformance.scenario import scenario
+from invoker_conformance.toolbridge.host import Host
+from invoker_conformance.toolbridge.values import packed
+
+_NESTED_TOO_DEEPLY = 65
+_TOO_MANY = 1_000_001
+_LIST = "google.protobuf.ListValue"
+
+
+@scenario("T-036", function="add")
+async def unknown_tool(host: Host) -> None:
+    """ToolNotFound names it, in each form of a call."""
+    async with host.session() as session:
+        error = await session.fails("ToolNotFound", "", "nothing_like_this")
+        if error.details.get("tool_id") != "nothing_like_this":
+            raise host.failure(str(dict(error.details)), "details tool_id")
+        session.is_error((await session.chunks("nothing_like_this"))[-1].error, "ToolNotFound")
+        [result] = (await session.batch(("nothing_like_this",))).results
+        session.failed(result, "ToolNotFound")
+
+
+@scenario("TT-17", "T-037", "T-051", function=("add", "marks"))
+async def binding(host: Host) -> None:
+    """Too many, unknown, twice, missing: each has a code, and the function is not called."""
+    watch = await host.watch("add.calls")
+    async with host.session() as session:
+        await session.fails("ValidationError", "too_many_args", "add", 1, 2, 3)
+        await session.fails("ValidationError", "unknown_arg", "add", 1, c=2, field="c")
+        await session.fails("ValidationError", "duplicate_arg", "add", 1, a=2, field="a")
+        await session.fails("ValidationError", "missing_arg", "add", b=2, field="a")
+        await watch.stays("add.calls")
+        await session.gives(3, "add", 1)
+        await session.gives(4, "add", b=3, a=1)
+
+
+@scenario("TT-17", "T-038", function="placed")
+async def where_arguments_may_stand(host: Host) -> None:
+    """A positional-only one has no name, a keyword-only one no position."""
+    async with host.session() as session:
+        await session.gives([1, 2, 3], "placed", 1, b=2, c=3)
+        await session.fails("ValidationError", "", "placed", b=2, a=1)
+        await session.fails("ValidationError", "", "placed", 1, 2, 3)
+
+
+@scenario("TT-15", "TT-16", "T-040", "T-041", "T-105", function="typed")
+async def types_are_checked(host: Host) -> None:
+    """Nothing is cast silently; only a number that stays the same may change its kind."""
+    async with host.session() as session:
+        await session.gives([1, 2, True, "x", [3]], "typed", 1, 2, True, "x", [3])
+        await session.gives([3, 0, False, "", [3]], "typed", number=3.0, items=[3.0])
+        wrong = [("number", "1"), ("number", True), ("number", 1.5), ("number", float("nan")), ("number", 2.0**54)]
+        wrong += [("number", None), ("flag", 1), ("flag", "true"), ("text", 1), ("text", b"x"), ("ratio", "1")]
+        wrong += [("ratio", True), ("items", [3.5]), ("items", ["a"]), ("items", [True]), ("items", 3)]
+        for field, value in wrong:
+            error = await session.fails("ValidationError", "type", "typed", field=field, **{field: value})
+            if not error.details.get("expected") or not error.details.get("actual"):
+                raise host.failure(str(dict(error.details)), "details expected and actual")
+
+
+@scenario("T-050", "T-051", function=("typed", "marks"))
+async def all_violations_at_once(host: Host) -> None:
+    """The first is told in the error itself, the others in its detail violations; the function is not called."""
+    watch = await host.watch("typed.calls")
+    async with host.session() as session:
+        error = await session.fails("ValidationError", "", "typed", number="1", flag=1)
+        others = json.loads(error.details.get("violations", "[]"))
+        if {error.details.get("field"), *(one.get("field") for one in others)} != {"number", "flag"}:
+            raise host.failure(str(dict(error.details)), "one violation of number and one of flag")
+    await watch.stays("typed.calls")
+
+
+@scenario("T-052", function="echo")
+async def values_that_cannot_be_read(host: Host) -> None:
+    """An unknown type and broken bytes fail that call, and say which argument and which type."""
+    number = "google.protobuf.Int64Value"
+    async with host.session() as session:
+        for bad in (packed("some.Thing", b""), packed(number, b"\xff"), packed("google.protobuf.Struct", b"\x0a\x7f")):
+            error = await session.fails("ValidationError", "decode", "echo", value=bad, field="value")
+            if error.details.get("type_url") != bad.type_url:
+                raise host.failure(str(dict(error.details)), f"details type_url={bad.type_url}")
+        await session.gives(1, "echo", 1)
+
+
+@scenario("TT-23", "T-053", function="echo")
+async def values_that_are_too_much(host: Host) -> None:
+    """More than 64 levels, or a million elements, in one argument."""
+    # 4 bytes an element; a reader that builds objects first would need some hundred megabytes for them.
+    many = packed(_LIST, b"\x0a\x02\x08\x00" * _TOO_MANY)
+    async with host.session() as session:
+        for value in (packed(_LIST, _nested(_NESTED_TOO_DEEPLY)), many):
+            await session.fails("ValidationError", "too_complex", "echo", value)
+        await session.gives([[1]], "echo", [[1]])
+
+
+@scenario("TT-19", "TT-20", "T-042", "T-044", "T-045", "T-046", "T-047", function="ruled")
+async def rules_of_arguments(host: Host) -> None:
+    """Patterns, ranges, lengths: the bounds belong to what is allowed."""
+    async with host.session() as session:
+        for fine in ({"number": 0}, {"number": 10}, {"ratio": -1.5}, {"text": "aa"}, {"word": "éé"}, {"part": "xaby"}):
+            await session.value("ruled", **fine)
+        for code, bad in (
+            ("range", {"number": -1}),
+            ("range", {"number": 11}),
+            ("range", {"ratio": float("nan")}),
+            ("pattern", {"text": "b"}),
+            ("pattern", {"part": "ba"}),
+            ("length", {"word": "a"}),
+            ("length", {"word": "abcd"}),
+        ):
+            [field] = bad
+            await session.fails("ValidationError", code, "ruled", field=field, **bad)
+
+
+@scenario("TT-22", "T-047", "T-027", function="described")
+async def allowed_values(host: Host) -> None:
+    """What is none of them is refused, with the list of them."""
+    async with host.session() as session:
+        await session.gives(None, "described", 1, mode="y")
+        error = await session.fails("ValidationError", "allowed_values", "described", 1, mode="z", field="mode")
+        if "x" not in error.details.get("allowed", ""):
+            raise host.failure(str(dict(error.details)), "details allowed, with x and y")
+
+
+@scenario("TT-18", "T-043", function="ruled")
+async def long_inputs_of_patterns(host: Host) -> None:
+    """65 536 characters are looked at, and not more."""
+    async with host.session() as session:
+        await session.value("ruled", text="a" * 65_536)
+        await session.fails("ValidationError", "pattern_input_too_long", "ruled", text="a" * 65_537)
+
+
+@scenario("TT-21", "T-048", function="ruled")
+async def custom_rules(host: Host) -> None:
+    """The rule is named; one that raises fails the call alone."""
+    async with host.session() as session:
+        await session.value("ruled", items=[1, 2])
+        error = await session.fails("ValidationError", "custom_rule", "ruled", items=[1, 1], field="items")
+        if error.details.get("rule") != "unique_items":
+            raise host.failure(str(dict(error.details)), "details rule=unique_items")
+
+
+def _nested(levels: int) -> bytes:
+    """A ListValue of so many lists in one another; the library of protobuf writes no more than 50."""
+    within = b""
+    for _ in range(levels):
+        value = b"\x32" + _varint(len(within)) + within  # Value.list_value
+        within = b"\x0a" + _varint(len(value)) + value  # ListValue.values
+    return within
+
+
+def _varint(number: int) -> bytes:
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + _varint(number >> 7)

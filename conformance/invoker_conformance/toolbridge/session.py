@@ -1,0 +1,352 @@
+"""`Session`: one session at the bridge, with the calls that scenarios make in it; `Listening`: a stream of answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker_conformance.riff.probe import Talk
+from invoker_conformance.scenario import Failure
+from invoker_conformance.toolbridge.rules import check_chunks, check_error, check_result
+from invoker_conformance.toolbridge.values import pack, same, shown, value_in
+
+__all__ = ["Listening", "Rpcs", "Session"]
+
+M = TypeVar("M", bound=Message)
+
+
+class Rpcs(Protocol):
+    """What makes the rpcs of a session: `Host`."""
+
+    timeout_s: float
+    last_call: Talk | None
+
+    async def ask(self, method: str, request: Message, answer: type[M], *, deadline_s: float | None = None) -> M:
+        """Make a unary rpc."""
+
+    def listen(
+        self, method: str, request: Message, answer: type[M], *, deadline_s: float | None = None
+    ) -> AbstractAsyncContextManager[Listening[M]]:
+        """Make an rpc that answers with a stream."""
+
+    async def refuses(
+        self, method: str, request: Message, answer: type[Message], kind: str, code: str = "", *, status: str = ""
+    ) -> pb.ErrorInfo:
+        """Require that an rpc ends with a status and an error in its trailer."""
+
+    def refusal(self, error: grpc.RpcError, told: str) -> Failure:
+        """What an rpc that failed says."""
+
+    def failure(self, met: str, expected: str) -> Failure:
+        """A failure that tells what was sent last."""
+
+
+class Session:
+    """A session by its id.
+
+    Args:
+        host: Makes the rpcs.
+        session_id: Of the session.
+    """
+
+    def __init__(self, host: Rpcs, session_id: str) -> None:
+        self.host = host
+        self.id = session_id
+
+    # --- the session itself
+
+    async def init(
+        self,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        callback: str = "",
+        config: pb.SessionConfig | None = None,
+        **fields: Any,
+    ) -> pb.InitializeSessionResponse:
+        """What InitializeSession answers."""
+        request = pb.InitializeSessionRequest(session_id=self.id, callback_address=callback, metadata=metadata)
+        if config or fields:
+            request.config.CopyFrom(config or pb.SessionConfig(**fields))
+        answer = await self.host.ask("InitializeSession", request, pb.InitializeSessionResponse)
+        if answer.success is answer.HasField("error"):
+            raise self.host.failure(f"success={answer.success} and error={answer.error}", "either success or an error")
+        if not answer.success:
+            check_error(answer.error, self.host.last_call.sent if self.host.last_call else "")
+        return answer
+
+    async def begin(self, **options: Any) -> pb.InitializeSessionResponse:
+        """Make it, which has to succeed."""
+        answer = await self.init(**options)
+        if not answer.success:
+            raise self.host.failure(_told(answer.error), "success=true")
+        return answer
+
+    async def clean(self, *, force: bool = False) -> pb.StatusResponse:
+        """What CleanupSession answers."""
+        request = pb.CleanupSessionRequest(session_id=self.id, force=force)
+        return await self.host.ask("CleanupSession", request, pb.StatusResponse)
+
+    async def info(self) -> pb.SessionInfo:
+        """What GetSessionInfo answers."""
+        return await self.host.ask("GetSessionInfo", pb.GetSessionInfoRequest(session_id=self.id), pb.SessionInfo)
+
+    async def is_gone(self, code: str = "") -> None:
+        """Require that the bridge does not know it (any more)."""
+        request = pb.GetSessionInfoRequest(session_id=self.id)
+        await self.host.refuses("GetSessionInfo", request, pb.SessionInfo, "SessionExpired", code)
+
+    async def tools(self) -> list[pb.ToolSpec]:
+        """What GetSessionTools answers."""
+        request = pb.GetSessionToolsRequest(session_id=self.id)
+        return list((await self.host.ask("GetSessionTools", request, pb.GetSessionToolsResponse)).tools)
+
+    async def tool(self, name: str) -> pb.ToolSpec:
+        """The specification of one tool."""
+        for spec in await self.tools():
+            if spec.name == name:
+                return spec
+        raise self.host.failure(f"no tool {name!r}", "it, since it can be called")
+
+    # --- calls
+
+    def request(self, tool: str, args: Sequence[Any], kwargs: Mapping[str, Any], **fields: Any) -> pb.ToolCallRequest:
+        """The request of a call."""
+        return pb.ToolCallRequest(
+            session_id=self.id,
+            tool_id=tool,
+            args=[pack(one) for one in args],
+            kwargs={name: pack(one) for name, one in kwargs.items()},
+            **fields,
+        )
+
+    async def execute(self, tool: str, *args: Any, **kwargs: Any) -> pb.ToolCallResponse:
+        """What a call of a tool answers; what always holds is checked."""
+        return await self.send(self.request(tool, args, kwargs))
+
+    async def send(self, request: pb.ToolCallRequest, *, deadline_s: float | None = None) -> pb.ToolCallResponse:
+        """What a request answers; what always holds is checked."""
+        answer = await self.host.ask("ExecuteTool", request, pb.ToolCallResponse, deadline_s=deadline_s)
+        check_result(answer, self._sent)
+        if answer.request_id != request.request_id:
+            raise self.host.failure(f"the request_id {answer.request_id!r}", f"{request.request_id!r} (T-064)")
+        return answer
+
+    async def value(self, tool: str, *args: Any, **kwargs: Any) -> Any:
+        """The result of a call that has to succeed."""
+        return self.result(await self.execute(tool, *args, **kwargs))
+
+    def result(self, answer: pb.ToolCallResponse | pb.ToolCallResult) -> Any:
+        """The result of an answer that has to be one."""
+        if not answer.success:
+            raise self.host.failure(_told(answer.error), "a result")
+        return value_in(answer.result)
+
+    async def gives(self, expected: Any, tool: str, *args: Any, **kwargs: Any) -> None:
+        """Require that a call gives this result, of this type."""
+        answer = await self.execute(tool, *args, **kwargs)
+        if not same(met := self.result(answer), expected):
+            raise self.host.failure(f"{met!r} ({shown(answer.result)})", repr(expected))
+
+    async def fails(self, kind: str, code: str, tool: str, *args: Any, field: str = "", **kwargs: Any) -> pb.ErrorInfo:
+        """Require that a call fails with an error of this type, and if not empty this code and field."""
+        return self.failed(await self.execute(tool, *args, **kwargs), kind, code, field=field)
+
+    def failed(
+        self,
+        answer: pb.ToolCallResponse | pb.ToolCallResult | pb.StatusResponse | pb.InitializeSessionResponse,
+        kind: str,
+        code: str = "",
+        *,
+        field: str = "",
+    ) -> pb.ErrorInfo:
+        """Require that an answer is an error of this type, and if not empty this code and field."""
+        if answer.success:
+            raise self.host.failure("success=true", _wanted(kind, code, field))
+        return self.is_error(answer.error, kind, code, field=field)
+
+    def is_error(self, error: pb.ErrorInfo, kind: str, code: str = "", *, field: str = "") -> pb.ErrorInfo:
+        """Require that an error is of this type, and if not empty of this code and field."""
+        check_error(error, self._sent)
+        is_right = error.type == kind and (not code or error.details.get("code") == code)
+        if not is_right or (field and error.details.get("field") != field):
+            raise self.host.failure(_told(error), _wanted(kind, code, field))
+        return error
+
+    # --- streams and batches
+
+    def stream(
+        self, tool: str, *args: Any, stream_id: str = "", config: pb.StreamConfig | None = None, **kwargs: Any
+    ) -> AbstractAsyncContextManager[Listening[pb.ToolStreamChunk]]:
+        """A stream of a tool."""
+        request = pb.ToolStreamRequest(
+            session_id=self.id,
+            tool_id=tool,
+            args=[pack(one) for one in args],
+            kwargs={name: pack(one) for name, one in kwargs.items()},
+            stream_id=stream_id,
+            config=config,
+        )
+        return self.host.listen("StreamTool", request, pb.ToolStreamChunk)
+
+    async def chunks(
+        self, tool: str, *args: Any, stream_id: str = "", config: pb.StreamConfig | None = None, **kwargs: Any
+    ) -> list[pb.ToolStreamChunk]:
+        """All chunks of a stream; what always holds is checked."""
+        async with self.stream(tool, *args, stream_id=stream_id, config=config, **kwargs) as stream:
+            got = await stream.all()
+        check_chunks(got, stream_id, self._sent)
+        return got
+
+    async def values(self, tool: str, *args: Any, **kwargs: Any) -> list[Any]:
+        """The data of a stream that has to come to its end."""
+        got = await self.chunks(tool, *args, **kwargs)
+        if got[-1].WhichOneof("content") == "error":
+            raise self.host.failure(_told(got[-1].error), "complete")
+        return [value_in(chunk.data) for chunk in got if chunk.WhichOneof("content") == "data"]
+
+    async def batch(
+        self, *calls: tuple[Any, ...], config: pb.BatchConfig | None = None, **fields: Any
+    ) -> pb.BatchToolCallResponse:
+        """What a batch answers; each call is a tool and its arguments by position."""
+        items = [
+            pb.ToolCallItem(index=index, tool_id=tool, args=[pack(one) for one in args])
+            for index, (tool, *args) in enumerate(calls)
+        ]
+        request = pb.BatchToolCallRequest(session_id=self.id, items=items, config=config, **fields)
+        answer = await self.host.ask("BatchExecuteTools", request, pb.BatchToolCallResponse)
+        for result in answer.results:
+            check_result(result, self._sent)
+        return answer
+
+    # --- variables
+
+    async def set(self, name: str, value: Any, *, create: bool = True, **fields: Any) -> pb.StatusResponse:
+        """What SetSessionVariable answers."""
+        request = pb.SetVariableRequest(
+            session_id=self.id, variable_name=name, value=pack(value), create_if_missing=create, **fields
+        )
+        return await self.host.ask("SetSessionVariable", request, pb.StatusResponse)
+
+    async def put(self, name: str, value: Any, **fields: Any) -> None:
+        """Set a variable, which has to succeed."""
+        answer = await self.set(name, value, **fields)
+        if not answer.success:
+            raise self.host.failure(_told(answer.error), "success=true")
+
+    async def drop(self, name: str) -> pb.StatusResponse:
+        """What setting a variable without a value answers."""
+        request = pb.SetVariableRequest(session_id=self.id, variable_name=name)
+        return await self.host.ask("SetSessionVariable", request, pb.StatusResponse)
+
+    async def get(self, name: str, *, metadata: bool = False) -> pb.VariableResponse:
+        """What GetSessionVariable answers."""
+        request = pb.GetVariableRequest(session_id=self.id, variable_name=name, include_metadata=metadata)
+        return await self.host.ask("GetSessionVariable", request, pb.VariableResponse)
+
+    async def names(self, **fields: Any) -> list[str]:
+        """The names that ListSessionVariables answers."""
+        request = pb.ListVariablesRequest(session_id=self.id, **fields)
+        answer = await self.host.ask("ListSessionVariables", request, pb.ListVariablesResponse)
+        return [row.name for row in answer.variables]
+
+    @asynccontextmanager
+    async def watch(self, *names: str, initial: bool = True) -> AsyncIterator[Listening[pb.VariableUpdate]]:
+        """A watch; without `initial`, it may begin somewhat later."""
+        request = pb.WatchVariablesRequest(session_id=self.id, variable_names=names, include_initial=initial)
+        async with self.host.listen("WatchSessionVariables", request, pb.VariableUpdate) as listening:
+            yield listening
+
+    @property
+    def _sent(self) -> str:
+        return self.host.last_call.sent if self.host.last_call else ""
+
+
+class Listening(Generic[M]):
+    """An rpc that answers with a stream, read only when it is asked to."""
+
+    def __init__(self, host: Rpcs, call: grpc.aio.UnaryStreamCall[Any, M], sent: str) -> None:
+        self._host = host
+        self._call = call
+        self._sent = sent
+
+    async def next(self, timeout_s: float | None = None) -> M:
+        """What comes next.
+
+        Raises:
+            Refused: The rpc ended with another status than OK.
+            Failure: It ended with OK, or nothing came in time.
+        """
+        got = await self._read(timeout_s)
+        if got is None:
+            raise Failure("the end of the stream", "something further", self._sent)
+        return got
+
+    async def all(self) -> list[M]:
+        """All that comes up to the end, which has to be OK."""
+        got = []
+        while (one := await self._read(None)) is not None:
+            got.append(one)
+        return got
+
+    def cancel(self) -> None:
+        """Cancel the rpc."""
+        self._call.cancel()
+
+    async def close(self) -> None:
+        """Cancel what is left of it."""
+        self._call.cancel()
+        with suppress(asyncio.CancelledError, grpc.RpcError):
+            await self._call.code()
+
+    async def _read(self, timeout_s: float | None) -> M | None:
+        waited = timeout_s or self._host.timeout_s
+        try:
+            async with asyncio.timeout(waited):
+                got = await self._call.read()
+        except TimeoutError:
+            raise Failure(f"nothing for {waited:g} s", "something further, or the end", self._sent) from None
+        except grpc.RpcError as error:
+            raise self._host.refusal(error, self._sent) from None
+        if got is not grpc.aio.EOF:
+            return cast("M", got)  # EOF is the only other thing that it gives
+        code = await self._call.code()
+        if code is grpc.StatusCode.OK:
+            return None
+        raise self._host.refusal(
+            _Ended(code, await self._call.details(), await self._call.trailing_metadata()), self._sent
+        )
+
+
+class _Ended(grpc.RpcError):
+    """The end of an rpc as gRPC's errors tell it."""
+
+    def __init__(self, code: grpc.StatusCode, details: str | None, trailers: Any) -> None:
+        super().__init__(details)
+        self._parts = code, details, trailers
+
+    def code(self) -> grpc.StatusCode:
+        """The status."""
+        return self._parts[0]
+
+    def details(self) -> str | None:
+        """Its text."""
+        return self._parts[1]
+
+    def trailing_metadata(self) -> Any:
+        """The trailers."""
+        return self._parts[2]
+
+
+def _told(error: pb.ErrorInfo) -> str:
+    return f"{error.type} {error.message!r} {dict(error.details)}"
+
+
+def _wanted(kind: str, code: str, field: str) -> str:
+    return f"{kind}{f' code={code}' if code else ''}{f' field={field}' if field else ''}"

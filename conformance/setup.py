@@ -1,0 +1,24 @@
+"""The version, which is that of invoker, and what depends on it; everything else stands in pyproject.toml."""
+
+import re
+from email.parser import HeaderParser
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).resolve().parent
+
+
+def version() -> str:
+    """The version of invoker, which lies beside; in a source distribution, the version that this was packed with."""
+    packed, source = HERE / "PKG-INFO", HERE.parent / "invoker" / "__init__.py"
+    if packed.is_file():
+        return str(HeaderParser().parsestr(packed.read_text(encoding="utf-8"))["Version"])
+    found = re.search(r'^__version__ = "(.+)"$', source.read_text(encoding="utf-8"), re.MULTILINE)
+    if found is None:
+        raise ValueError(f'{source} has no line __version__ = "..."')
+    return found[1]
+
+
+# The suite uses the messages of invoker and its primitives of secure aggregation, which may change with each release.
+setup(version=version(), install_requires=[f"stream-invoker[federated]=={version()}"])

@@ -1,0 +1,37 @@
+"""``python -m invoker conformance``: runs the conformance suite, a distribution of its own, if that is installed."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+__all__ = ["add_arguments", "run"]
+
+_PACKAGE = "invoker_conformance"
+_MISSING = (
+    "invoker: the conformance suite is a distribution of its own; "
+    "install it with 'pip install stream-invoker-conformance' and run 'invoker-conformance' with the same arguments"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the suite, if it is installed."""
+    if (suite := _suite()) is not None:
+        suite.add_arguments(parser)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the suite and give its exit code; 2 if it is not installed, and a sentence says what to install."""
+    if (suite := _suite()) is None:
+        print(_MISSING, file=sys.stderr)
+        return 2
+    return int(suite.main(args))
+
+
+def _suite() -> Any:
+    # By name: the suite imports invoker, which imports nothing of it.
+    return importlib.import_module(f"{_PACKAGE}.cli") if find_spec(_PACKAGE) is not None else None
