@@ -12,12 +12,14 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests import trace
 from tests.apidoc import api_page
 from tests.opsdoc import logs_page, metrics_page
+from tests.suitedoc import CATALOGUES, suite_table
 
 _MARKED = re.compile(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end of table -->", re.DOTALL)
 MADE = "<!-- Made by `make docs`; change the code, not this page. -->"
@@ -227,6 +229,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/reference/metrics.md": lambda: metrics_page(MADE, table),
     "docs/reference/requirements.md": requirements_page,
     "GRPC_PORT.env.example": env_example,
+    **{f"conformance/invoker_conformance/{one}/requirements.tsv": partial(suite_table, one) for one in CATALOGUES},
 }
 
 

@@ -166,3 +166,11 @@ def test_a_whole_tree_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     root = tree(tmp_path, "def check_R001_R002_RM1_all(): ...\n")
     assert trace.main(["--root", str(root)]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_a_row_says_what_is_observed_and_where_it_comes_from() -> None:
+    """If its kind has a level and its cells are those of a requirement; else neither."""
+    rows = {row.id: (row.outcome, row.source) for row in trace.catalogue(CATALOGUE + SECOND)}
+    assert rows["R-002"] == ("x", "D")
+    assert rows["E-003"] == ("x", "D")
+    assert rows["RA-01"] == rows["RM-1"] == ("", "")

@@ -47,12 +47,16 @@ class Requirement:
         level: MUST, SHOULD, MAY, PEER or EXT as it is written there, or empty.
         text: What is required, as Markdown.
         catalogue: File that holds the row, relative to the root.
+        outcome: What is observed where it holds, as Markdown; empty where the row has no such cell.
+        source: Where it comes from: the last cell of a row that has an outcome.
     """
 
     id: str
     level: str
     text: str
     catalogue: str
+    outcome: str = ""
+    source: str = ""
 
     @property
     def kind(self) -> str:
@@ -76,7 +80,9 @@ def catalogue(text: str, name: str = "") -> list[Requirement]:
             is_levelled = row[1].partition("-")[0] in LEVELLED
             has_level = is_levelled and LEVEL.match(cells[0]) is not None
             level = cells[0] if has_level else of_heading if is_levelled else ""
-            rows.append(Requirement(row[1], level, cells[1 if has_level else 0], name))
+            text, *behind = cells[1 if has_level else 0 :]
+            outcome, source = behind if is_levelled and len(behind) == 2 else ("", "")
+            rows.append(Requirement(row[1], level, text, name, outcome, source))
     return rows
 
 

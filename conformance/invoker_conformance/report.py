@@ -8,6 +8,7 @@ is strict.
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from invoker_conformance.runner import Outcome, Verdict
 __all__ = ["Report", "Row"]
 
 _UNNAMED = "no scenario"
+_TEXT_SIGNS = 160  # of a requirement in a line of the table; JSON and the story of a failure have all of it
 _DECIDED = "Decided by the catalogue where the specification is silent (D)"
 
 
@@ -180,7 +182,8 @@ class Report:
 
 def _line(row: Row) -> str:
     need, reason = row.requirement, f"  [{row.reason}]" if row.reason else ""
-    return f"{need.id}  {need.label:<10}  {row.verdict.value:<12}  {need.text}{reason}"
+    text = textwrap.shorten(need.text, _TEXT_SIGNS, placeholder=" ...")
+    return f"{need.id}  {need.label:<10}  {row.verdict.value:<12}  {text}{reason}"
 
 
 def _title(outcome: Outcome) -> str:

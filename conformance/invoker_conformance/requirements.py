@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 
-__all__ = ["Requirement", "read_table"]
+__all__ = ["Requirement", "read_table", "table_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Requirement:
     Attributes:
         id: ``R-046``.
         level: MUST, SHOULD, MAY or PEER (users of other invokers rely on it).
-        text: One short sentence.
+        text: What is required and, behind an arrow, what is observed where it holds.
         unjudged: Why no scenario judges it from outside; empty when one does.
         is_decided: The specification is silent and the catalogue decides; another invoker may decide otherwise.
     """
@@ -41,11 +42,23 @@ def read_table(table: str, unjudged: Mapping[str, str]) -> dict[str, Requirement
     """Read lines of id, level and text; a ``*`` behind the level marks what the catalogue decided.
 
     Args:
-        table: One requirement a line.
+        table: One requirement a line; lines that begin with ``#`` are comments.
         unjudged: Reasons, by id.
     """
     rows: dict[str, Requirement] = {}
     for line in table.strip().splitlines():
+        if line.startswith("#"):
+            continue
         id_, level, text = line.split(maxsplit=2)
         rows[id_] = Requirement(id_, level.rstrip("*"), text, unjudged.get(id_, ""), level.endswith("*"))
     return rows
+
+
+def table_of(package: str, unjudged: Mapping[str, str]) -> dict[str, Requirement]:
+    """Read the table that lies in the package of a protocol, ``requirements.tsv``.
+
+    Args:
+        package: Its full name.
+        unjudged: Reasons, by id.
+    """
+    return read_table((files(package) / "requirements.tsv").read_text(encoding="utf-8"), unjudged)

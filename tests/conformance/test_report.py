@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from invoker_conformance import SCENARIOS
+from invoker_conformance.catalogue import ALL, BY_PROTOCOL
 from invoker_conformance.report import Report
 from invoker_conformance.riff.requirements import REQUIREMENTS
 from invoker_conformance.runner import Outcome, Verdict
@@ -63,7 +67,7 @@ def test_the_text_tells_a_failure_in_full() -> None:
         "sent:     S, S",
         "met:      2 frames, then OK",
         "expected: UNKNOWN 'Invoker: Protocol Violation'",
-        "breaks:   R-046 MUST A later start fails the call.",
+        "breaks:   R-046 MUST A later start fails the RPC.",
         "FAILED: requirements 1 fail; scenarios 1 fail",
     ):
         assert part in text
@@ -108,7 +112,7 @@ def test_both_protocols_have_their_rows() -> None:
     both = Report([outcome("single_text", Verdict.FAIL)], target="here", protocols=["riff", "evergreen"])
     assert len(both.rows) == 170 + 131
     assert both.title == "riff and evergreen conformance of here"
-    assert "breaks:   E-001 MUST One StartSession call is one session" in both.text()
+    assert "breaks:   E-001 MUST One StartSession RPC = one session" in both.text()
     assert 'classname="evergreen.session"' in both.junit()
 
 
@@ -143,3 +147,15 @@ def test_a_failure_breaks_what_it_names_alone() -> None:
     assert rows["R-110"].verdict is Verdict.FAIL
     assert rows["R-109"].verdict is Verdict.NOT_JUDGED
     assert rows["R-109"].reason == "cancel_is_not_completion failed before it was judged"
+
+
+def test_a_line_of_the_table_is_cut_and_a_story_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of requirements may be long: the table has their beginning, JSON and the stories have all of them."""
+    long = "word " * 100 + "end."
+    for table in (ALL, BY_PROTOCOL["riff"]):
+        monkeypatch.setitem(table, "R-046", replace(ALL["R-046"], text=long))
+    report = Report([outcome("second_start", Verdict.FAIL)], target="here", is_whole=False)
+    (line,) = (line for line in report.text().splitlines() if line.startswith("R-046"))
+    assert "word word ...  [failed by second_start]" in line
+    assert f"breaks:   R-046 MUST {long}" in report.text()
+    assert long in report.json()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from invoker_conformance.catalogue import ALL
-from invoker_conformance.requirements import Requirement, read_table
+from invoker_conformance.requirements import Requirement, read_table, table_of
 
 
 def test_a_table_has_a_requirement_a_line() -> None:
@@ -17,6 +17,14 @@ def test_a_table_has_a_requirement_a_line() -> None:
         "R-2": Requirement("R-2", "MAY", "C d.", "because", is_decided=True),
     }
     assert [(one.label, one.is_binding) for one in found.values()] == [("MUST", True), ("MAY (D)", False)]
+
+
+def test_a_protocol_has_its_table_in_its_package() -> None:
+    """Comments are no rows."""
+    found = table_of("invoker_conformance.riff", {"R-002": "because"})
+    assert list(found)[:2] == ["R-001", "R-002"]
+    assert (found["R-001"].unjudged, found["R-002"].unjudged) == ("", "because")
+    assert read_table("# R-1 MUST A b.\nR-2 MAY C d.", {}) == {"R-2": Requirement("R-2", "MAY", "C d.", "")}
 
 
 def test_levels_and_decisions_are_those_of_the_catalogues() -> None:
