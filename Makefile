@@ -101,7 +101,7 @@ types: $(DEV) ## check the types
 
 imports: $(DEV) ## check the dependency rule
 	$(BIN)/lint-imports --config setup.cfg --no-logo
-	cd conformance && $(abspath $(BIN))/lint-imports --config setup.cfg --no-logo
+	cd conformance && $(abspath $(BIN))/lint-imports --config setup.cfg --no-logo --cache-dir ../.import_linter_cache
 
 proto: $(PROTO) ## write invoker/_pb from proto/
 	.ci/proto
@@ -207,7 +207,7 @@ lock: ## write the lock files anew with the newest releases
 	PYTHON="$(PYTHON)" .ci/lock --upgrade
 
 clean: ## remove what the verbs have made
-	rm -rf conformance/build conformance/*.egg-info conformance/.import_linter_cache .venv .venv-proto .venv-pb6 .venv-agents .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+	rm -rf conformance/build conformance/*.egg-info .venv .venv-proto .venv-pb6 .venv-agents .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; give one: make PYTHON=/path/to/python3" >&2; exit 1; }
