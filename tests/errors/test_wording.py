@@ -104,11 +104,11 @@ def test_R117_no_exception_says_more_than_its_beginning(error: Exception) -> Non
     try:
         raise error
     except Exception as raised:
-        began = time.perf_counter()
+        began = time.thread_time()
         text = traceback_of(raised)
         record = logging.LogRecord("x", logging.WARNING, __file__, 1, "it raised", (), (type(raised), raised, None))
         lines = [one.format(record) for one in (TextFormatter(), JsonFormatter())]
-        assert time.perf_counter() - began < 1 * SLOW
+        assert time.thread_time() - began < 1 * SLOW
     assert "Traceback (most recent call last)" in text
     assert max(map(len, (text, *lines))) < 16 * LONGEST * 4
     assert type(error).__name__ in text
