@@ -5,31 +5,36 @@
 one. `FederatedClient` and `SyncFederatedClient` are devices of federated compute, which train when a server asks.
 """
 
-from invoker.client.evergreen import (
-    Answer,
-    EvergreenSession,
-    LeafNode,
-    Node,
-    OutputNode,
-    Ref,
-    SyncAnswer,
-    SyncEvergreenSession,
-    Talk,
-    TreeNode,
-    attachment,
-)
-from invoker.client.federated import DeviceOptions, FederatedClient, SyncFederatedClient
-from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
-from invoker.client.riff import Call, Options, Outputs, Received, RiffClient, SyncCall, SyncRiffClient
-from invoker.client.toolbridge import (
-    SyncToolBridge,
-    ToolBridge,
-    ToolCall,
-    ToolCommunicationError,
-    ToolExecutionError,
-)
-from invoker.connect.failure import CallFailed, ConnectFailed
-from invoker.connect.tls import Tls
+from typing import TYPE_CHECKING
+
+from invoker.client.lazy import lazy
+
+if TYPE_CHECKING:
+    from invoker.client.evergreen import (
+        Answer,
+        EvergreenSession,
+        LeafNode,
+        Node,
+        OutputNode,
+        Ref,
+        SyncAnswer,
+        SyncEvergreenSession,
+        Talk,
+        TreeNode,
+        attachment,
+    )
+    from invoker.client.federated import DeviceOptions, FederatedClient, SyncFederatedClient
+    from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
+    from invoker.client.riff import Call, Options, Outputs, Received, RiffClient, SyncCall, SyncRiffClient
+    from invoker.client.toolbridge import (
+        SyncToolBridge,
+        ToolBridge,
+        ToolCall,
+        ToolCommunicationError,
+        ToolExecutionError,
+    )
+    from invoker.connect.failure import CallFailed, ConnectFailed
+    from invoker.connect.tls import Tls
 
 __all__ = [
     "Answer",
@@ -65,3 +70,41 @@ __all__ = [
     "TreeNode",
     "attachment",
 ]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "Answer": "invoker.client.evergreen",
+        "AsyncGraphPipe": "invoker.client.graphpipe",
+        "Call": "invoker.client.riff",
+        "CallFailed": "invoker.connect.failure",
+        "ConnectFailed": "invoker.connect.failure",
+        "DeviceOptions": "invoker.client.federated",
+        "EvergreenSession": "invoker.client.evergreen",
+        "FederatedClient": "invoker.client.federated",
+        "GraphPipe": "invoker.client.graphpipe",
+        "GraphPipeError": "invoker.client.graphpipe",
+        "LeafNode": "invoker.client.evergreen",
+        "Node": "invoker.client.evergreen",
+        "Options": "invoker.client.riff",
+        "OutputNode": "invoker.client.evergreen",
+        "Outputs": "invoker.client.riff",
+        "Received": "invoker.client.riff",
+        "Ref": "invoker.client.evergreen",
+        "RiffClient": "invoker.client.riff",
+        "SyncAnswer": "invoker.client.evergreen",
+        "SyncCall": "invoker.client.riff",
+        "SyncEvergreenSession": "invoker.client.evergreen",
+        "SyncFederatedClient": "invoker.client.federated",
+        "SyncRiffClient": "invoker.client.riff",
+        "SyncToolBridge": "invoker.client.toolbridge",
+        "Talk": "invoker.client.evergreen",
+        "Tls": "invoker.connect.tls",
+        "ToolBridge": "invoker.client.toolbridge",
+        "ToolCall": "invoker.client.toolbridge",
+        "ToolCommunicationError": "invoker.client.toolbridge",
+        "ToolExecutionError": "invoker.client.toolbridge",
+        "TreeNode": "invoker.client.evergreen",
+        "attachment": "invoker.client.evergreen",
+    },
+)

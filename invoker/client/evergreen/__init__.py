@@ -1,13 +1,18 @@
 """Drive Evergreen sessions: `EvergreenSession` for asyncio, `SyncEvergreenSession` for code without a loop."""
 
-from invoker.protocols.evergreen.client.answer import Answer
-from invoker.protocols.evergreen.client.attachments import attachment
-from invoker.protocols.evergreen.client.media import Ref
-from invoker.protocols.evergreen.client.nodes import LeafNode, Node, TreeNode
-from invoker.protocols.evergreen.client.outputs import OutputNode
-from invoker.protocols.evergreen.client.session import EvergreenSession
-from invoker.protocols.evergreen.client.sync import SyncAnswer, SyncEvergreenSession
-from invoker.protocols.evergreen.client.talk import Talk
+from typing import TYPE_CHECKING
+
+from invoker.client.lazy import lazy
+
+if TYPE_CHECKING:
+    from invoker.protocols.evergreen.client.answer import Answer
+    from invoker.protocols.evergreen.client.attachments import attachment
+    from invoker.protocols.evergreen.client.media import Ref
+    from invoker.protocols.evergreen.client.nodes import LeafNode, Node, TreeNode
+    from invoker.protocols.evergreen.client.outputs import OutputNode
+    from invoker.protocols.evergreen.client.session import EvergreenSession
+    from invoker.protocols.evergreen.client.sync import SyncAnswer, SyncEvergreenSession
+    from invoker.protocols.evergreen.client.talk import Talk
 
 __all__ = [
     "Answer",
@@ -22,3 +27,20 @@ __all__ = [
     "TreeNode",
     "attachment",
 ]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "Answer": "invoker.protocols.evergreen.client.answer",
+        "EvergreenSession": "invoker.protocols.evergreen.client.session",
+        "LeafNode": "invoker.protocols.evergreen.client.nodes",
+        "Node": "invoker.protocols.evergreen.client.nodes",
+        "OutputNode": "invoker.protocols.evergreen.client.outputs",
+        "Ref": "invoker.protocols.evergreen.client.media",
+        "SyncAnswer": "invoker.protocols.evergreen.client.sync",
+        "SyncEvergreenSession": "invoker.protocols.evergreen.client.sync",
+        "Talk": "invoker.protocols.evergreen.client.talk",
+        "TreeNode": "invoker.protocols.evergreen.client.nodes",
+        "attachment": "invoker.protocols.evergreen.client.attachments",
+    },
+)

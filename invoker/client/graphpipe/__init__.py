@@ -4,9 +4,27 @@
 `invoker.protocols.graphpipe.client.remote`. numpy is imported with the first array, not with this package.
 """
 
-from invoker.protocols.graphpipe.client.aio import AsyncGraphPipe
-from invoker.protocols.graphpipe.client.client import GraphPipe
-from invoker.protocols.graphpipe.client.failure import GraphPipeError, NotReached
-from invoker.protocols.graphpipe.client.remote import execute, execute_multi, metadata
+from typing import TYPE_CHECKING
+
+from invoker.client.lazy import lazy
+
+if TYPE_CHECKING:
+    from invoker.protocols.graphpipe.client.aio import AsyncGraphPipe
+    from invoker.protocols.graphpipe.client.client import GraphPipe
+    from invoker.protocols.graphpipe.client.failure import GraphPipeError, NotReached
+    from invoker.protocols.graphpipe.client.remote import execute, execute_multi, metadata
 
 __all__ = ["AsyncGraphPipe", "GraphPipe", "GraphPipeError", "NotReached", "execute", "execute_multi", "metadata"]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "AsyncGraphPipe": "invoker.protocols.graphpipe.client.aio",
+        "GraphPipe": "invoker.protocols.graphpipe.client.client",
+        "GraphPipeError": "invoker.protocols.graphpipe.client.failure",
+        "NotReached": "invoker.protocols.graphpipe.client.failure",
+        "execute": "invoker.protocols.graphpipe.client.remote",
+        "execute_multi": "invoker.protocols.graphpipe.client.remote",
+        "metadata": "invoker.protocols.graphpipe.client.remote",
+    },
+)

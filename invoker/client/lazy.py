@@ -1,0 +1,31 @@
+"""`lazy`: names of a package whose modules are imported when somebody asks for them (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy"]
+
+
+def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """What a package assigns to ``__getattr__`` and ``__dir__``.
+
+    Args:
+        package: Its own name.
+        names: Where each name is defined, by the name.
+    """
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(names[name]), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *names})
+
+    return get, listed

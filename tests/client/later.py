@@ -1,0 +1,5 @@
+"""A module that test_lazy.py finds."""
+
+
+def found_later() -> None:
+    """It does nothing."""
