@@ -30,6 +30,7 @@ MOVED: Final = {
     "cli.proto": "protocols.typed.verbs.proto",
     "cli.rounds": "protocols.federated.verbs.rounds",
     "cli.simulate": "protocols.federated.verbs.simulate",
+    "cli.tools": "protocols.toolbridge.verbs.tools",
     "cli.simulation": "protocols.federated.verbs.simulation",
     "client.connection": "connect.connection",
     "client.evergreen.": "protocols.evergreen.client.",

@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -148,18 +149,12 @@ def _spelling(action: argparse.Action) -> str:
 def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     from invoker.cli import completion, flags
     from invoker.cli import inspect as inspect_cmd
-    from invoker.protocols.evergreen.verbs import chat
-    from invoker.protocols.federated.verbs import device, simulate
-    from invoker.protocols.riff.verbs import call
-    from invoker.protocols.typed.verbs import proto
+    from invoker.server.table import TABLE
     from invoker_conformance import cli as conformance
 
     yield "Serves a function. Every flag has a variable: see [config.md](config.md).", flags.parser()
-    commands = {
-        "invoker call": call, "invoker chat": chat, "invoker device": device, "invoker simulate": simulate,
-        "invoker inspect": inspect_cmd, "invoker proto": proto, "invoker completion": completion,
-        "invoker-conformance": conformance,
-    }  # fmt: skip
+    commands = {f"invoker {one.name}": import_module(one.module) for one in TABLE.verbs}
+    commands |= {"invoker inspect": inspect_cmd, "invoker completion": completion, "invoker-conformance": conformance}
     for program, command in commands.items():
         parser = argparse.ArgumentParser(prog=program)
         command.add_arguments(parser)

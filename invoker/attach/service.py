@@ -1,7 +1,7 @@
 """`Service`: how a protocol is attached to the doors. A subclass, and its row in `invoker.server.table`, attach one.
 
-The module of a subclass is loaded in every process, whether its protocol is served or not. It therefore imports the
-protocol and the doors only inside the methods that need them.
+The module of a subclass is loaded in every process that reads its settings, whether its protocol is served or not. It
+therefore imports the protocol and the doors only inside the methods that need them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from invoker.attach.declared import EntryFile, Listing, Verb
+    from invoker.author.prepare import Prepared
     from invoker.author.spec import FunctionSpec
     from invoker.execution.driver import Driver
     from invoker.settings import Config
@@ -116,6 +118,15 @@ class Service:
         gives_arrays: Whether functions without annotations may be given arrays.
         shares_state: Whether its calls find in the store what other calls have put there, so that several workers need
             one store.
+        interface: The number of the interface that it was written for, `invoker.attach.declared.INTERFACE`; a service
+            of another distribution has to say it.
+        verbs: Commands of the command line.
+        entry_file: What may stand where an entrypoint does.
+        listing: What ``inspect`` can show of functions besides.
+        inspection: A module with ``described(spec)``, which gives members for ``inspect --json``, and ``rows(spec)``,
+            which gives pairs of a label and a text for readers; empty: ``inspect`` tells nothing of this protocol.
+        child_codecs: A function, as "module:name", that registers the protocol's codecs in a child process for isolated
+            functions: it takes the registry, what gives the specs of the functions, and ``max_containers=``.
     """
 
     name: ClassVar[str]
@@ -127,6 +138,12 @@ class Service:
     on_loop: ClassVar[bool] = False
     gives_arrays: ClassVar[bool] = False
     shares_state: ClassVar[bool] = False
+    interface: ClassVar[int] = 0
+    verbs: ClassVar[tuple[Verb, ...]] = ()
+    entry_file: ClassVar[EntryFile | None] = None
+    listing: ClassVar[Listing | None] = None
+    inspection: ClassVar[str] = ""
+    child_codecs: ClassVar[str] = ""
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around
@@ -157,6 +174,22 @@ class Service:
     def ports(cls, config: Config) -> Sequence[Port]:  # noqa: ARG003 - for those that have some
         """The TCP ports of its own sockets; a supervisor reserves them for its workers."""
         return ()
+
+    @classmethod
+    def add_functions(
+        cls,
+        config: Config,  # noqa: ARG003 - for those that name some
+        found: tuple[Prepared, ...],
+    ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
+        """Add the functions that its settings name to those that are served.
+
+        Returns:
+            All functions, and names of functions by those of actions.
+
+        Raises:
+            StartupError: One cannot be loaded, understood or served.
+        """
+        return found, {}
 
     def grpc_methods(self) -> Sequence[Method]:
         """The methods that the gRPC door serves for it.

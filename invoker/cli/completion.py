@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 
-from invoker.cli.flags import COMMANDS, parser
+from invoker.cli.flags import commands, parser
+from invoker.server.table import TABLE
 
 __all__ = ["add_arguments", "run"]
 
@@ -19,9 +21,6 @@ examples:
   source <(invoker completion zsh)                                      in ~/.zshrc, below compinit
   invoker completion fish > ~/.config/fish/completions/invoker.fish     once
 """
-
-_BY_WORD = sorted(COMMANDS, key="serve".__eq__)
-"""The commands as a script tells them apart by their word; "serve", whose word may be left out, is any other one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +36,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _by_word() -> list[str]:
+    """The commands as a script tells them apart by their word: any other one is "serve", whose word may be left out."""
+    return sorted(commands(), key="serve".__eq__)
+
+
 @dataclass(frozen=True, slots=True)
 class _Flag:
     """One flag of a command: its spellings, what it does in a few words, its values, and whether it takes one."""
@@ -50,15 +54,9 @@ class _Flag:
 def _flags(command: str) -> list[_Flag]:
     from invoker.cli import inspect as inspect_cmd
     from invoker.cli import suite
-    from invoker.protocols.evergreen.verbs import chat
-    from invoker.protocols.federated.verbs import device, simulate
-    from invoker.protocols.riff.verbs import call
-    from invoker.protocols.typed.verbs import proto
 
-    modules = {
-        "call": call, "chat": chat, "device": device, "simulate": simulate, "inspect": inspect_cmd,
-        "proto": proto, "conformance": suite,
-    }  # fmt: skip
+    modules = {"inspect": inspect_cmd, "conformance": suite}
+    modules |= {one.name: import_module(one.module) for one in TABLE.verbs}
     if command == "serve":
         made: argparse.ArgumentParser = parser()
     else:
@@ -85,14 +83,14 @@ def _bash() -> Iterator[str]:
         yield f'        {name}) COMPREPLY=($(compgen -W "{" ".join(values)}" -- "$word")); return ;;'
     yield "    esac"
     yield "    case ${COMP_WORDS[1]} in"
-    for command in _BY_WORD:
+    for command in _by_word():
         names = " ".join(name for flag in _flags(command) for name in flag.names)
         yield f"        {'*' if command == 'serve' else command}) words='{names}' ;;"
     yield "    esac"
     yield "    if [[ $word == -* ]]; then"
     yield '        COMPREPLY=($(compgen -W "$words" -- "$word"))'
     yield "    elif (( COMP_CWORD == 1 )); then"
-    yield f'        COMPREPLY=($(compgen -W "{" ".join(COMMANDS)}" -- "$word"))'
+    yield f'        COMPREPLY=($(compgen -W "{" ".join(commands())}" -- "$word"))'
     yield "    elif [[ ${COMP_WORDS[1]} == completion ]]; then"
     yield f'        COMPREPLY=($(compgen -W "{" ".join(_SCRIPTS)}" -- "$word"))'
     yield "    fi"
@@ -110,13 +108,13 @@ def _zsh() -> Iterator[str]:
     yield "    esac"
     yield "    if [[ $PREFIX == -* ]]; then"
     yield "        case ${words[2]} in"
-    for command in _BY_WORD:
+    for command in _by_word():
         described = " ".join(_quoted(f"{name}:{flag.about}") for flag in _flags(command) for name in flag.names)
         yield f"            {'*' if command == 'serve' else command}) words_here=({described}) ;;"
     yield "        esac"
     yield "        _describe -o flag words_here"
     yield "    elif (( CURRENT == 2 )); then"
-    yield f"        words_here=({' '.join(_quoted(f'{name}:{about}') for name, (_, about) in COMMANDS.items())})"
+    yield f"        words_here=({' '.join(_quoted(f'{name}:{about}') for name, (_, about) in commands().items())})"
     yield "        _describe command words_here"
     yield "        _files"
     yield "    elif [[ ${words[2]} == completion ]]; then"
@@ -129,12 +127,12 @@ def _zsh() -> Iterator[str]:
 
 
 def _fish() -> Iterator[str]:
-    others = " ".join(name for name in COMMANDS if name != "serve")
+    others = " ".join(name for name in commands() if name != "serve")
     yield "# fish completion for invoker"
-    for name, (_, about) in COMMANDS.items():
+    for name, (_, about) in commands().items():
         yield f"complete -c invoker -n __fish_use_subcommand -a {name} -d {_quoted(about)}"
     yield f"complete -c invoker -n '__fish_seen_subcommand_from completion' -x -a '{' '.join(_SCRIPTS)}'"
-    for command in COMMANDS:
+    for command in commands():
         when = f"not __fish_seen_subcommand_from {others}" if command == "serve" else ""
         when = when or f"__fish_seen_subcommand_from {command}"
         for flag in _flags(command):
@@ -145,7 +143,7 @@ def _fish() -> Iterator[str]:
 
 def _valued() -> dict[str, tuple[str, ...]]:
     """The values of each flag that has only a few."""
-    return {name: flag.values for one in COMMANDS for flag in _flags(one) if flag.values for name in flag.names}
+    return {name: flag.values for one in commands() for flag in _flags(one) if flag.values for name in flag.names}
 
 
 def _quoted(text: str) -> str:

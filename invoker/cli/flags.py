@@ -8,20 +8,19 @@ from invoker.server.table import TABLE
 from invoker.settings import Knob, flag_of, knob_of
 from invoker.settings.usage import Parser, nearest
 
-__all__ = ["COMMANDS", "command_meant", "parser"]
+__all__ = ["command_meant", "commands", "parser"]
 
-COMMANDS = {
-    "serve": ("ENTRYPOINT", "serve a function; the word itself may be left out"),
-    "call": ("HOST:PORT", "stream values to any riff invoker, and print what comes back"),
-    "chat": ("HOST:PORT", "hold a conversation with an action of any Evergreen server"),
-    "device": ("FUNCTION", "be a device that trains in rounds of a federated server"),
-    "simulate": ("ROUNDS", "run the rounds of a file with all their devices, in simulated time"),
+_SERVE = {"serve": ("ENTRYPOINT", "serve a function; the word itself may be left out")}
+_OTHERS = {
     "inspect": ("ENTRYPOINT", "say how a function's signature is understood"),
-    "proto": ("ENTRYPOINT", "print a .proto file of the signatures, for generated clients"),
     "conformance": ("", "judge any riff invoker from outside"),
     "completion": ("SHELL", "print what makes bash, zsh or fish complete the words of this command line"),
 }
-"""What each command takes, and what it does."""
+
+
+def commands() -> dict[str, tuple[str, str]]:
+    """What each command takes, and what it does: ours, and between them those of the protocols."""
+    return _SERVE | {one.name: (one.takes, one.about) for one in TABLE.verbs} | _OTHERS
 
 
 class _ServeParser(Parser):
@@ -72,13 +71,13 @@ def parser() -> Parser:
 
 def command_meant(word: str) -> str:
     """The command or flag that a word was probably meant as; empty if the word can be an entrypoint."""
-    if not word.isalpha() or word in COMMANDS:
+    if not word.isalpha() or word in commands():
         return ""
-    return f"--{word}" if word in ("help", "version") else nearest(word, COMMANDS)
+    return f"--{word}" if word in ("help", "version") else nearest(word, commands())
 
 
 def _commands() -> str:
-    rows = [f"  {f'{name} {takes}'.strip():20} {about}" for name, (takes, about) in COMMANDS.items()]
+    rows = [f"  {f'{name} {takes}'.strip():20} {about}" for name, (takes, about) in commands().items()]
     note = "'invoker COMMAND --help' says more of each. A flag wins over its environment variable."
     return "\n".join(["commands:", *rows, "", note])
 

@@ -15,17 +15,18 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
+from invoker.attach.declared import Listing
 from invoker.author.prepare import Prepared, prepare
 from invoker.author.signature import name_of
-from invoker.author.spec import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Style, Take
+from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec, StreamSpec, Style, Take
 from invoker.author.spelling import render
 from invoker.author.traits import NodeTraits
-from invoker.codecs import wants_arrays
 from invoker.errors import StartupError
 from invoker.execution.driver import placement_of
-from invoker.protocols.evergreen.listing import describe as describe_action
+from invoker.server.table import TABLE
 
 __all__ = ["add_arguments", "describe_function", "run"]
 
@@ -38,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("entrypoint", help="module:function, file.py:function, file.pkl, a module, or rounds.toml")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--tools", action="store_true", help="show them as callers of the tool bridge are told of them")
+    for row in TABLE.rows:
+        if (one := row.listing) is not None:
+            parser.add_argument(one.flag, action="store_const", const=one, dest="listing", help=one.about)
     parser.add_argument("--openapi", action="store_true", help="print the OpenAPI document of the HTTP port")
     parser.add_argument(
         "--allow-pickle", action="store_true", help="load a .pkl, which runs any code it holds with all your rights"
@@ -52,17 +55,22 @@ def run(args: argparse.Namespace) -> int:
     Returns:
         The exit code: 0, that of the error, or 141 when whoever read the output has gone.
     """
-    kind, rounds = "tools" if args.tools else "functions", {}
+    listing: Listing | None = getattr(args, "listing", None)
+    kind, file = listing.kind if listing is not None else "functions", TABLE.entry_file(args.entrypoint)
+    members: dict[str, Any] = {}
     try:
-        if args.entrypoint.endswith(".toml"):
-            from invoker.protocols.federated.verbs.rounds import inspected_rounds, rounds_text
-
-            functions, rounds["rounds"] = inspected_rounds(args.entrypoint, allow_pickle=args.allow_pickle)
-            behind = "\n\n" + rounds_text(rounds["rounds"])
+        if file is not None:
+            read = import_module(file.module).inspected
+            functions, members, behind = read(args.entrypoint, allow_pickle=args.allow_pickle)
+            behind = f"\n\n{behind}"
         else:
             functions, behind = prepare(args.entrypoint, allow_pickle=args.allow_pickle), ""
-        tell = _as_openapi if args.openapi else _as_tools if args.tools else _as_functions
-        described, text = tell(functions)
+        if args.openapi:
+            described, text = _as_openapi(functions)
+        elif listing is not None:
+            described, text = import_module(listing.module).listed([one.spec for one in functions])
+        else:
+            described, text = _as_functions(functions)
         text += "" if args.openapi else behind
     except StartupError as error:
         if args.debug:
@@ -72,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"invoker: {error.detail}", file=sys.stderr)
         return error.exit_code
     if args.json and not args.openapi:
-        text = json.dumps({"entrypoint": args.entrypoint, kind: described, **rounds, "error": None}, indent=2)
+        text = json.dumps({"entrypoint": args.entrypoint, kind: described, **members, "error": None}, indent=2)
     try:
         print(text, flush=True)
     except BrokenPipeError:  # by `| head`, for example; drop what is buffered, or Python complains at its end
@@ -87,12 +95,9 @@ def _as_functions(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], 
     return [describe_function(one) for one in functions], "\n\n".join(_text(one, specs) for one in functions)
 
 
-def _as_tools(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], str]:
-    """The descriptions of tools, for JSON and for readers."""
-    from invoker.cli.tools import described_tools, tools_text  # they need the messages of the tool bridge
-
-    specs = [one.spec for one in functions]
-    return described_tools(specs), tools_text(specs)
+def _inspections() -> list[Any]:
+    """The modules that tell how protocols understand a function."""
+    return [import_module(one.inspection) for one in TABLE.rows if one.inspection]
 
 
 def _as_openapi(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], str]:
@@ -132,30 +137,8 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
             "context_manager": prepared.function.hooks.is_context_manager,
         },
         "limits": asdict(spec.bounds) | {"isolation": spec.isolation},
-        "action": describe_action(spec.name, spec),
-        "model": _model(spec),
+        **{name: value for one in _inspections() for name, value in one.described(spec).items()},
         "warnings": [str(finding) for finding in prepared.warnings],
-    }
-
-
-def _model(spec: FunctionSpec) -> dict[str, Any] | None:
-    """Describe a function with arrays as GraphPipe clients see it, and how it is fed; None for other functions."""
-    if not wants_arrays(spec.types):
-        return None
-    from invoker.protocols.graphpipe.model import Model
-    from invoker.tensors import listing
-
-    model = Model(spec, has_arrays=True)
-    told, traits = listing(model.metadata), model.traits
-    return {
-        "name": told["Name"],
-        "version": told["Version"],
-        "inputs": told["Inputs"],
-        "outputs": told["Outputs"],
-        "rows": traits.rows,
-        "batch_max": traits.batch_max,
-        "batch_wait_ms": traits.batch_wait_ms,
-        "casting": traits.casting,
     }
 
 
@@ -190,8 +173,8 @@ def _text(prepared: Prepared, beside: Sequence[FunctionSpec]) -> str:
         rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
     rows += _options(spec)
     rows += _rows("output", spec.outputs, none="none: it is a sink", is_open=spec.open_outputs)
-    rows.append(("action", _action(spec)))
-    rows += _as_model(spec)
+    for inspection in _inspections():
+        rows += inspection.rows(spec)
     if spec.concurrency > 1:
         rows.append(("concurrency", f"{spec.concurrency} calls of an invocation may overlap; results keep their order"))
     rows += _limits(spec)
@@ -238,40 +221,6 @@ def _default(spec: FunctionSpec, option: StreamSpec) -> dict[str, str]:
     """The default of an option, as Python writes it, and cut where it is long; nothing for ``*args``."""
     of = {one.stream.name: one for one in spec.call.parameters if one.stream is not None and not one.is_variadic}
     return {"default": _BRIEF.repr(of[option.name].default)} if option.name in of else {}
-
-
-def _action(spec: FunctionSpec) -> str:
-    """Write the names and types that Evergreen clients use. A question mark stands behind what may be left out."""
-    action = describe_action(spec.name, spec)
-    takes = [f"{one['name']}{'?' if one.get('optional') else ''}: {one['type']}" for one in action["inputs"]]
-    takes += ["..."] if spec.open_inputs or spec.open_names else []
-    gives = [f"{one['name']}: {one['type']}" for one in action["outputs"]] + (["..."] if spec.open_outputs else [])
-    return f"{action['name']}({', '.join(takes)}) -> {', '.join(gives) or 'nothing'}"
-
-
-def _as_model(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """List the tensors that GraphPipe clients send and get, one a line, and how the function is fed."""
-    model = _model(spec)
-    if model is None:
-        return []
-    joined, wait_ms = model["batch_max"], model["batch_wait_ms"]
-    traits = [
-        f"version {model['version']}" if model["version"] else "",
-        "fed row by row" if model["rows"] else "",
-        f"up to {joined} rows of requests are joined, {wait_ms:g} ms" if joined > 1 else "",
-        "other types of the same kind are cast" if model["casting"] != "no" else "nothing is cast",
-        "is given the names of wanted outputs" if any(slot.index == WANTED for slot in spec.call.slots) else "",
-    ]
-    rows = [("model", "; ".join(one for one in traits if one))]
-    for way in ("inputs", "outputs"):
-        rows += [(f"  {way[:-1]}", _tensor(one)) for one in model[way]]
-    return rows
-
-
-def _tensor(told: dict[str, Any]) -> str:
-    kind = told["TypeName"] if told["Type"] else "any type"
-    shape = f" {told['Shape']}" if told["Shape"] else ""
-    return f"{told['Name']}: {kind}{shape}" + (f"  {told['Description']}" if told["Description"] else "")
 
 
 def _row(stream: StreamSpec) -> str:

@@ -12,12 +12,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from invoker.author.shadows import shadowed
-from invoker.cli.flags import COMMANDS, command_meant, parser
+from invoker.cli.flags import command_meant, commands, parser
 from invoker.cli.streams import arguments, with_streams
 from invoker.errors import ConfigError, LoadError, StartupError
-from invoker.server.building import ROUNDS, build, loop_factory
+from invoker.server.building import build, loop_factory
 from invoker.server.table import TABLE
 from invoker.settings.usage import Parser
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(args: list[str], *, is_process: bool) -> int:
-    command = args[0] if args and args[0] in COMMANDS else ""
+    command = args[0] if args and args[0] in commands() else ""
     if command == "conformance":
         from invoker.cli import suite
 
@@ -105,8 +106,8 @@ def _begin(*, is_process: bool) -> None:
 def _serve(options: argparse.Namespace) -> int:
     _begin(is_process=options.is_process)
     given = {one.name: getattr(options, one.name) for one in TABLE.knobs}
-    if options.entrypoint.endswith(ROUNDS):
-        given["federated"] = options.entrypoint
+    if (file := TABLE.entry_file(options.entrypoint)) is not None:
+        given[file.setting] = options.entrypoint
     config = TABLE.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.cli.variables import strays
     from invoker.server.stopping import limit_exit
@@ -121,6 +122,8 @@ def _serve(options: argparse.Namespace) -> int:
     if not is_worker and not options.reload:  # so that each warning is written once
         for stray in strays(os.environ):
             log.warning("%s", stray)
+        for refusal in TABLE.refused:
+            log.warning("%s", refusal)
     if is_worker:
         from invoker.server.worker import Assignment, work
 
@@ -156,34 +159,18 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
-    if command == "call":
-        from invoker.protocols.riff.verbs import call as module
-
-        about = "Stream values to a riff invoker, and print what comes back as it comes."
-    elif command == "chat":
-        from invoker.protocols.evergreen.verbs import chat as module  # type: ignore[no-redef]
-
-        about = "Hold a conversation in the terminal with an action of any Evergreen server."
-    elif command == "device":
-        from invoker.protocols.federated.verbs import device as module  # type: ignore[no-redef]
-
-        about = "Be a device, or many, that trains functions in rounds of a federated server."
-    elif command == "simulate":
-        from invoker.protocols.federated.verbs import simulate as module  # type: ignore[no-redef]
-
-        about = "Simulate the rounds of a file with all their devices, in one process."
-    elif command == "proto":
-        from invoker.protocols.typed.verbs import proto as module  # type: ignore[no-redef]
-
-        about = "Print a .proto file of the signatures of functions, for generated clients of any language."
+    verb = next((one for one in TABLE.verbs if one.name == command), None)
+    if verb is not None:
+        module, about = import_module(verb.module), verb.description
     elif command == "completion":
-        from invoker.cli import completion as module  # type: ignore[no-redef]
+        module = import_module("invoker.cli.completion")
 
         about = "Print what makes a shell complete the commands and flags of this command line."
     else:
-        from invoker.cli import inspect as module  # type: ignore[no-redef]
+        module = import_module("invoker.cli.inspect")
 
         about = "Say how a function's signature is understood, or precisely what is wrong with it."
     made = Parser(prog=f"invoker {command}", description=about)
     module.add_arguments(made)
-    return made, module.run
+    run: Callable[[argparse.Namespace], int] = module.run
+    return made, run

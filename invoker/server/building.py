@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from invoker.errors import ConfigError, FunctionError, StartupError
-from invoker.protocols.evergreen.actions import ActionKnobs
-from invoker.protocols.federated.service.attach import FederatedKnobs, FederatedService
 from invoker.server.table import TABLE
 from invoker.settings import Config
 from invoker.telemetry import logs
@@ -17,12 +15,9 @@ if TYPE_CHECKING:
     from invoker.author.lift import Function
     from invoker.server.server import Server
 
-__all__ = ["ROUNDS", "build", "loop_factory"]
+__all__ = ["build", "loop_factory"]
 
 log = logging.getLogger(__name__)
-
-ROUNDS: Final = ".toml"
-"""How the name of a file of federated rounds ends, which may stand where an entrypoint does."""
 
 
 def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool = False) -> Server:
@@ -30,7 +25,7 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
 
     Args:
         config: Every knob.
-        what: Functions, modules of functions, entrypoints of either, or a file of federated rounds.
+        what: Functions, modules of functions, entrypoints of either, or a file that a protocol takes instead.
         is_guest: Whether the process is somebody else's; see `Server`.
         is_mounted: Whether somebody else has the sockets, too; see `Server`.
 
@@ -39,25 +34,22 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
     """
     from importlib.util import find_spec
 
-    from invoker.author.prepare import prepare_all, with_actions
+    from invoker.author.prepare import prepare_all
     from invoker.codecs import builtin, wants_arrays
     from invoker.core.catalog import Catalog
     from invoker.server.server import Server
     from invoker.transports.sockets import check_address_space
 
     check_address_space()
-    named = [one for one in what if isinstance(one, str) and one.endswith(ROUNDS)]
-    for one in named:
-        _check_rounds(config, one)
-    functions = [one for one in what if one not in named]
+    files = [one for one in what if isinstance(one, str) and TABLE.entry_file(one) is not None]
+    for one in files:
+        _check_file(config, one)
+    functions = [one for one in what if one not in files]
     found = prepare_all(functions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
-    if config.of(FederatedKnobs).federated:
-        from invoker.protocols.federated.service.setups import with_aggregators
-
-        found = with_aggregators(config.of(FederatedKnobs).federated, found, config)
-    found, actions = with_actions(
-        found, config.of(ActionKnobs).actions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s
-    )
+    actions: dict[str, str] = {}
+    for row in reversed(TABLE.rows):
+        found, named = row.add_functions(config, found)
+        actions |= named
     logs.keep()
     for prepared in found:
         for warning in prepared.warnings:
@@ -91,12 +83,14 @@ def loop_factory(server: Server) -> Any:
     return uvloop.new_event_loop
 
 
-def _check_rounds(config: Config, entrypoint: str) -> None:
-    """Refuse knobs with which a file of rounds cannot be served."""
+def _check_file(config: Config, entrypoint: str) -> None:
+    """Refuse knobs with which a file that stands for an entrypoint cannot be served."""
+    file = TABLE.entry_file(entrypoint)
+    assert file is not None
     if config.reload_per_invocation:
-        raise ConfigError("--reload-per-invocation serves one entrypoint, and a file of rounds may name several")
-    if FederatedService not in TABLE.served(config):
-        raise ConfigError(f"'{entrypoint}' is a file of federated rounds, which INVOKER_PROTOCOLS leaves out")
+        raise ConfigError(f"--reload-per-invocation serves one entrypoint, and {file.what} may name several")
+    if not any(one.entry_file == file for one in TABLE.served(config)):
+        raise ConfigError(f"'{entrypoint}' is {file.what}, which INVOKER_PROTOCOLS leaves out")
 
 
 def _renewer(what: list[Any], config: Config) -> Callable[[Function], Function]:

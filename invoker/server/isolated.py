@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from invoker.attach.declared import load
 from invoker.author.hooks import Hooks
 from invoker.author.lift import Function
 from invoker.author.prepare import prepare, prepare_function
@@ -55,7 +56,6 @@ from invoker.execution.isolation.frames import (
 from invoker.execution.isolation.session import WINDOW, ChildSession
 from invoker.execution.loop.sessions import SessionReactor
 from invoker.execution.loop.tasks import own_task
-from invoker.protocols.typed.codec import Book, FieldCodec
 from invoker.server.surroundings import Surroundings
 from invoker.telemetry import logs, prints
 
@@ -206,14 +206,10 @@ class _Host:
         self._line = line
         self.functions = [_load(one, told) for one in hello.functions]
         arrays = any(wants_arrays(one.spec.types) for one in self.functions) or told.get("arrays", False)
-        registry = builtin(
-            pickle=told.get("pickle_codec", False),
-            arrays=arrays,
-            **({"max_containers": told["max_containers"]} if "max_containers" in told else {}),
-        )
-        codec = FieldCodec(Book(lambda: (one.spec for one in self.functions)))
-        codec.max_containers = told.get("max_containers", codec.max_containers)
-        registry.register(codec, first=False)
+        most = {"max_containers": told["max_containers"]} if "max_containers" in told else {}
+        registry = builtin(pickle=told.get("pickle_codec", False), arrays=arrays, **most)
+        for name in told.get("codecs", ()):
+            load(name)(registry, lambda: (one.spec for one in self.functions), **most)
         self.engine = Engine(
             Catalog(self.functions),
             registry,
@@ -348,10 +344,8 @@ def _load(one: Loaded, told: dict[str, Any]) -> Function:
 def _configs(came: list[Any]) -> tuple[Any, ...]:
     from google.protobuf import any_pb2
 
-    from invoker.protocols.evergreen.configs import ActionConfig
-
     return tuple(
-        one if isinstance(one, dict) else ActionConfig(any_pb2.Any(type_url=one[0], value=one[1])) for one in came
+        one if isinstance(one, dict) else load(one[2])(any_pb2.Any(type_url=one[0], value=one[1])) for one in came
     )
 
 

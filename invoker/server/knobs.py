@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ from invoker.settings.usage import nearest
 
 __all__ = ["config_of", "spelled"]
 
+log = logging.getLogger(__name__)
+
 
 def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ) -> Config:
     """The settings that a program gives, and behind them the environment.
@@ -32,6 +35,8 @@ def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ)
         ConfigError: A value that its knob cannot have, or values that do not go together.
     """
     known = {one.name: one for one in TABLE.knobs}
+    for refusal in TABLE.refused:
+        log.warning("%s", refusal)
     said = {name: value for name, value in values.items() if value is not None}
     for name in said:
         if name not in known:

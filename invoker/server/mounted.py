@@ -28,12 +28,11 @@ from typing import Any, Final, Self
 
 from invoker.core.http import Response
 from invoker.errors import ConfigError, StartupError
-from invoker.protocols.web.service.attach import RiffHttpService
 from invoker.server import life
 from invoker.server.building import build
 from invoker.server.knobs import config_of, spelled
 from invoker.server.server import Server
-from invoker.server.table import TABLE
+from invoker.server.table import HTTP, TABLE
 from invoker.settings import Config, knob_of
 from invoker.transports.http.asgi import Receive, Scope, Send
 from invoker.transports.http.mounted import refuse
@@ -284,6 +283,6 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
             if one.on_grpc and not one.on_http:
                 raise ConfigError(f"protocols has {one.name}, which is for the gRPC port; there is none here")
     if not TABLE.has_http(config):
-        raise ConfigError(f"the protocols have no {RiffHttpService.name}, so nothing would be served here")
+        raise ConfigError(f"the protocols have no {HTTP}, so nothing would be served here")
     with spelled(settings):
         return Mounted(functions, config)

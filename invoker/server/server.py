@@ -112,7 +112,9 @@ class Server:
         self.engine.limit_calls(config.calls_per_minute)
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
-        children = ChildrenSettings(config.children, config.warm_children, config.for_children(), usable_cores())
+        codecs = tuple(one.child_codecs for one in table.served(config) if one.child_codecs)
+        told = (*config.for_children(), ("codecs", codecs))
+        children = ChildrenSettings(config.children, config.warm_children, told, usable_cores())
         settings = DriverSettings(
             config.threads, config.grace_s, config.lingering_s, config.debug, config.call_depth, children
         )

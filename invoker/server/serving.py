@@ -20,10 +20,11 @@ from typing import Any, Final, Self
 from invoker.author.prepare import prepare_all
 from invoker.errors import ConfigError
 from invoker.server.background import Background
-from invoker.server.building import ROUNDS, build, loop_factory
+from invoker.server.building import build, loop_factory
 from invoker.server.foreground import run_here
 from invoker.server.knobs import config_of, spelled
 from invoker.server.server import Server
+from invoker.server.table import TABLE
 from invoker.settings import Config
 from invoker.telemetry.samples import near
 
@@ -178,8 +179,9 @@ def _config(functions: Sequence[Any], given: dict[str, Any]) -> Config:
             "workers are processes that import the functions by name, which serve() does not start; "
             f"run: python -m invoker {named} --workers {given['workers']}"
         )
-    if rounds := [one for one in functions if isinstance(one, str) and one.endswith(ROUNDS)]:
-        given = {**given, "federated": rounds[0]}
+    for one in reversed(functions):
+        if isinstance(one, str) and (file := TABLE.entry_file(one)) is not None:
+            given = {**given, file.setting: one}
     return config_of(given, env={name: text for name, text in os.environ.items() if name != "INVOKER_WORKERS"})
 
 

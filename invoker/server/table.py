@@ -10,57 +10,84 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, make_dataclass
 from functools import cached_property
-from typing import Any
+from importlib.metadata import entry_points
+from typing import Any, Final
 
+from invoker.attach.declared import INTERFACE, EntryFile, Verb, load
 from invoker.attach.service import Service
 from invoker.errors import ConfigError
-from invoker.protocols.evergreen.service.action_engine import ActionEngineService
-from invoker.protocols.evergreen.service.attach import EvergreenService
-from invoker.protocols.federated.service.attach import FederatedService
-from invoker.protocols.graphpipe.service.attach import GraphPipeService
-from invoker.protocols.riff.service.attach import RiffService
-from invoker.protocols.toolbridge.service.attach import ToolBridgeService
-from invoker.protocols.typed.service.attach import TypedService
-from invoker.protocols.web.service.attach import RiffHttpService
-from invoker.protocols.web.service.functions import FunctionsService
-from invoker.protocols.web.service.page.attach import PageService
-from invoker.server.endpoints.health import HealthService
-from invoker.server.endpoints.pages import PagesService
+from invoker.errors.wording import describe
 from invoker.settings import Config
 from invoker.settings import parsers as parse
 from invoker.settings.knob import Flags, as_given, gathered, knob, knobs_of
 
-__all__ = ["SERVICES", "TABLE", "Table"]
+__all__ = ["GROUP", "HTTP", "SERVICES", "TABLE", "Table"]
 
-SERVICES: tuple[type[Service], ...] = (
-    RiffService,
-    EvergreenService,
-    RiffHttpService,
-    GraphPipeService,
-    ActionEngineService,
-    ToolBridgeService,
-    FederatedService,
-    TypedService,
+SERVICES: tuple[str, ...] = (
+    "invoker.protocols.riff.service.attach:RiffService",
+    "invoker.protocols.evergreen.service.attach:EvergreenService",
+    "invoker.protocols.web.service.attach:RiffHttpService",
+    "invoker.protocols.graphpipe.service.attach:GraphPipeService",
+    "invoker.protocols.evergreen.service.action_engine:ActionEngineService",
+    "invoker.protocols.toolbridge.service.attach:ToolBridgeService",
+    "invoker.protocols.federated.service.attach:FederatedService",
+    "invoker.protocols.typed.service.attach:TypedService",
 )
 """A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
 
-OWN: tuple[type[Service], ...] = (HealthService, PagesService, FunctionsService, PageService)
+OWN: tuple[str, ...] = (
+    "invoker.server.endpoints.health:HealthService",
+    "invoker.server.endpoints.pages:PagesService",
+    "invoker.protocols.web.service.functions:FunctionsService",
+    "invoker.protocols.web.service.page.attach:PageService",
+)
 """What every process serves besides, on the doors that its protocols open."""
+
+HTTP: Final = "http"
+"""Name of the service without which nothing is served on the HTTP door."""
+
+GROUP: Final = "invoker.protocols"
+"""Of the entry points by which other distributions add rows."""
 
 
 class Table:
     """What services there are.
 
-    Args:
-        rows: All of them.
+    Their modules are loaded when somebody asks for the first time what can be served, or how it is set.
 
-    Attributes:
-        names: Of the services, as INVOKER_PROTOCOLS says them.
+    Args:
+        rows: Services, or where they are, as "module:name".
+        group: Of the entry points by which other distributions add rows; empty: none may.
     """
 
-    def __init__(self, rows: Sequence[type[Service]] = SERVICES) -> None:
-        self.rows = tuple(rows)
-        self.names = tuple(one.name for one in rows)
+    def __init__(self, rows: Sequence[str | type[Service]] = SERVICES, *, group: str = "") -> None:
+        self._given = tuple(rows)
+        self._group = group
+
+    @property
+    def rows(self) -> tuple[type[Service], ...]:
+        """All services."""
+        return self._loaded[0]
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """A sentence for each service of another distribution that is left out."""
+        return self._loaded[1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the services, as INVOKER_PROTOCOLS says them."""
+        return tuple(one.name for one in self.rows)
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """The commands that services bring."""
+        return tuple(verb for one in self.rows for verb in one.verbs)
+
+    def entry_file(self, entrypoint: str) -> EntryFile | None:
+        """The kind of file that an entrypoint is the name of; None: it is none that a service takes."""
+        files = (one.entry_file for one in self.rows if one.entry_file is not None)
+        return next((one for one in files if entrypoint.endswith(one.suffix)), None)
 
     @property
     def knobs(self) -> tuple[Field[Any], ...]:
@@ -102,8 +129,8 @@ class Table:
         return config
 
     def has_http(self, config: Config) -> bool:
-        """Whether there is an HTTP door: whoever serves anything on it serves riff's twin."""
-        return config.http and RiffHttpService.name in self._chosen(config)
+        """Whether there is an HTTP door: whoever serves anything on it serves the HTTP API."""
+        return config.http and HTTP in self._chosen(config)
 
     def served(self, config: Config) -> tuple[type[Service], ...]:
         """The services that the knobs choose, in the order of the table.
@@ -130,7 +157,7 @@ class Table:
             )
         if not found:
             given = f"INVOKER_PROTOCOLS is {','.join(chosen)}"
-            if RiffHttpService.name in chosen:
+            if HTTP in chosen:
                 raise ConfigError(f"{given} and INVOKER_HTTP is off, so nothing would be served")
             needs = next(one.needs for one in self.rows if one.name in chosen)
             raise ConfigError(f"{given}, which needs {needs}; else nothing would be served")
@@ -154,7 +181,7 @@ class Table:
     def own(self, config: Config) -> tuple[type[Service], ...]:
         """What the process serves besides."""
         has_http = self.has_http(config)
-        return tuple(one for one in OWN if one.is_served(config, is_chosen=True, has_http=has_http))
+        return tuple(one for one in self._own if one.is_served(config, is_chosen=True, has_http=has_http))
 
     def _chosen(self, config: Config) -> tuple[str, ...]:
         chosen: tuple[str, ...] = config.of(self._choice).protocols
@@ -163,7 +190,25 @@ class Table:
     @property
     def _kinds(self) -> tuple[type, ...]:
         """The dataclasses of knobs beside those of the process."""
-        return (self._choice, *(one.knobs for one in (*self.rows, *OWN) if one.knobs is not None))
+        return (self._choice, *(one.knobs for one in (*self.rows, *self._own) if one.knobs is not None))
+
+    @cached_property
+    def _own(self) -> tuple[type[Service], ...]:
+        return tuple(load(one) for one in OWN)
+
+    @cached_property
+    def _loaded(self) -> tuple[tuple[type[Service], ...], tuple[str, ...]]:
+        """The rows, and why those of other distributions are left out."""
+        rows = [load(one) if isinstance(one, str) else one for one in self._given]
+        refused = []
+        points = sorted(entry_points(group=self._group), key=lambda one: one.name) if self._group else ()
+        for entry in points:
+            try:
+                rows.append(_fitting(entry.load(), (*rows, *self._own)))
+            except Exception as error:  # noqa: BLE001 - code of others may raise anything
+                why = error.detail if isinstance(error, ConfigError) else describe(error)
+                refused.append(f"the protocol '{entry.name}' of another distribution is left out: {why}")
+        return tuple(rows), tuple(refused)
 
     @cached_property
     def _choice(self) -> Any:
@@ -180,4 +225,23 @@ class Table:
         return make_dataclass("Choice", [("protocols", tuple[str, ...], protocols)], frozen=True, slots=True)
 
 
-TABLE = Table()
+def _fitting(found: Any, others: Sequence[type[Service]]) -> type[Service]:
+    """A service of another distribution, if it can be served beside the others.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    if not (isinstance(found, type) and issubclass(found, Service)):
+        raise ConfigError(f"{found!r} is no subclass of invoker.attach.service.Service")
+    if found.interface != INTERFACE:
+        raise ConfigError(f"it was written for interface {found.interface} of services, and this is {INTERFACE}")
+    if found.name in (one.name for one in others):
+        raise ConfigError(f"there is a protocol named '{found.name}' already")
+    taken = {verb.name for one in others for verb in one.verbs}
+    if again := [verb.name for verb in found.verbs if verb.name in taken]:
+        raise ConfigError(f"there is a command '{again[0]}' already")
+    gathered((Config, *(one.knobs for one in (*others, found) if one.knobs is not None)))
+    return found
+
+
+TABLE = Table(group=GROUP)

@@ -10,7 +10,7 @@ import pytest
 
 from invoker.cli import main as cli
 from invoker.cli.completion import _SCRIPTS
-from invoker.cli.flags import COMMANDS
+from invoker.cli.flags import commands
 from invoker.server.table import TABLE
 from invoker.settings import flag_of
 
@@ -67,7 +67,7 @@ def test_every_command_and_every_flag_of_serve_is_known(scripts: Path, shell: st
     text = (scripts / shell).read_text()
     flags = [flag_of(one) for one in TABLE.knobs]
     spelt = [f"-l {one[2:]} " for one in flags] if shell == "fish" else flags
-    assert all(one in text for one in (*COMMANDS, *spelt))
+    assert all(one in text for one in (*commands(), *spelt))
 
 
 def test_another_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

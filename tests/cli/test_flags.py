@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from invoker.cli.flags import COMMANDS, command_meant, parser
+from invoker.cli.flags import command_meant, commands, parser
 from invoker.server.table import TABLE
 from invoker.settings import flag_of, knob_of
 
@@ -20,7 +20,7 @@ def test_every_knob_is_a_flag() -> None:
 def test_help_has_the_commands_first_and_the_flags_in_groups() -> None:
     """And nothing below them speaks of what stands above."""
     text = parser().format_help()
-    places = [text.index(f"\n  {name} ") for name in COMMANDS]
+    places = [text.index(f"\n  {name} ") for name in commands()]
     assert places == sorted(places)
     assert max(places) < text.index("--host")
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)

@@ -334,5 +334,5 @@ def _config(one: Any) -> Any:
     if isinstance(one, dict):
         return one
     if isinstance(getattr(one, "type_url", None), str) and isinstance(getattr(one, "value", None), bytes):
-        return [one.type_url, one.value]
+        return [one.type_url, one.value, f"{type(one).__module__}:{type(one).__qualname__}"]
     return None

@@ -112,7 +112,7 @@ class Begin(msgspec.Struct, tag=3, array_like=True):
 
     Attributes:
         memory_bytes: That it may take; 0: any.
-        configs: Dicts, and messages of protobuf by type URL and bytes.
+        configs: Dicts, and messages of protobuf by type URL, bytes, and the class that holds them as "module:name".
         given: What its inputs have so far, and ``ended`` which of them have ended. The function is called after these.
         carries: As `invoker.context.Scope` says.
     """

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from invoker.author.spec import FunctionSpec
-from invoker.codecs.containers import careful, json_exceeds
+from invoker.codecs.containers import MOST_CONTAINERS, careful, json_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.errors.wording import Place
@@ -27,12 +27,13 @@ from invoker.message import EMPTY, Message
 from invoker.protocols.typed.calls import JSON, PROTO
 
 if TYPE_CHECKING:
+    from invoker.codecs import Registry
     from invoker.protocols.typed.kinds import MessageDef
     from invoker.protocols.typed.reading import Get, Readers
     from invoker.protocols.typed.schema import Schema
     from invoker.protocols.typed.writing import Write, Writers
 
-__all__ = ["Book", "FieldCodec", "Page"]
+__all__ = ["Book", "FieldCodec", "Page", "register"]
 
 
 class Page:
@@ -119,6 +120,15 @@ class Book:
             for rpc in schema.rpcs:
                 made[rpc.call.spec.name] = Page(schema, rpc.request, rpc.response, find, readers, writers)
         return made
+
+
+def register(
+    registry: Registry, specs: Callable[[], Iterable[FunctionSpec]], *, max_containers: int = MOST_CONTAINERS
+) -> None:
+    """Make the fields of the functions' messages known to the codecs of a child process."""
+    codec = FieldCodec(Book(specs))
+    codec.max_containers = max_containers
+    registry.register(codec, first=False)
 
 
 class FieldCodec(Specialised):

@@ -33,6 +33,7 @@ class EchoService(Service):
     """The toy: frames on the gRPC door, lines on the HTTP door."""
 
     name = "echo"
+    interface = 1
     knobs = EchoKnobs
     on_grpc = True
     on_http = True

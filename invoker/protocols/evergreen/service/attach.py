@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from invoker.attach.declared import Verb
 from invoker.attach.service import Service, Surroundings
 from invoker.errors import ConfigError
 from invoker.protocols.evergreen.actions import ActionKnobs
@@ -15,8 +16,10 @@ from invoker.settings import parsers as parse
 from invoker.settings.knob import knob
 
 if TYPE_CHECKING:
+    from invoker.author.prepare import Prepared
     from invoker.author.spec import FunctionSpec
     from invoker.fetch.fetcher import Fetcher
+    from invoker.settings import Config
     from invoker.transports.grpc.methods import Method
 
 __all__ = ["EvergreenKnobs", "EvergreenService"]
@@ -61,11 +64,33 @@ class EvergreenService(Service):
     on_grpc = True
     on_loop = True
     knobs = EvergreenKnobs
+    inspection = "invoker.protocols.evergreen.verbs.inspection"
+    verbs = (
+        Verb(
+            "chat", "HOST:PORT", "hold a conversation with an action of any Evergreen server",
+            "Hold a conversation in the terminal with an action of any Evergreen server.",
+            "invoker.protocols.evergreen.verbs.chat",
+        ),
+    )  # fmt: skip
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
         self._settings = around.config.of(EvergreenKnobs)
         self._fetcher: Fetcher | None = None
+
+    @classmethod
+    def add_functions(
+        cls, config: Config, found: tuple[Prepared, ...]
+    ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
+        """Those that actions name, of either wire (E-071)."""
+        from invoker.author.prepare import with_actions
+
+        return with_actions(
+            found,
+            config.of(ActionKnobs).actions,
+            allow_pickle=config.allow_pickle,
+            hook_timeout_s=config.hook_timeout_s,
+        )
 
     def grpc_methods(self) -> Sequence[Method]:
         """The method that starts sessions.

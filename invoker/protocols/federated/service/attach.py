@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from invoker.attach.declared import EntryFile, Verb
 from invoker.attach.public import PublicKnobs
 from invoker.attach.service import Service, Surroundings
 from invoker.errors import ConfigError
@@ -13,6 +14,7 @@ from invoker.settings import parsers as parse
 from invoker.settings.knob import knob
 
 if TYPE_CHECKING:
+    from invoker.author.prepare import Prepared
     from invoker.protocols.federated.service.rounds import Rounds
     from invoker.settings import Config
     from invoker.telemetry.board import Numbers
@@ -69,6 +71,21 @@ class FederatedService(Service):
     on_loop = True
     shares_state = True
     knobs = FederatedKnobs
+    entry_file = EntryFile(
+        ".toml", "federated", "a file of federated rounds", "invoker.protocols.federated.verbs.rounds"
+    )
+    verbs = (
+        Verb(
+            "device", "FUNCTION", "be a device that trains in rounds of a federated server",
+            "Be a device, or many, that trains functions in rounds of a federated server.",
+            "invoker.protocols.federated.verbs.device",
+        ),
+        Verb(
+            "simulate", "ROUNDS", "run the rounds of a file with all their devices, in simulated time",
+            "Simulate the rounds of a file with all their devices, in one process.",
+            "invoker.protocols.federated.verbs.simulate",
+        ),
+    )  # fmt: skip
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
@@ -92,6 +109,18 @@ class FederatedService(Service):
                 "--insecure-public"
             )
         return True
+
+    @classmethod
+    def add_functions(
+        cls, config: Config, found: tuple[Prepared, ...]
+    ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
+        """Those that aggregate the rounds of the file."""
+        path = config.of(FederatedKnobs).federated
+        if not path:
+            return found, {}
+        from invoker.protocols.federated.service.setups import with_aggregators
+
+        return with_aggregators(path, found, config), {}
 
     def grpc_methods(self) -> Sequence[Method]:
         """The method that begins sessions of devices.

@@ -10,7 +10,17 @@ from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.service.setups import Setups, with_aggregators
 from invoker.settings import Config
 
-__all__ = ["inspected_rounds", "rounds_text"]
+__all__ = ["inspected", "inspected_rounds", "rounds_text"]
+
+
+def inspected(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], dict[str, Any], str]:
+    """The functions of a file of rounds, and its populations, for JSON and for readers.
+
+    Raises:
+        StartupError: It could not be served.
+    """
+    functions, populations = inspected_rounds(path, allow_pickle=allow_pickle)
+    return functions, {"rounds": populations}, rounds_text(populations)
 
 
 def inspected_rounds(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], list[dict[str, Any]]]:

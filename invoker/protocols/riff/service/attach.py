@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from invoker.attach.declared import Verb
 from invoker.attach.service import Service
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ class RiffService(Service):
 
     name = "riff"
     on_grpc = True
+    verbs = (
+        Verb(
+            "call", "HOST:PORT", "stream values to any riff invoker, and print what comes back",
+            "Stream values to a riff invoker, and print what comes back as it comes.",
+            "invoker.protocols.riff.verbs.call",
+        ),
+    )  # fmt: skip
 
     def grpc_methods(self) -> Sequence[Method]:
         """The method that invokes functions."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from invoker.attach.declared import Listing
 from invoker.attach.public import PublicKnobs
 from invoker.attach.service import Service
 from invoker.settings import parsers as parse
@@ -99,6 +100,10 @@ class ToolBridgeService(Service):
     on_loop = True
     shares_state = True
     knobs = ToolBridgeKnobs
+    listing = Listing(
+        "--tools", "show them as callers of the tool bridge are told of them", "tools",
+        "invoker.protocols.toolbridge.verbs.tools",
+    )  # fmt: skip
     _bridge: Bridge | None = None
 
     @classmethod

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from invoker.attach.declared import Verb
 from invoker.attach.service import Service
 
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ class TypedService(Service):
     name = "typed"
     on_grpc = True
     on_http = True
+    child_codecs = "invoker.protocols.typed.codec:register"
+    verbs = (
+        Verb(
+            "proto", "ENTRYPOINT", "print a .proto file of the signatures, for generated clients",
+            "Print a .proto file of the signatures of functions, for generated clients of any language.",
+            "invoker.protocols.typed.verbs.proto",
+        ),
+    )  # fmt: skip
     _is_registered = False
     _fronts: Mapping[str, Front] = MappingProxyType({})
 

@@ -12,7 +12,16 @@ from invoker.author.spec import FunctionSpec
 from invoker.codecs.anyvalue import unpack
 from invoker.protocols.toolbridge.tools import Tools
 
-__all__ = ["described_tools", "tools_text"]
+__all__ = ["described_tools", "listed", "tools_text"]
+
+
+def listed(functions: Sequence[FunctionSpec]) -> tuple[list[dict[str, Any]], str]:
+    """The tools, for JSON and for readers.
+
+    Raises:
+        SpecError: A function cannot be a tool.
+    """
+    return described_tools(functions), tools_text(functions)
 
 
 def described_tools(functions: Iterable[FunctionSpec]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from invoker import Field, function
 from invoker.author.reader import read
 from invoker.cli.inspect import add_arguments, run
-from invoker.cli.tools import described_tools, tools_text
+from invoker.protocols.toolbridge.verbs.tools import described_tools, tools_text
 
 Inspect = Callable[..., tuple[int, str, str]]
 

@@ -1,0 +1,68 @@
+"""What a service declares as data, so that the process and its command line know no protocol by its name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+__all__ = ["INTERFACE", "EntryFile", "Listing", "Verb", "load"]
+
+INTERFACE: Final = 1
+"""The number of the interface of `Service`; it grows when a service that was written for it would no longer work."""
+
+
+class Verb(NamedTuple):
+    """A command of the command line.
+
+    Attributes:
+        name: The word.
+        takes: What stands behind it, for the list of commands.
+        about: What it does, for the same list.
+        description: The same as a sentence, for the help of the command.
+        module: Has ``add_arguments(parser)`` and ``run(options)``; it is loaded when the command is given.
+    """
+
+    name: str
+    takes: str
+    about: str
+    description: str
+    module: str
+
+
+class EntryFile(NamedTuple):
+    """A kind of file that may stand where an entrypoint does.
+
+    Attributes:
+        suffix: How its name ends.
+        setting: Name of the setting that it is the value of.
+        what: What it is, for errors: "a file of ...".
+        module: Has ``inspected(path, allow_pickle=...)``, which gives the functions of the file, members for
+            ``inspect --json``, and a text for readers.
+    """
+
+    suffix: str
+    setting: str
+    what: str
+    module: str
+
+
+class Listing(NamedTuple):
+    """Another view of functions, which a flag of ``inspect`` asks for.
+
+    Attributes:
+        flag: On the command line.
+        about: What it does, for the help.
+        kind: Name of the member of JSON that holds it.
+        module: Has ``listed(specs)``, which gives values for JSON, and a text for readers.
+    """
+
+    flag: str
+    about: str
+    kind: str
+    module: str
+
+
+def load(name: str) -> Any:
+    """What "module:name" refers to; the module is imported."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)

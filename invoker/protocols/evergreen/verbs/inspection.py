@@ -1,0 +1,24 @@
+"""What ``invoker inspect`` tells of a function as an action: the names and types that Evergreen clients use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.author.spec import FunctionSpec
+from invoker.protocols.evergreen.listing import describe
+
+__all__ = ["described", "rows"]
+
+
+def described(spec: FunctionSpec) -> dict[str, Any]:
+    """The action, with values that JSON knows."""
+    return {"action": describe(spec.name, spec)}
+
+
+def rows(spec: FunctionSpec) -> list[tuple[str, str]]:
+    """The same for readers, in one line. A question mark stands behind what may be left out."""
+    action = describe(spec.name, spec)
+    takes = [f"{one['name']}{'?' if one.get('optional') else ''}: {one['type']}" for one in action["inputs"]]
+    takes += ["..."] if spec.open_inputs or spec.open_names else []
+    gives = [f"{one['name']}: {one['type']}" for one in action["outputs"]] + (["..."] if spec.open_outputs else [])
+    return [("action", f"{action['name']}({', '.join(takes)}) -> {', '.join(gives) or 'nothing'}")]

@@ -1,0 +1,3 @@
+"""What the command line offers of GraphPipe."""
+
+__all__: list[str] = []

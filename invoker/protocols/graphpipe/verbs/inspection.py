@@ -1,0 +1,61 @@
+"""What ``invoker inspect`` tells of a function with arrays: its tensors, as GraphPipe clients see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.author.spec import WANTED, FunctionSpec
+from invoker.codecs import wants_arrays
+
+__all__ = ["described", "rows"]
+
+
+def described(spec: FunctionSpec) -> dict[str, Any]:
+    """The model and how it is fed, with values that JSON knows; None for other functions."""
+    return {"model": _model(spec)}
+
+
+def rows(spec: FunctionSpec) -> list[tuple[str, str]]:
+    """List the tensors that GraphPipe clients send and get, one a line, and how the function is fed."""
+    model = _model(spec)
+    if model is None:
+        return []
+    joined, wait_ms = model["batch_max"], model["batch_wait_ms"]
+    traits = [
+        f"version {model['version']}" if model["version"] else "",
+        "fed row by row" if model["rows"] else "",
+        f"up to {joined} rows of requests are joined, {wait_ms:g} ms" if joined > 1 else "",
+        "other types of the same kind are cast" if model["casting"] != "no" else "nothing is cast",
+        "is given the names of wanted outputs" if any(slot.index == WANTED for slot in spec.call.slots) else "",
+    ]
+    rows = [("model", "; ".join(one for one in traits if one))]
+    for way in ("inputs", "outputs"):
+        rows += [(f"  {way[:-1]}", _tensor(one)) for one in model[way]]
+    return rows
+
+
+def _tensor(told: dict[str, Any]) -> str:
+    kind = told["TypeName"] if told["Type"] else "any type"
+    shape = f" {told['Shape']}" if told["Shape"] else ""
+    return f"{told['Name']}: {kind}{shape}" + (f"  {told['Description']}" if told["Description"] else "")
+
+
+def _model(spec: FunctionSpec) -> dict[str, Any] | None:
+    """Describe a function with arrays as GraphPipe clients see it, and how it is fed; None for other functions."""
+    if not wants_arrays(spec.types):
+        return None
+    from invoker.protocols.graphpipe.model import Model
+    from invoker.tensors import listing
+
+    model = Model(spec, has_arrays=True)
+    told, traits = listing(model.metadata), model.traits
+    return {
+        "name": told["Name"],
+        "version": told["Version"],
+        "inputs": told["Inputs"],
+        "outputs": told["Outputs"],
+        "rows": traits.rows,
+        "batch_max": traits.batch_max,
+        "batch_wait_ms": traits.batch_wait_ms,
+        "casting": traits.casting,
+    }

@@ -1,0 +1,1 @@
+"""Tests of `invoker.protocols.graphpipe.verbs`."""
