@@ -58,7 +58,7 @@ CLIENTS := build/clients
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-all test-protobuf6 test-agents check setup-check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients picture dist dist-unpack setup-dist dist-check image image-check lock clean
+        conformance deletable setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients picture dist dist-unpack setup-dist dist-check image image-check lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,7 +82,7 @@ test-agents: $(AGENTS) ## run the tests of agents, which need DSPy, and of DataF
 
 check: ## all that CI asks for
 	$(MAKE) -j 2 setup-check $(STATIC)
-	$(MAKE) test-all test-protobuf6 test-agents conformance $(EXTRAS)
+	$(MAKE) test-all test-protobuf6 test-agents conformance deletable $(EXTRAS)
 
 setup-check: $(AGENTS) $(DEV) $(PB6) $(PROTO) ## make all environments that `make check` needs
 
@@ -117,6 +117,9 @@ docs: $(DEV) ## write the generated pages of docs/reference
 
 docs-check: $(DEV)
 	$(BIN)/python -m tests.gendocs --check
+
+deletable: $(DEV) ## fail when something breaks without one of the protocols
+	$(BIN)/python -m tools deletable
 
 conformance: $(DEV) ## judge our own server from outside
 	$(BIN)/python -m tests.judge

@@ -1,11 +1,11 @@
-"""``python -m tools COMMAND``: `gates` compares figures of the tree with recorded ones, `faults` plants faults."""
+"""``python -m tools COMMAND``: `gates` compares figures, `faults` plants faults, `deletable` takes protocols out."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-COMMANDS = ("gates", "faults")
+COMMANDS = ("gates", "faults", "deletable")
 
 
 def main(arguments: list[str]) -> int:
