@@ -39,7 +39,7 @@ def absences() -> dict[str, str]:
     if shutil.which("node") is None:
         missing = dict.fromkeys(_NODE, "no rows by grpc-js and fetch: node is missing")
     elif not NODE_CLIENTS.exists():
-        missing["grpc-js"] = "no rows by grpc-js: it is not installed (`make bench-clients`)"
+        missing["grpc-js"] = "no rows by grpc-js: it is not installed (`make bench`)"
     return missing
 
 

@@ -173,11 +173,9 @@ def absences() -> dict[str, str]:
     """Bases of columns, or names of flags, that cannot be measured here, each with the reason."""
     missing = {}
     if not CPP_ECHO.exists():
-        missing["cpp"] = (
-            "no C++ echo (Debian: libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc; then `make bench-cpp`)"
-        )
+        missing["cpp"] = "no C++ echo (Debian: libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc; then `make bench`)"
     if not PEER_PYTHON.exists():
-        reason = "no FastAPI, uvicorn, functions-framework, LitServe: they are not installed (`make bench-peers`)"
+        reason = "no FastAPI, uvicorn, functions-framework, LitServe: they are not installed (`make bench`)"
         missing |= dict.fromkeys(PEERS, reason)
     if not has_flag("--grpc-driver"):
         missing["aio"] = "this invoker has no --grpc-driver: one driver only"

@@ -1,4 +1,4 @@
-"""`make conformance`: serves the named functions and lets the conformance suite judge them from outside.
+"""`python -m tools conformance`: serves the named functions and lets the conformance suite judge them from outside.
 
 ``GRPC_DRIVER`` says which doors are judged: ``aio``; ``fast``, which is judged twice, since it serves the calls of a
 catalogue with async functions on its loop and those of one without in threads; by default all of them. Each is judged

@@ -1,6 +1,6 @@
 """``python -m tests.picture``: take the picture of the page that README.md shows, of the function that it serves.
 
-It takes Chromium and the packages of `make setup-interop`, and overwrites docs/page.png.
+It takes Chromium and the packages of `make interop`, and overwrites docs/page.png.
 """
 
 from __future__ import annotations

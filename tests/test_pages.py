@@ -18,7 +18,7 @@ COMMAND = re.compile(r"^(\$ )?(python -m|invoker|curl|make|pip) ", re.MULTILINE)
 NEEDS = {
     "run-agents": "dspy",
     "mount-into-fastapi": "fastapi",
-}  # what is not in the environment of all tests: see `make test-agents`, `make interop`
+}  # what is not in the environment of all tests: see `python -m tools agents`, `make interop`
 EACH = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 

@@ -1,4 +1,4 @@
-"""The generated code is what the wire tables of docs/reference/riff.md say; `make proto-check` generates it anew."""
+"""The generated code is what the wire tables of docs/reference/riff.md say; `make proto` generates it anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make trace`: which requirements have a test that bears their id.
+"""`python -m tools trace`: which requirements have a test that bears their id.
 
 A requirement is a row ``| R-046 | MUST | ... |`` of a catalogue in docs/reference; below a heading that says EXT or
 PEER, rows have no level of their own. A test bears an id when its name or the first line of its docstring holds it:

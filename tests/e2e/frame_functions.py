@@ -1,4 +1,4 @@
-"""Tools that take and give DataFrames; they need pandas and pyarrow, as `make test-agents` has them."""
+"""Tools that take and give DataFrames; they need pandas and pyarrow, as `python -m tools agents` has them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.transports.bridge import Bridged
 HAS_BOTH = all(importlib.util.find_spec(name) is not None for name in ("pandas", "pyarrow"))
 
 
-@pytest.mark.skipif(not HAS_BOTH, reason="takes pandas and pyarrow: make test-agents")
+@pytest.mark.skipif(not HAS_BOTH, reason="takes pandas and pyarrow: python -m tools agents")
 def test_T108_tools_take_and_give_frames() -> None:
     """With an annotation, without one and with None beside it; in calls, streams and variables."""
     import pandas as pd

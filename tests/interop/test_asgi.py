@@ -28,7 +28,7 @@ PROGRAMS = Path(__file__).parent / "asgi"
 
 pytestmark = [
     pytest.mark.timeout(30),
-    pytest.mark.skipif(not PYTHON.is_file(), reason="make setup-interop installs the hosts"),
+    pytest.mark.skipif(not PYTHON.is_file(), reason="make interop installs the hosts"),
 ]
 
 COMMANDS = {

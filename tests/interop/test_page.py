@@ -391,6 +391,6 @@ async def _read(stream: httpx.Response) -> None:
 
 
 def test_the_tools_are_there() -> None:
-    """Both are installed by `make setup-interop`."""
+    """Both are installed by `make interop`."""
     assert (MODULES / "playwright-core").is_dir()
     assert (MODULES / "axe-core").is_dir()

@@ -1,4 +1,4 @@
-"""The foreign clients as `make setup-interop` installs them, and the frames they send."""
+"""The foreign clients as `make interop` installs them, and the frames they send."""
 
 from __future__ import annotations
 

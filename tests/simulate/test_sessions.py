@@ -20,7 +20,7 @@ KEPT = Path(__file__).with_name("kept_session_seeds.txt")
 def test_no_schedule_breaks_an_invariant():
     """Nothing lost or doubled, order in each node, one ending, nothing held or stalled, in all endings.
 
-    `make simulate`, a part of `make check`, runs 3,000 seeds.
+    `python -m tools simulate`, a part of `make check`, runs 3,000 seeds.
     """
     seen = {simulate_session(seed) for seed in range(300)}
     assert {"OK", "UNKNOWN", "CANCELLED", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNAVAILABLE"} <= seen

@@ -25,7 +25,7 @@ KEPT = Path(__file__).with_name("kept_seeds.txt")
 def test_no_schedule_breaks_an_invariant():
     """Order, nothing lost or doubled, one ending, the budget, nothing left alive; and every driver tells the same.
 
-    `make simulate`, a part of `make check`, runs 3,000 seeds.
+    `python -m tools simulate`, a part of `make check`, runs 3,000 seeds.
     """
     seen: set[str] = set()
     for seed in range(300):

@@ -137,7 +137,7 @@ def real_frames(pandas: Any) -> dict[str, Any]:
     ["numbers and texts", "all of a kind", "an index of its own", "two levels", "no rows", "nothing"],
 )
 def test_T108_a_real_frame_comes_back_equal(kind: str) -> None:
-    """With pandas and pyarrow, of which the environment of `make test-agents` has both."""
+    """With pandas and pyarrow, of which the environment of `python -m tools agents` has both."""
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     frame = real_frames(pandas)[kind]

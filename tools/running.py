@@ -1,0 +1,136 @@
+"""Runs steps: one with what it is given, or a plan of them, side by side as far as the cores go.
+
+A plan begins a step when its environments are made and enough cores are free, in the order of the plan; a step that
+takes both cores waits for them, and no step begins beside it. What a step prints is shown in one piece when it ends.
+All steps run, even if one fails, except those whose environment could not be made.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from subprocess import STDOUT
+from typing import TypeAlias
+
+from tools.interpreters import found
+from tools.steps import ONE_AT_A_TIME, OTHER, OTHER_PYTHON, ROOT, Step
+
+CORES = 2
+Run: TypeAlias = Callable[[int], int]  # it is given where to write to, and returns an exit code
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A step of a plan, or the making of an environment.
+
+    Attributes:
+        name: Of the step, or the path of the stamp.
+        run: Does it: the exit code.
+        cores: How many cores it takes, 1 or 2.
+        after: Names of tasks that have to pass before.
+        later: Names of tasks that have to end before, even if they fail.
+    """
+
+    name: str
+    run: Run
+    cores: int = 1
+    after: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+
+
+def run_one(step: Step, arguments: Sequence[str]) -> int:
+    """Make the environments of a step and run it, printing at once: the exit code."""
+    stamps = [partial(make, stamp) for stamp in step.needs]
+    for run in (*stamps, partial(run_step, step, arguments)):
+        if code := run(sys.stdout.fileno()):
+            return code
+    return 0
+
+
+def tasks(names: Sequence[str], steps: Mapping[str, Step]) -> list[Task]:
+    """The steps of a plan, each environment before the first step that needs it."""
+    planned: dict[str, Task] = {}
+    last: tuple[str, ...] = ()
+    for name in names:
+        step = steps[name]
+        for task in (
+            *(Task(stamp, partial(make, stamp)) for stamp in step.needs),
+            Task(name, partial(run_step, step, ()), step.cores, step.needs),
+        ):
+            if task.name not in planned:
+                builds = task.name in ONE_AT_A_TIME
+                planned[task.name] = replace(task, later=last) if builds else task
+                last = (task.name,) if builds else last
+    return list(planned.values())
+
+
+def run_all(planned: Sequence[Task], folder: Path) -> int:
+    """Run a plan and say how each task ended, and after how long: 1 if one failed, else 0."""
+    began_s = time.monotonic()
+    waiting, passed, failed = list(planned), set[str](), set[str]()
+    running: dict[Future[tuple[int, float]], Task] = {}
+    with ThreadPoolExecutor(CORES) as pool:
+        while waiting or running:
+            for task in [one for one in waiting if failed.intersection(one.after)]:
+                waiting.remove(task)
+                failed.add(task.name)
+                print(f"== {task.name}: not run, since {', '.join(failed.intersection(task.after))} failed", flush=True)
+            while task := _next(waiting, passed, failed, CORES - sum(one.cores for one in running.values())):
+                waiting.remove(task)
+                running[pool.submit(_timed, task, folder / f"{task.name.replace('/', '-').lstrip('.')}.log")] = task
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(done)
+                code, took_s = done.result()
+                (failed if code else passed).add(task.name)
+                said = f"failed with {code}" if code else "passed"
+                print(f"== {task.name}: {said} in {took_s:.0f} s, at {time.monotonic() - began_s:.0f} s", flush=True)
+    print(f"{len(passed)} passed, {len(failed)} failed{': ' if failed else ''}{', '.join(sorted(failed))}")
+    return 1 if failed else 0
+
+
+def _next(waiting: Sequence[Task], passed: set[str], failed: set[str], free: int) -> Task | None:
+    """The first task that may begin and fits; one that asks for less may overtake one that asks for both cores."""
+    for task in waiting:
+        if task.cores <= free and passed.issuperset(task.after) and (passed | failed).issuperset(task.later):
+            return task
+    return None
+
+
+def _timed(task: Task, log: Path) -> tuple[int, float]:
+    began_s = time.monotonic()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        code = task.run(file.fileno())
+    sys.stdout.write(log.read_text(encoding="utf-8", errors="replace"))
+    return code, time.monotonic() - began_s
+
+
+def run_step(step: Step, arguments: Sequence[str], out: int) -> int:
+    """Run the commands of a step until one fails: the exit code."""
+    if OTHER in step.needs and not found(OTHER_PYTHON):
+        return 0
+    *first, last = step.commands
+    for command in (*first, (*last, *(arguments or step.defaults))):
+        if code := subprocess.run(command, cwd=ROOT, check=False, stdout=out, stderr=STDOUT).returncode:
+            return code
+    return 0
+
+
+def make(stamp: str, out: int) -> int:
+    """Make an environment, unless it is there: the exit code of make."""
+    command = ["make", "--no-print-directory", stamp]
+    if stamp == OTHER:
+        path = found(OTHER_PYTHON)
+        if not path:
+            said = f"SKIPPED: neither PATH nor pyenv's folders have a Python {OTHER_PYTHON} that runs.\n"
+            os.write(out, said.encode())
+            return 0
+        command.append(f"PYTHON={path}")
+    return subprocess.run(command, cwd=ROOT, check=False, stdout=out, stderr=STDOUT).returncode

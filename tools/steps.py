@@ -1,0 +1,145 @@
+"""The steps of CI: what each runs, the environments that it needs, and how many cores it takes.
+
+``python -m tools STEP`` runs one of them, ``python -m tools check`` all that has to pass before a change goes in, and
+``python -m tools ci`` the foreign clients and the packages as well. Environments are stamps that the Makefile makes.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_BIN = Path(sys.executable).parent
+_PYTHON = sys.executable
+
+AGENTS, PROTO, PB6 = ".venv-agents/.stamp", ".venv-proto/.stamp", ".venv-pb6/.stamp"
+_CLIENTS = ("action-engine", "graphpipe", "asgi", "openapi", "cloudevents")
+FOREIGN = (".interop/.stamp", *(f".interop/{one}/.stamp" for one in _CLIENTS))
+OTHER_PYTHON = "3.13"
+OTHER = f".venv-{OTHER_PYTHON}/.stamp"
+
+# These build invoker, which writes metadata into the tree: one at a time, each after the one before it.
+ONE_AT_A_TIME = ("dist", AGENTS, PB6, OTHER)
+
+_SIDE_BY_SIDE = ("-n", "auto", "--dist", "worksteal")
+
+# What takes libraries that are heavy and that few need.
+_AGENT_TESTS = (
+    "tests/protocols/toolbridge/service/agents",
+    "tests/test_pages.py::test_the_page_works[run-agents]",
+    "tests/codecs/anyvalue/test_frames.py",
+    "tests/e2e/test_toolbridge_frames.py",
+)
+
+# What makes messages with the protobuf library, reads them, or asks for their descriptors; and of each wire that has
+# messages, what goes over real sockets once. All else only passes on what these make.
+_PB6_TESTS = (
+    "tests/codecs/anyvalue",
+    "tests/codecs/test_checkpoint.py",
+    "tests/tensors/test_checkpoint.py",
+    "tests/protocols/typed",
+    "tests/protocols/*/test_session*.py",
+    "tests/protocols/*/test_wire.py",
+    "tests/protocols/*/test_reading.py",
+    "tests/protocols/federated/test_golden.py",
+    "tests/protocols/evergreen/action_engine/test_*.py",
+    "tests/server/endpoints/test_reflection.py",
+    "tests/server/endpoints/test_health.py",
+    "tests/golden",
+    "tests/test_proto_drift.py",
+    "tests/e2e/test_call.py",
+    "tests/e2e/test_evergreen_client.py",
+    "tests/e2e/test_tools.py",
+    "tests/e2e/test_federated.py",
+    "tests/e2e/test_error_detail.py",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that CI does.
+
+    Attributes:
+        summary: What it shows, for the list of commands.
+        commands: Run one after the other in the root of the tree, until one fails.
+        defaults: Arguments of the last command, unless some are given.
+        needs: Stamps of environments.
+        cores: 2 where the step fills the machine or measures time, else 1.
+    """
+
+    summary: str
+    commands: tuple[tuple[str, ...], ...]
+    defaults: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    cores: int = 1
+
+
+def _tool(name: str, *arguments: str) -> tuple[str, ...]:
+    return (str(_BIN / name), *arguments)
+
+
+def _module(name: str, *arguments: str) -> tuple[str, ...]:
+    return (_PYTHON, "-m", name, *arguments)
+
+
+def _pytest(environment: str) -> tuple[str, ...]:
+    return (str(Path(environment).parent / "bin" / "python"), "-m", "pytest", "--quiet")
+
+
+def _tests(*patterns: str) -> tuple[str, ...]:
+    """The files and folders of the tree that fit, so that a pattern that fits none is seen: pytest refuses it."""
+    found = ((path.relative_to(ROOT) for path in sorted(ROOT.glob(one))) for one in patterns)
+    return tuple(name for one, paths in zip(patterns, found, strict=True) for name in list(map(str, paths)) or [one])
+
+
+_IN_CONFORMANCE = 'cd conformance && exec "$0" --config setup.cfg --no-logo --cache-dir ../.import_linter_cache'
+
+STEPS = {
+    "format": Step("is the code formatted?", (_tool("ruff", "format", "--check", "--quiet", "."),)),
+    "lint": Step("lint the code", (_tool("ruff", "check", "--quiet", "."),)),
+    "types": Step("check the types", (_tool("mypy"),)),
+    "imports": Step(
+        "check the dependency rule",
+        (
+            _tool("lint-imports", "--config", "setup.cfg", "--no-logo"),
+            ("sh", "-c", _IN_CONFORMANCE, str(_BIN / "lint-imports")),
+        ),
+    ),
+    "proto": Step("is invoker/_pb what proto/ gives?", ((".ci/proto", "--check"),), needs=(PROTO,)),
+    "docs": Step("are the generated pages what the code gives?", (_module("tests.gendocs", "--check"),)),
+    "trace": Step("does each MUST of docs/reference have a test?", (_module("tests.trace"),)),
+    "tests": Step("run all tests, the slow ones too", (_module("pytest"),), _SIDE_BY_SIDE, cores=2),
+    "python": Step(
+        f"run all tests on Python {OTHER_PYTHON}, if there is one", (_pytest(OTHER),), _SIDE_BY_SIDE, (OTHER,), cores=2
+    ),
+    "protobuf6": Step(
+        "run what makes and reads protobuf's messages on the newest protobuf 6",
+        (_pytest(PB6),),
+        (*_SIDE_BY_SIDE, *_tests(*_PB6_TESTS)),
+        (PB6,),
+        cores=2,
+    ),
+    "agents": Step(
+        "run the tests of agents, which need DSPy, and of DataFrames, which need pandas",
+        (_pytest(AGENTS),),
+        _AGENT_TESTS,
+        (AGENTS,),
+    ),
+    "conformance": Step("judge our own server from outside", (_module("tests.judge"),)),
+    "deletable": Step("does anything break without one of the protocols?", (_module("tools", "deletable"),)),
+    "fuzz": Step("throw garbage at a server: --seconds N", (_module("tests.fuzz"),), ("--seconds", "5")),
+    "simulate": Step(
+        "run random schedules through the pure core: --seeds N", (_module("tests.simulate"),), ("--seeds", "3000")
+    ),
+    "interop": Step("run foreign clients and hosts", (_module("pytest"),), ("tests/interop",), FOREIGN),
+    "dist": Step("run a part of the tests from an unpacked source distribution", ((".ci/dist",),)),
+    "image": Step("run the steps of deploy/Containerfile in a bare root, without an engine", (_module("tests.image"),)),
+    "picture": Step("take the picture of the page for README.md", (_module("tests.picture"),), needs=FOREIGN[:1]),
+    "lock": Step("write the lock files anew with the newest releases", ((".ci/lock",),), ("--upgrade",)),
+}
+STATIC = ("types", "imports", "lint", "format", "docs", "trace", "proto")
+CHECK = ("conformance", "deletable", *STATIC, "fuzz", "simulate", "agents", "tests", "protobuf6")
+CI = ("interop", "image", "dist", *CHECK, "python")
+PLANS = {"static": STATIC, "check": CHECK, "ci": CI}
