@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 
 def version() -> str:
     """The version of invoker, which lies beside; in a source distribution, the version that this was packed with."""
-    packed, source = HERE / "PKG-INFO", HERE.parent / "invoker" / "__init__.py"
+    packed, source = HERE / "PKG-INFO", HERE.parent / "invoker" / "version.py"
     if packed.is_file():
         return str(HeaderParser().parsestr(packed.read_text(encoding="utf-8"))["Version"])
     found = re.search(r'^__version__ = "(.+)"$', source.read_text(encoding="utf-8"), re.MULTILINE)

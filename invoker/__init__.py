@@ -22,6 +22,7 @@ from invoker.fields.rules import rule
 from invoker.message import Headers, Message, Metadata, Output, Ref
 from invoker.moved import lead
 from invoker.tensors.declared import Tensor
+from invoker.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from invoker.protocols.toolbridge.toolerror import ToolError
@@ -55,8 +56,6 @@ __all__ = [
     "serve",
     "tee",
 ]
-
-__version__ = "0.1.0"
 
 _LATER = {
     "Checkpoint": "invoker.tensors.checkpoint",

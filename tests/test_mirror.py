@@ -18,6 +18,7 @@ ANYWHERE = {
 # Modules that are tested together, by pattern, and where.
 TOGETHER = {
     "_pb/**": "generated: `python -m tools proto`",
+    "version.py": "one line: tests/test_packaging.py",
     "core/session.py": "an interface without code: the tests of the sessions in protocols/",
     "protocols/federated/forms.py": "what is shared: tests/protocols/federated/test_outgoing.py",
     "protocols/typed/reading.py": "the codec's lower half: tests/protocols/typed/test_codec.py",

@@ -115,7 +115,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ROOT / "conformance", tree / "conformance", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
     )
     (tree / "invoker").mkdir()
-    shutil.copy(ROOT / "invoker/__init__.py", tree / "invoker")
+    shutil.copy(ROOT / "invoker/version.py", tree / "invoker")
     build_in(tree / "conformance", "sdist", into)
     (archive,) = into.glob("stream_invoker_conformance-*.tar.gz")
     with tarfile.open(archive) as files:

@@ -83,7 +83,7 @@ def _commands() -> str:
 
 
 def _version() -> str:
-    from invoker import __version__
+    from invoker.version import __version__
 
     return f"invoker {__version__}"
 

@@ -15,13 +15,11 @@ import time
 from pathlib import Path
 from types import FrameType
 
-import invoker
-
 __all__ = ["Watchdog"]
 
 log = logging.getLogger(__name__)
 
-_HOUSE = (str(Path(invoker.__file__).parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+_HOUSE = (str(Path(__file__).parent.parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 class Watchdog:

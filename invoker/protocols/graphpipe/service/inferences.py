@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from invoker import __version__
 from invoker.attach.service import Note
 from invoker.codecs.tensor import TENSOR
 from invoker.core.budget import Share
@@ -33,6 +32,7 @@ from invoker.protocols.graphpipe.prepare import prepare
 from invoker.protocols.graphpipe.service.batching import Batching
 from invoker.protocols.graphpipe.session import GraphPipeSession, Row
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
+from invoker.version import __version__
 
 __all__ = ["GraphPipeSettings", "Inferences"]
 

@@ -110,8 +110,8 @@ class FunctionsFront:
         return known[1]
 
     async def _functions(self) -> dict[str, Any]:
-        from invoker import __version__
         from invoker.author.described import described, listed
+        from invoker.version import __version__
 
         functions = []
         for one in self._engine.catalog:
