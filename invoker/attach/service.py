@@ -120,6 +120,8 @@ class Service:
             one store.
         interface: The number of the interface that it was written for, `invoker.attach.declared.INTERFACE`; a service
             of another distribution has to say it.
+        host_settings: Names of its settings that an ASGI application does not take, since ports and processes are its
+            host's.
         verbs: Commands of the command line.
         entry_file: What may stand where an entrypoint does.
         listing: What ``inspect`` can show of functions besides.
@@ -139,6 +141,7 @@ class Service:
     gives_arrays: ClassVar[bool] = False
     shares_state: ClassVar[bool] = False
     interface: ClassVar[int] = 0
+    host_settings: ClassVar[tuple[str, ...]] = ()
     verbs: ClassVar[tuple[Verb, ...]] = ()
     entry_file: ClassVar[EntryFile | None] = None
     listing: ClassVar[Listing | None] = None

@@ -47,11 +47,10 @@ _HOSTS: Final = frozenset(
     {
         "host", "port", "grpc_port", "grpc_driver", "http", "http_unix", "unix_mode", "tls_cert", "tls_key",
         "tls_client_ca", "max_streams", "settle_s", "lame_duck_s", "workers", "heartbeat_s", "connection_age_s",
-        "window_bytes", "loop", "log_level", "log_format", "graphpipe_tcp", "graphpipe_unix", "graphpipe_connections",
-        "federated",
+        "window_bytes", "loop", "log_level", "log_format",
     }
 )  # fmt: skip
-"""Settings of sockets and of the process, which are the host's here."""
+"""Settings of sockets and of the process, which are the host's here; services have some of their own."""
 
 
 class Mounted:
@@ -271,10 +270,11 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
     """
     if not functions:
         raise TypeError("asgi() takes at least one function, module or entrypoint")
+    hosts = _HOSTS.union(*(one.host_settings for one in TABLE.rows))
     for name, value in settings.items():
-        if name in _HOSTS and value is not None:
+        if name in hosts and value is not None:
             raise ConfigError(f"{name} is for ports and processes of invoker's own; here they are the host's")
-    theirs = {knob_of(one).env for one in TABLE.knobs if one.name in _HOSTS}
+    theirs = {knob_of(one).env for one in TABLE.knobs if one.name in hosts}
     env = {name: text for name, text in os.environ.items() if name not in theirs}
     settings.setdefault("blocked_s", 0)  # whoever else blocks the loop of the host is its own business
     config = config_of(settings, env=env)

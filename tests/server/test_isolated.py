@@ -11,8 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from google.protobuf import any_pb2
 
 from invoker.client import SyncRiffClient
+from invoker.execution.bodies.process import _config
+from invoker.protocols.evergreen.configs import ActionConfig
+from invoker.server.isolated import _configs
 from invoker.testing import TestServer
 
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "1"))
@@ -124,3 +128,13 @@ def test_a_log_line_of_user_code_names_its_invocation(start: object) -> None:
         assert time.monotonic() < end
         time.sleep(0.02)
     assert "raise ValueError" in server.log()
+
+
+def test_E088_a_config_reaches_the_child_as_what_its_protocol_made() -> None:
+    """Its class goes along, so the child knows no protocol; what is a dict stays one, and the rest stays here."""
+    given = ActionConfig(any_pb2.Any(type_url="type.example/a.B", value=b"\x01"))
+    sent = [_config(one) for one in ({"a": 1}, given, object())]
+    assert sent[2] is None
+    plain, found = _configs([one for one in sent if one is not None])
+    assert plain == {"a": 1}
+    assert (type(found), found.type_url, found.value) == (ActionConfig, given.type_url, given.value)

@@ -236,6 +236,8 @@ async def test_H098_the_host_says_who_may_call_and_foreign_pages_may_not(headers
         ((), {}, TypeError, "at least one function"),
         ((square,), {"max_mesage_bytes": 1}, TypeError, "did you mean 'max_message_bytes'?"),
         ((square,), {"port": 80}, ConfigError, "port is for ports and processes of invoker's own"),
+        ((square,), {"graphpipe_tcp": "h:1"}, ConfigError, "graphpipe_tcp is for ports and processes of invoker's own"),
+        ((square,), {"federated": "a.toml"}, ConfigError, "federated is for ports and processes of invoker's own"),
         ((square,), {"workers": 2}, ConfigError, "workers is for"),
         ((square,), {"protocols": "riff,http"}, ConfigError, "protocols has riff, which is for the gRPC port"),
         ((square,), {"protocols": ["graphpipe"], "graphpipe_tcp": "a:1"}, ConfigError, "graphpipe_tcp is for ports"),

@@ -71,6 +71,7 @@ class FederatedService(Service):
     on_loop = True
     shares_state = True
     knobs = FederatedKnobs
+    host_settings = ("federated",)
     entry_file = EntryFile(
         ".toml", "federated", "a file of federated rounds", "invoker.protocols.federated.verbs.rounds"
     )

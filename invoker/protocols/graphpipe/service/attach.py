@@ -82,6 +82,7 @@ class GraphPipeService(Service):
     on_http = True
     gives_arrays = True
     knobs = GraphPipeKnobs
+    host_settings = ("graphpipe_tcp", "graphpipe_unix", "graphpipe_connections")
     inspection = "invoker.protocols.graphpipe.verbs.inspection"
     needs = "a door of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http beside it"
 
