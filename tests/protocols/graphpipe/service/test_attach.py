@@ -159,7 +159,8 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
     code = (
         "import asyncio, sys\n"
         "from invoker.cli.main import build; from invoker.settings import Config\n"
-        "OURS = 'invoker.protocols.graphpipe'; HEAVY = (f'{OURS}.m', f'{OURS}.service.i', 'invoker.tensors.m', 'numpy')\n"
+        "OURS = 'invoker.protocols.graphpipe'\n"
+        "HEAVY = (f'{OURS}.m', f'{OURS}.service.i', 'invoker.tensors.m', 'numpy')\n"
         "async def run():\n"
         "    server = build(Config(host='127.0.0.1', grpc_port=0, port=0), 'functions.square:square')\n"
         "    await server.start()\n"
