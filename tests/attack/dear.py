@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import numpy as np
@@ -15,7 +15,7 @@ from tests.attack.functions import akind, kind, kinds
 
 __all__ = [
     "aboom", "afloats", "akind", "boom", "cubed", "decimals", "deep", "floats", "ids", "isolated_boom", "kind", "kinds",
-    "modelled", "named", "squared", "twice",
+    "many", "modelled", "named", "squared", "twice",
 ]  # fmt: skip
 
 
@@ -23,6 +23,12 @@ class Model(pydantic.BaseModel):
     """A class of pydantic's with numbers."""
 
     xs: list[float]
+
+
+@function
+def many(*values: Any) -> int:
+    """How many came."""
+    return len(values)
 
 
 @function
