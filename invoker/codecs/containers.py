@@ -19,7 +19,15 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["MOST_CONTAINERS", "SMALL_BYTES", "careful", "check_array", "json_exceeds", "msgpack_exceeds"]
+__all__ = [
+    "MOST_CONTAINERS",
+    "SMALL_BYTES",
+    "careful",
+    "check_array",
+    "json_exceeds",
+    "json_list_exceeds",
+    "msgpack_exceeds",
+]
 
 MOST_CONTAINERS: Final = 250_000
 """Lists and dicts that one payload may have, unless ``INVOKER_MAX_CONTAINERS`` says otherwise."""
@@ -101,6 +109,29 @@ def json_exceeds(payload: bytes | str, most: int) -> bool:
 
 
 _NO_SIGNS: Final = bytes(one for one in range(256) if one not in b'"[{')
+
+
+def json_list_exceeds(payload: bytes, most: int) -> bool:
+    """Whether a JSON array has more elements than that, as far as its beginning shows.
+
+    To cut hundreds of thousands of elements apart takes a second, and only the first ones are looked at here. What
+    has further arrays in it down to the fifth level, or is no JSON, may be let pass.
+    """
+    if payload.count(b",") < most:
+        return False
+    return re.compile(rb"\s*+\[(?:%b,){%d}" % (_ELEMENT, most), re.DOTALL).match(payload) is not None
+
+
+def _element() -> bytes:
+    """Make the pattern of an element without the comma behind it; of containers, four levels may be in it."""
+    text = rb'"(?:[^"\\]++|\\.)*+"'
+    more = b""
+    for _ in range(4):
+        more = rb'|[\[{](?:%b|[^\[\]{}"]++%b)*+[\]}]' % (text, more)
+    return rb'(?:%b|[^\[\]{}",]++%b)*+' % (text, more)
+
+
+_ELEMENT: Final = _element()
 
 
 def msgpack_exceeds(payload: bytes, most: int) -> bool:

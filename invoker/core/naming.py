@@ -14,7 +14,10 @@ from typing import Any, Final
 from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.errors.wording import known_as, quoted
 
-__all__ = ["Names", "Words", "bind_outputs", "in_order", "is_slip", "listed", "meant"]
+__all__ = ["MOST_INPUTS", "Names", "Words", "bind_outputs", "in_order", "is_slip", "listed", "meant"]
+
+MOST_INPUTS: Final = 1000
+"""So many inputs are opened for one request; each takes memory before its value is looked at."""
 
 _LONG_ENOUGH: Final = 4
 

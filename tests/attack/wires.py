@@ -19,9 +19,9 @@ from tests.attack.callers import BRIDGE
 from tests.attack.runner import Figures, Victim, main
 from tests.attack.sockets import framed, handshake
 from tests.attack.values import FUNCTIONS, Send, attack, numbers, post
-from tests.doors.evergreen import PATH as SESSION
-from tests.doors.evergreen import act, frame, leaf
 from tests.protocols.graphpipe.asking import ask
+from tests.transports.evergreen import PATH as SESSION
+from tests.transports.evergreen import act, frame, leaf
 
 __all__ = ["ATTACKS", "KINDS"]
 

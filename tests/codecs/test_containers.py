@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.codecs import builtin, containers
-from invoker.codecs.containers import SMALL_BYTES, careful, json_exceeds, msgpack_exceeds
+from invoker.codecs.containers import SMALL_BYTES, careful, json_exceeds, json_list_exceeds, msgpack_exceeds
 from invoker.errors import DecodeError
 from tests.codecs.wire import JSON, MSGPACK, PATIENT, decode
 from tests.conftest import cpu_within
@@ -207,3 +207,20 @@ def test_counting_exactly_takes_no_more_than_a_moment(payload: bytes) -> None:
     """Four MiB that were made for it; each match is bounded, and none looks at a byte twice."""
     with cpu_within(1):
         msgpack_exceeds(payload, 250_000)
+
+
+@pytest.mark.parametrize(
+    "element", [b"1", b' "a,\\"]" ', b"[]", b'{"a": [1, 2, {"b": ["]"]}]}', b"[[[[1]], 2], 3]", "\u20ac".encode()]
+)
+def test_elements_of_an_array_are_counted_at_its_beginning(element: bytes) -> None:
+    """Commas within elements are none of the array's; what is behind the first elements is not looked at."""
+    assert not json_list_exceeds(b" [%b] " % b",".join([element] * 5), 5)
+    assert json_list_exceeds(b" [%b] " % b",".join([element] * 6), 5)
+    assert json_list_exceeds(b"[" + b",".join([element] * 6) + b',"', 5)
+    assert not json_list_exceeds(b"[[%b]]" % b",".join([element] * 50), 5)
+
+
+@pytest.mark.parametrize("payload", [b"", b"[", b"null", b"[[[[[[1,2,3]]]]],1]", b'["a,b,c', b"[1,2", b"{,,,}"])
+def test_arrays_that_do_not_show_their_elements_pass(payload: bytes) -> None:
+    """They are counted when they are decoded, or refused there."""
+    assert not json_list_exceeds(payload, 2)

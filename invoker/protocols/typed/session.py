@@ -25,6 +25,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from invoker.codecs import charsets
+from invoker.codecs.containers import json_list_exceeds
+from invoker.core.naming import MOST_INPUTS
 from invoker.core.steps import (
     CallStep,
     Cancel,
@@ -56,6 +58,9 @@ _ID = "typed"
 _END = EndInput(_ID)
 _MOST_NAMES = 100
 """Names that ``**kwargs`` takes of one request; what is bound by names is remembered."""
+
+
+_TOO_MANY = f"has more than {MOST_INPUTS} values, and at most so many are taken"
 
 
 class State(enum.Enum):
@@ -209,11 +214,22 @@ class TypedSession:
         return parts
 
     def _elements(self, slot: Slot, part: bytes | None) -> Iterable[bytes]:
+        """What ``*args`` is given.
+
+        Raises:
+            ProtocolViolation: There is too much.
+        """
         if part is None:
             return ()
         if not self._is_json:
-            return elements(part, slot.packing)
-        return [bytes(one) for one in msgspec.json.decode(part, type=list[msgspec.Raw])]
+            found = elements(part, slot.packing, MOST_INPUTS + 1)
+        elif json_list_exceeds(part, MOST_INPUTS):
+            raise ProtocolViolation(f"the field '{slot.field}' {_TOO_MANY}")
+        else:
+            found = [bytes(one) for one in msgspec.json.decode(part, type=list[msgspec.Raw])]
+        if len(found) > MOST_INPUTS:
+            raise ProtocolViolation(f"the field '{slot.field}' {_TOO_MANY}")
+        return found
 
     def _entries(self, slot: Slot, part: bytes | None) -> Mapping[str, bytes]:
         """What ``**kwargs`` is given, by name.

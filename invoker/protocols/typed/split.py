@@ -7,6 +7,7 @@ Source: protobuf encoding, "Message Structure", "Packed Repeated Fields".
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 __all__ = ["bytes_field", "elements", "entries", "split"]
@@ -25,8 +26,9 @@ def split(frame: bytes) -> dict[int, bytes]:
     Raises:
         ValueError: It is no message.
     """
-    found: dict[int, bytes] = {}
+    found: dict[int, list[bytes]] = {}
     place, size = 0, len(frame)
+    before = first = 0  # the field that stands before this place, and where it, or the first of its like, begins
     while place < size:
         begin, tag = place, frame[place]
         # Nearly all tags and lengths have one byte; such a field of bytes, or a small number, takes no call.
@@ -37,24 +39,29 @@ def split(frame: bytes) -> dict[int, bytes]:
                 raise ValueError(f"the field {number} is cut off")
         else:
             number, place, _ = _field(frame, place)
-        part = frame[begin:place]
-        found[number] = found[number] + part if number in found else part
-    return found
+        if number != before:
+            if before:
+                found.setdefault(before, []).append(frame[first:begin])
+            before, first = number, begin
+    if before:
+        found.setdefault(before, []).append(frame[first:])
+    return {number: parts[0] if len(parts) == 1 else b"".join(parts) for number, parts in found.items()}
 
 
-def elements(part: bytes, packing: str) -> list[bytes]:
+def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
     """The elements of a repeated field, each as a message of its own.
 
     Args:
         part: As `split` gives it.
         packing: ``varint``, ``fixed64``, or empty for elements that are never packed.
+        most: No more are given, whatever follows.
 
     Raises:
         ValueError: It is no message.
     """
     found: list[bytes] = []
     place = 0
-    while place < len(part):
+    while place < len(part) and len(found) < most:
         begin = place
         number, place, content = _field(part, place)
         is_packed = packing and part[begin] & 7 == _BYTES
@@ -63,7 +70,7 @@ def elements(part: bytes, packing: str) -> list[bytes]:
             continue
         wire = _VARINT if packing == "varint" else _FIXED64
         tag = _written(number << 3 | wire)
-        while content < place:
+        while content < place and len(found) < most:
             end = _varint(part, content)[1] if wire == _VARINT else content + 8
             if end > place:
                 raise ValueError("a packed field ends within an element")

@@ -12,18 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from invoker.codecs import Part
-from invoker.core.naming import meant
+from invoker.codecs.containers import json_list_exceeds
+from invoker.core.naming import MOST_INPUTS, meant
 from invoker.errors import DecodeError
 from invoker.protocols.web.fields import Signature
 from invoker.protocols.web.values import form_pairs, is_form_of, object_members, query_pairs, read_parts
 
-__all__ = ["MOST_INPUTS", "check_inputs", "labels", "parts_of", "queried"]
-
-MOST_INPUTS: Final = 1000
-"""So many inputs are opened for one request; each takes memory before its value is looked at."""
-
-_MOST_COMMAS: Final = 20_000
-"""A list with more is not cut into its elements: hundreds of thousands would take the loop and its memory for long."""
+__all__ = ["check_inputs", "labels", "parts_of", "queried"]
 
 _JSON: Final = "application/json"
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -144,7 +139,7 @@ def _is_named(signature: Signature, keys: Collection[str]) -> bool:
 
 
 def _elements(value: bytes) -> list[msgspec.Raw]:
-    if value.count(b",") > _MOST_COMMAS:
+    if json_list_exceeds(value, MOST_INPUTS):
         raise DecodeError(f"a list of more than {MOST_INPUTS} values is given, and at most so many are taken")
     return msgspec.json.decode(value, type=list[msgspec.Raw])
 

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker import function
+from invoker.core.naming import MOST_INPUTS
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Feed, Finished, Open, OutputEnded, Send
 from invoker.errors import CallError, DecodeError, InternalError, LimitExceeded, Status
 from invoker.errors.wording import Place
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.typed.calls import Call, calls_of
 from invoker.protocols.typed.session import State, TypedSession, told
+from tests.conftest import cpu_within
 from tests.protocols.typed.written import spec_of
 
 A1, B2 = b"\x08\x01", b"\x10\x02"
@@ -120,6 +122,31 @@ def test_further_arguments_are_inputs_of_their_own():
     assert fed(steps) == [(0, b"\x08\x01"), (1, b"\x08\x02"), (2, b"\x08\x03")]
     assert steps[1].message.media_type.endswith(";each=1")
     assert session_of(many).receive(b"")[0].bound == ()
+
+
+@pytest.mark.parametrize(
+    ("frame", "is_json"),
+    [
+        (b"\x0a\xc0\x84\x3d" + b"\x01" * 1_000_000, False),  # packed
+        (b"\x08\x01" * 500_000, False),
+        (b'{"xs": [%b1]}' % (b"1," * 500_000), True),
+        (b'{"xs": [%b1]}' % (b"1," * MOST_INPUTS), True),
+    ],
+)
+def test_H108_the_number_of_further_arguments_is_bounded(frame, is_json):
+    """Hundreds of thousands are refused before anything is made of them, which would take the loop for long."""
+    session = session_of(many, is_json=is_json)
+    with cpu_within(1):
+        (end,) = session.receive(frame)
+    assert end.error.status is Status.INVALID_ARGUMENT
+    assert f"the field 'xs' has more than {MOST_INPUTS} values, and at most so many are taken" in str(end.error)
+
+
+def test_so_many_further_arguments_are_taken():
+    """The last that is taken, in each form; members of one that is a list do not count."""
+    for frame, is_json in ((A1 * MOST_INPUTS, False), (b'{"xs": [%b1]}' % (b"1," * (MOST_INPUTS - 1)), True)):
+        assert len(fed(session_of(many, is_json=is_json).receive(frame))) == MOST_INPUTS
+    assert len(fed(session_of(many, is_json=True).receive(b'{"xs": [[%b1]]}' % (b"1," * MOST_INPUTS)))) == 1
 
 
 def test_a_function_without_parameters_is_called_once():

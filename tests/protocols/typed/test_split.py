@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.protocols.typed.split import bytes_field, elements, entries, split
+from tests.conftest import cpu_within
 
 
 def test_H106_each_field_is_a_message_of_its_own():
@@ -22,6 +23,21 @@ def test_H106_each_field_is_a_message_of_its_own():
     assert descriptor_pb2.FieldDescriptorProto.FromString(b"".join(parts.values())) == message
     assert split(parts[3] + parts[1] + parts[3])[3] == parts[3] * 2
     assert split(b"") == {}
+
+
+@pytest.mark.parametrize("frame", [b"\x0a\x01a", b"\x0a\x01a\x12\x01b"])
+def test_many_fields_take_time_in_proportion(frame):
+    """Each was put behind a copy of all those before it: a megabyte took minutes."""
+    with cpu_within(3):
+        parts = split(frame * 300_000)
+    assert [len(part) for part in parts.values()] == [900_000] * (len(frame) // 3)
+
+
+def test_no_more_elements_are_cut_than_asked_for():
+    """In both forms; without a bound all are."""
+    assert elements(b"\x08\x01\x08\x02\x08\x03", "varint", 2) == [b"\x08\x01", b"\x08\x02"]
+    assert elements(b"\x0a\x03\x01\x02\x03", "varint", 2) == [b"\x08\x01", b"\x08\x02"]
+    assert len(elements(b"\x0a\x03\x01\x02\x03", "varint")) == 3
 
 
 def test_fields_of_fixed_size_are_cut():

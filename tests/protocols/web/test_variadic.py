@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from invoker.codecs import Part
+from invoker.core.naming import MOST_INPUTS
 from invoker.errors import DecodeError
 from invoker.message import Headers
 from invoker.protocols.web.fields import Field, Signature
 from invoker.protocols.web.filling import bound_by, fill
-from invoker.protocols.web.variadic import MOST_INPUTS, check_inputs, labels, parts_of, queried
+from invoker.protocols.web.variadic import check_inputs, labels, parts_of, queried
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -157,3 +158,5 @@ def test_H210_the_number_of_inputs_is_bounded() -> None:
     ):
         with pytest.raises(DecodeError, match=f"at most ({MOST_INPUTS}|so many) are taken"):
             filled(VALUES, body, type_, query)
+    (_, values), _ = filled(VALUES, b'{"sep": 1, "xs": [[%b1]]}' % (b"1," * 200_000), JSON)  # one value is few
+    assert values == "xs"
