@@ -92,7 +92,11 @@ def test_nobody_is_sent_to_the_other_project() -> None:
     """No text of ours says `pip install invoker`, with or without extras."""
     files = [
         *ROOT.glob("*.md"),
-        *(path for folder in ("docs", "invoker", "functions", "deploy") for path in (ROOT / folder).rglob("*")),
+        *(
+            path
+            for folder in ("docs", "invoker", "conformance", "functions", "deploy")
+            for path in (ROOT / folder).rglob("*")
+        ),
     ]
     texts = {path: path.read_text() for path in files if path.suffix in {".md", ".py", ".yaml", ""} and path.is_file()}
     assert [str(path) for path, text in texts.items() if re.search(r"pip install [\"']?invoker\b", text)] == []

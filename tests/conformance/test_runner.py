@@ -78,6 +78,13 @@ async def test_a_fault_is_caught(fault: str, name: str) -> None:
     assert outcome.failure.sent
 
 
+@pytest.mark.parametrize("name", ["cancel_after_a_while_is_not_completion", "cancel_is_not_completion"])
+async def test_a_peer_whose_functions_begin_late_passes(name: str) -> None:
+    """A scenario that cancels a running function waits until it runs, however busy the machine is."""
+    outcome = await judged(name, "begins late")
+    assert outcome.verdict is Verdict.PASS, outcome.failure
+
+
 async def test_a_missing_function_is_not_provided() -> None:
     """A function that the peer does not serve is neither passed nor failed."""
     outcome = await judged("hundred_values_then_one")

@@ -181,13 +181,13 @@ async def cancel_is_not_completion(probe: Probe) -> None:
 async def cancel_after_a_while_is_not_completion(probe: Probe) -> None:
     """A cancel that finds the function waiting for input wakes it with an error, never with an end."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed")
-    for _ in range(10):
+    for number in range(1, 11):
         async with probe.call() as call:
             await call.start()
             await call.json(1, 2, 3)
+            await watch.reaches("total.calls", number)  # a cancel that overtakes the start judges nothing
             await asyncio.sleep(0.02)
             call.cancel()
-    await watch.reaches("total.calls", 10)
     with breaking("R-110"):
         await watch.reaches("total.failed", "total.calls")
     with breaking("R-109"):
