@@ -1,4 +1,4 @@
-"""Whether a protocol can be taken out; `make deletable` does that with all of them."""
+"""Whether a protocol can be taken out; `python -m tools deletable` does that with all of them."""
 
 from __future__ import annotations
 

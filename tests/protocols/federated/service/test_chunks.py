@@ -80,8 +80,8 @@ async def committed(server: Server) -> None:
 
 
 @pytest.mark.timeout(60 * SLOW)
-@pytest.mark.parametrize("door", ["aio", "fast"])
-@pytest.mark.parametrize("level", range(4))
+# Chunks are packed above the door, by the same session at both: one level shows that aio carries them.
+@pytest.mark.parametrize(("door", "level"), [("aio", 3), *(("fast", level) for level in range(4))])
 async def test_F039_10_mib_go_up_and_down_in_chunks(serve: Serve, door: str, level: int) -> None:
     """By 8192 bytes, two pending, at every level; what one device reports is what the next one starts from."""
     async with (
