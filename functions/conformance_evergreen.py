@@ -15,6 +15,7 @@ from functions import conformance
 from functions.conformance import _mark, _marked
 from invoker import Context, Message, function
 from invoker.author.decorator import options_of
+from invoker.protocols import evergreen
 
 globals().update({name: value for name, value in vars(conformance).items() if options_of(value) is not None})
 
@@ -213,7 +214,7 @@ def endless(size: int = 1024) -> Iterator[str]:
             yield f"{number:0{size}d}"
 
 
-@function(retain=False)
+@function(options=[evergreen.Nodes(retain=False)])
 def fountain(size: int = 1024) -> Iterator[str]:
     """As endless, but what was sent is kept nowhere."""
     with _marked("fountain"):
@@ -222,7 +223,7 @@ def fountain(size: int = 1024) -> Iterator[str]:
             yield f"{number:0{size}d}"
 
 
-@function(sequence=True)
+@function(options=[evergreen.Nodes(sequence=True)])
 def words(text: str) -> Iterator[str]:
     """The words of a text, each for itself."""
     yield from text.split()

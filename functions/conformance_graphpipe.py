@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from functions import conformance
 from functions.conformance import _mark, _marked
 from invoker import Context, Tensor, function
+from invoker.protocols import graphpipe
 
 Vector = Annotated[NDArray[np.float32], ("n",)]
 Triples = Annotated[NDArray[np.float32], ("rows", 3), "three numbers a row"]
@@ -63,7 +64,7 @@ def scaled(x: Vector, by: float = 2.0) -> Vector:
     return x * np.float32(by)
 
 
-@function(casting="same_kind")
+@function(options=[graphpipe.Casting(inputs="same_kind")])
 def forgiving(x: Vector) -> Vector:
     """The numbers themselves, also of other types."""
     return x
@@ -191,14 +192,14 @@ def fixed(count: int) -> Iterator[Pair]:
             number += 1
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def doubled(pair: Iterator[Pair]) -> Iterator[Pair]:
     """Each row times two."""
     for row in pair:
         yield row * 2
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def dropping(pair: Iterator[Pair]) -> Iterator[Pair]:
     """Only rows that begin with a number above zero."""
     for row in pair:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from invoker import Context, Field, function, rule
+from invoker.protocols import toolbridge
 
 
 class Scale(enum.Enum):
@@ -150,7 +151,7 @@ def fill(template: Annotated[str, Field(min_length=1)], **values: str) -> str:
     return string.Template(template).substitute(values)
 
 
-@function(cacheable=True)
+@function(options=[toolbridge.ToolInfo(cacheable=True)])
 def book(isbn: Annotated[str, Field(rules="isbn")]) -> dict[str, str]:
     """Tell the parts of an ISBN.
 

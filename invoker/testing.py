@@ -169,9 +169,9 @@ class Harness:
         own = len([one for one in spec.inputs if not one.is_ignored])
         names = [f"in{index}" for index in range(len(inputs))] if spec.open_inputs else []
         if (
-            spec.options and not spec.open_inputs and len(inputs) > own
+            spec.spare and not spec.open_inputs and len(inputs) > own
         ):  # options are given by name, in the order of the signature
-            names = [one.name for one in (*spec.inputs[:own], *spec.options)][: len(inputs)]
+            names = [one.name for one in (*spec.inputs[:own], *spec.spare)][: len(inputs)]
         start = pb.StartFrame(expectedContentTypes=accepts, inputNames=names)
         yield pb.InputSignal(start=start).SerializeToString()
         waiting = dict(enumerate(iter(one) for one in inputs))

@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, get_overloads
 
+from invoker.author.protocoloptions import ProtocolOption, title
+
 INTRO = """Functions import from `invoker`, their tests from `invoker.testing`. Tasks with secure aggregation
 import `quantize`, `dequantize`, `centred` and `widest_scale` from `invoker.secagg`. Only the names on this page are
 stable; everything else may change without notice. How to use them:
@@ -18,6 +20,16 @@ stable; everything else may change without notice. How to use them:
 Clients have pages of their own:
 [call a function](../how-to/call-a-function.md), [drive Evergreen sessions](../how-to/drive-evergreen-from-python.md),
 [ask a GraphPipe model](../how-to/serve-a-tensor-model.md#call-it-from-python)."""
+
+OPTIONS = """`@function(options=[evergreen.Nodes(retain=False)])` takes one of each. They lie with their protocols:
+
+```python
+from invoker.protocols import evergreen, graphpipe, toolbridge
+```
+
+This loads nothing of a protocol but its options. Other protocols ignore them. `python -m invoker inspect` shows them.
+They were keywords of `@function` before; those are understood until 0.2, with a warning that names the line
+to write:"""
 
 # A heading of a docstring, and its rows: `name: text`, whose further lines are indented.
 _HEADING = re.compile(r"^(Args|Attributes|Returns|Raises):$")
@@ -57,6 +69,8 @@ def api_page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
 def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
     import invoker
     from invoker import context, testing
+    from invoker.author.formerwords import FORMER
+    from invoker.protocols import evergreen, graphpipe, toolbridge
     from invoker.protocols.federated import secagg
     from invoker.server import mounted, serving
 
@@ -67,6 +81,9 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
             invoker.Headers, invoker.Output, invoker.Metadata, invoker.Ref, invoker.tee, invoker.Tensor, invoker.Field,
             invoker.rule,
         ),
+        "To say what only one protocol understands": (
+            graphpipe.Casting, graphpipe.Rows, evergreen.Nodes, toolbridge.ToolInfo,
+        ),
         "To learn from devices": (
             invoker.Checkpoint, invoker.Update, secagg.quantize, secagg.dequantize, secagg.centred, secagg.widest_scale,
         ),
@@ -76,10 +93,17 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
         "To serve from a program": (invoker.serve, serving.Serving, invoker.asgi, mounted.Mounted),
         "To test functions": (testing.Harness, testing.Result, testing.TestServer),
     }  # fmt: skip
-    for title, things in parts.items():
-        yield from ("", f"## {title}")
+    for head, things in parts.items():
+        yield from ("", f"## {head}")
+        are_options = isinstance(things[0], type) and issubclass(things[0], ProtocolOption)
+        if are_options:
+            yield from ("", *OPTIONS.splitlines(), "")
+            rows = [
+                (f"`{word}=`", f"`{protocol}.{kind}({field}=...)`") for word, (protocol, kind, field) in FORMER.items()
+            ]
+            yield from table(("keyword until 0.2", "option"), rows)
         for one in things:
-            yield from ("", f"### {one.__name__}", "")
+            yield from ("", f"### {title(one) if are_options else one.__name__}", "")
             yield from _about(one, table)
 
 
@@ -87,7 +111,7 @@ def _about(thing: Any, table: Callable[..., list[str]]) -> Iterator[str]:
     if thing.__name__ not in _MADE_ELSEWHERE:
         yield from ("```python", *_signature(thing), "```", "")
     yield from _prose(inspect.getdoc(thing) or "", table)
-    if not inspect.isclass(thing) or issubclass(thing, dict):
+    if not inspect.isclass(thing) or issubclass(thing, dict | ProtocolOption):
         return
     for name, method in vars(thing).items():
         if name.startswith("_") or not (inspect.isfunction(method) or isinstance(method, property)):

@@ -116,13 +116,13 @@ def bind_options(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     """The spec of the same function with those options among its inputs that a riff caller may give (R-164 to R-167).
 
     Args:
-        spec: As it was read; it has `FunctionSpec.options`.
+        spec: As it was read; it has `FunctionSpec.spare`.
         names: As the caller sent them: labels of the required inputs, then names of options; empty: it sent none.
 
     Raises:
         ProtocolViolation: There are too few or too many names, or one of those behind the labels is no option's.
     """
-    options = tuple(one.name for one in spec.options)
+    options = tuple(one.name for one in spec.spare)
     if spec.open_inputs:
         return _bind_open(spec, names, options)
     own = tuple(one.name for one in spec.inputs if not one.is_ignored)

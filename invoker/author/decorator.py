@@ -7,10 +7,12 @@ function is always enough to be served.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, Unpack, overload
 
+from invoker.author.formerwords import FORMER, Former, translated
+from invoker.author.protocoloptions import ProtocolOption, by_type
 from invoker.author.spec import Style, Take
 from invoker.errors import SpecError
 from invoker.tensors.declared import Tensor
@@ -36,14 +38,9 @@ class Options:
     outputs: tuple[str, ...] | None = None
     input_types: MediaTypes = ()
     output_types: MediaTypes = ()
-    sequence: bool | tuple[str, ...] = False
-    retain: bool | tuple[str, ...] = True
     concurrency: int = 1
-    rows: bool = False
     batch_max: int = 1
     batch_wait_ms: float = 5.0
-    casting: str = "no"
-    output_casting: str = "no"
     version: str = ""
     argument_type: Take | None = None
     init: Any = None
@@ -55,11 +52,9 @@ class Options:
     calls_per_minute: int = 0
     memory_bytes: int = 0
     isolation: str = ""
-    batch: bool = False
-    tools: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
-    cacheable: bool = False
     safe: bool = False
+    options: Mapping[type, ProtocolOption] = field(default_factory=dict)
     input_tensors: Mapping[str, Tensor] = field(default_factory=dict)
     output_tensors: Mapping[str, Tensor] = field(default_factory=dict)
 
@@ -75,14 +70,9 @@ def function(
     outputs: Sequence[str] | Mapping[str, Tensor] | str | None = None,
     input_types: MediaTypes = (),
     output_types: MediaTypes = (),
-    sequence: bool | Iterable[str] = False,
-    retain: bool | Iterable[str] = True,
     concurrency: int = 1,
-    rows: bool = False,
     batch_max: int = 1,
     batch_wait_ms: float = 5.0,
-    casting: str = "no",
-    output_casting: str = "no",
     version: str = "",
     argument_type: Take | str | None = None,
     init: Callable[[], Any] | None = None,
@@ -94,11 +84,10 @@ def function(
     calls_per_minute: int = 0,
     memory_bytes: int = 0,
     isolation: str = "",
-    batch: bool = False,
-    tools: Iterable[str] = (),
     examples: Iterable[str] = (),
-    cacheable: bool = False,
     safe: bool = False,
+    options: Iterable[ProtocolOption] = (),
+    **former: Unpack[Former],
 ) -> Callable[[F], F]: ...
 def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the options are said by the overload
     """Decorator that says what a signature cannot; ``@function`` and ``@function(...)`` both work.
@@ -116,20 +105,11 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
             open. A function that returns tuples, or dicts by these names, gives one value to each output.
         input_types: Media types of the inputs; one, several, or a mapping by name.
         output_types: Media types of the outputs; one, several, or a mapping by name.
-        sequence: True if each value of an output is an item of its own and never a piece of one text; or the names of
-            the outputs for which this is so. It matters to protocols that store what they send, such as Evergreen.
-        retain: False if the values of an output are not kept for later use, as endless outputs need it; or the names of
-            the outputs whose values are kept.
         concurrency: How many calls of an async request/reply function may overlap within one invocation (R-035).
-        rows: True if GraphPipe shall feed the function row by row: it gets each row of a tensor as a value, and what it
-            gives for the rows is stacked again.
         batch_max: GraphPipe joins requests that come at the same time into one of this many rows at most; 1 joins none.
         batch_wait_ms: How many milliseconds the first of these requests waits for others.
-        casting: ``"same_kind"`` lets arrays of other types become those that are declared, as numpy's rule of this name
-            allows, if every value fits; ``"no"`` refuses them.
-        output_casting: The same for arrays that the function gives, over every protocol: ``"same_kind"`` makes the
-            float64 of a computation the float32 that is declared.
-        version: The version of the model in its metadata; the default is ``__version__`` of its module or package.
+        version: Of the function, for what clients are told of it; the default is ``__version__`` of its module or its
+            package.
         argument_type: ``"payload"``, ``"message"`` or ``"headers"``: what every input is given that is not annotated as
             one of these (R-040).
         init: A hook that runs once, before the first invocation.
@@ -141,19 +121,28 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: any.
         memory_bytes: Memory that an invocation may take; with ``isolation="process"`` it is enforced. 0: any.
         isolation: ``"process"`` runs each invocation in a child process, which can be killed.
-        batch: True tells callers of tools that the function works through many values in one call.
-        tools: Names of the functions and tools that it calls by its context, for readers of its description.
         examples: Calls as callers may read them, besides those behind ``>>>`` in the docstring.
-        cacheable: True if the same arguments give the same result, so that callers of tools may keep it; they are told.
         safe: True if a call changes nothing that matters, so that GET may call it, as browsers and caches do at will.
+        options: What only one protocol understands, such as ``graphpipe.Casting(inputs="same_kind")``; at most one of
+            each class. Other protocols do not read it.
+        former: Keywords that became such options; they are understood until 0.2, with a warning.
 
     Raises:
-        SpecError: An option is unknown, or has a value that it cannot have.
+        SpecError: A keyword or an option is unknown, or has a value that it cannot have.
     """
     if target is not None and not said:
         return _mark(target, Options())
+    given = said.pop("options", ())
+    former = translated(said, stacklevel=3)
     options = _options(said)
-    return lambda decorated: _mark(decorated, options)
+    if former and isinstance(given, Iterable) and not isinstance(given, str):
+        given = (*former, *given)
+
+    def decorate(decorated: Any) -> Any:
+        name = options.name or getattr(decorated, "__name__", type(decorated).__name__)
+        return _mark(decorated, replace(options, options=by_type(given, name)))
+
+    return decorate
 
 
 def options_of(target: Any) -> Options | None:
@@ -177,7 +166,7 @@ def _options(said: dict[str, Any]) -> Options:
     known = [name for name in Options.__dataclass_fields__ if name not in ("input_tensors", "output_tensors")]
     for name in said:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
+            near = get_close_matches(name, [*known, *FORMER], n=1)
             raise SpecError(
                 f"@function has no option '{name}'; "
                 + (f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known)}")
@@ -189,11 +178,7 @@ def _options(said: dict[str, Any]) -> Options:
     for option in ("inputs", "outputs"):
         changed[option] = _names(option, said.get(option))
         changed[f"{option[:-1]}_tensors"] = _tensors(option, said.get(option))
-    for option in ("tools", "examples"):
-        changed[option] = _names(option, said.get(option)) or ()
-    for option in ("sequence", "retain"):
-        value = said.get(option, option == "retain")
-        changed[option] = value if isinstance(value, bool) else _some(option, value)
+    changed["examples"] = _names("examples", said.get("examples")) or ()
     return Options(**changed)
 
 
@@ -201,23 +186,17 @@ def _check(said: dict[str, Any]) -> None:
     concurrency = said.get("concurrency", 1)
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise SpecError(f"@function(concurrency={concurrency!r}) must be a whole number of at least 1")
-    for option in ("rows", "batch", "cacheable", "safe"):
-        if not isinstance(said.get(option, False), bool):
-            raise SpecError(f"@function({option}={said[option]!r}) must be True or False")
+    if not isinstance(said.get("safe", False), bool):
+        raise SpecError(f"@function(safe={said['safe']!r}) must be True or False")
     batch_max, wait_ms = said.get("batch_max", 1), said.get("batch_wait_ms", 5.0)
     if isinstance(batch_max, bool) or not isinstance(batch_max, int) or batch_max < 1:
         raise SpecError(f"@function(batch_max={batch_max!r}) must be a whole number of at least 1")
     if isinstance(wait_ms, bool) or not (isinstance(wait_ms, int | float) and 0 <= wait_ms < float("inf")):
         raise SpecError(f"@function(batch_wait_ms={wait_ms!r}) must be a number of milliseconds, 0 or more")
-    if batch_max > 1 and said.get("rows"):
-        raise SpecError("@function(batch_max=..., rows=True): a function takes batches or rows; drop one of them")
     timeout_s = said.get("hook_timeout_s")
     if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
         raise SpecError(f"@function(hook_timeout_s={timeout_s!r}) must be a number of seconds above 0")
     _check_bounds(said)
-    for option in ("casting", "output_casting"):
-        if said.get(option, "no") not in ("no", "same_kind"):
-            raise SpecError(f"@function({option}={said[option]!r}) is unknown; it can be 'no', 'same_kind'")
     if not isinstance(said.get("version", ""), str):
         raise SpecError(f"@function(version={said['version']!r}) must be text, such as '1.2'")
 
@@ -244,12 +223,6 @@ def _member(kind: type[Any], option: str, value: Any) -> Any:
     near = get_close_matches(str(value), values, n=1)
     hint = f"did you mean {near[0]!r}? It" if near else "it"
     raise SpecError(f"@function({option}={value!r}) is unknown; {hint} can be {', '.join(map(repr, values))}")
-
-
-def _some(option: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, Iterable):
-        raise SpecError(f"@function({option}={value!r}) must be True, False, or names of outputs")
-    return _names(option, value) or ()
 
 
 def _names(option: str, value: Any) -> tuple[str, ...] | None:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from invoker.author.docstrings import Docs, read_docstring, read_prose
 from invoker.author.spec import IGNORED, FunctionSpec, ResultShape, StreamSpec, Style, Take
 from invoker.author.spelling import is_array, render
-from invoker.author.traits import HttpTraits, ToolTraits
 from invoker.codecs.custom import Adapted, registered
 from invoker.codecs.schema import DEFINITIONS, NOTHING, Schema, Schemas, fits, plain_value, schema_of
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
@@ -172,7 +171,7 @@ class Described:
     @property
     def is_safe(self) -> bool:
         """Whether its author says that a call changes nothing."""
-        return bool(self.spec.traits[HttpTraits].safe)
+        return self.spec.safe
 
     @property
     def gives_many(self) -> bool:
@@ -212,8 +211,7 @@ def described(spec: FunctionSpec) -> Described:
     outputs = tuple(
         DescribedOutput(one, given_as(one), streams, one.constraints.description or words) for one in spec.outputs
     )
-    traits: ToolTraits = spec.traits[ToolTraits]
-    examples = tuple(dict.fromkeys((*traits.examples, *docs.examples)))
+    examples = tuple(dict.fromkeys((*spec.examples, *docs.examples)))
     return Described(spec, docs, tuple(inputs), outputs, examples)
 
 

@@ -58,7 +58,7 @@ class Function:
         is_untyped = len(spec.outputs) > 1 and not spec.call.parts and spec.outputs[0].type is Any
         self._skips_none = self._maps and is_untyped
         self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
-        self._takes_options = bool(spec.options)
+        self._takes_options = bool(spec.spare)
         self._has_options = any(one.is_option for one in spec.inputs)
         self._has_singles = any(one.single for one in spec.inputs)
         self.is_plain = (
@@ -292,7 +292,7 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
 
 def _names_options(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
     """Whether a caller of a function with ``*args`` gives options, which it can by their names only."""
-    options = {one.name for one in spec.options}
+    options = {one.name for one in spec.spare}
     return any(name in options for name in names[max(len(spec.inputs) - 1, 1) :])
 
 

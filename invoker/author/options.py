@@ -1,22 +1,20 @@
-"""What the decorator says of inputs and outputs beside their names: media types, tensors, casting, marks."""
+"""What the decorator says of inputs and outputs beside their names: media types, and tensors."""
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Any
 
 from invoker.author.decorator import MediaTypes
 from invoker.author.signature import Facts
 from invoker.author.spec import StreamSpec
-from invoker.author.spelling import UNIONS, is_array, render
-from invoker.author.traits import NodeTraits, Traits
+from invoker.author.spelling import is_array, render
 from invoker.errors import SpecError
 from invoker.tensors.declared import Tensor
 
-__all__ = ["marked", "with_casting", "with_media_types", "with_tensors"]
+__all__ = ["with_media_types", "with_tensors"]
 
 
 def with_media_types(
@@ -60,59 +58,6 @@ def with_tensors(facts: Facts, specs: tuple[StreamSpec, ...], said: Mapping[str,
             )
         made.append(replace(one, type=type_))
     return tuple(made)
-
-
-def with_casting(facts: Facts, specs: tuple[StreamSpec, ...], option: str = "casting") -> tuple[StreamSpec, ...]:
-    """Let arrays of other types become those that are declared, if the author asks for it (G-061).
-
-    Args:
-        facts: Of the function.
-        specs: Of its inputs, or of its outputs and their parts.
-        option: That of the decorator which is for them, ``casting`` or ``output_casting``.
-
-    Raises:
-        SpecError: There are no arrays among them.
-    """
-    said = getattr(facts.options, option)
-    if said == "no":
-        return specs
-    if not any(is_array(one.type) for one in specs):
-        raise SpecError(
-            f"@function({option}={said!r}) of '{facts.name}' is for arrays, and no "
-            f"{'input' if option == 'casting' else 'output'} is annotated "
-            f"as one; annotate NDArray[np.float32] or the like, or drop {option}="
-        )
-    from invoker.tensors import Casting
-
-    casting = Casting(said)
-
-    def cast(type_: Any) -> Any:
-        if typing.get_origin(type_) in UNIONS:
-            return typing.Union[tuple(cast(one) for one in typing.get_args(type_))]  # noqa: UP007 - made at run time
-        return Annotated[type_, casting] if is_array(type_) else type_
-
-    return tuple(replace(one, type=cast(one.type)) for one in specs)
-
-
-def marked(facts: Facts, outputs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
-    """Say which outputs are sequences, and which are retained.
-
-    Raises:
-        SpecError: A name is no output's.
-    """
-    names = [one.name for one in outputs]
-    sequence, retain = facts.options.sequence, facts.options.retain
-    chosen = {}
-    for option, said in (("sequence", sequence), ("retain", retain)):
-        if not isinstance(said, bool):
-            _check_names(facts, option, said, names)
-        chosen[option] = {name for name in names if said is True or (said is not False and name in said)}
-    return tuple(
-        replace(
-            one, traits=Traits({NodeTraits: NodeTraits(one.name in chosen["sequence"], one.name in chosen["retain"])})
-        )
-        for one in outputs
-    )
 
 
 def _check_names(facts: Facts, option: str, said: Iterable[str], names: list[str]) -> None:

@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from invoker.author.binding import parameters as every_parameter
-from invoker.author.decorator import Options
 from invoker.author.loader import module_of
-from invoker.author.options import marked, with_casting, with_media_types, with_tensors
+from invoker.author.options import with_media_types, with_tensors
 from invoker.author.parameters import Argument, fixes_inputs, input_order, input_specs, read_arguments
 from invoker.author.returns import check_names, outputs_of
 from invoker.author.signature import Facts, examine, layers
 from invoker.author.spec import (
     WANTED,
+    Batching,
     Bounds,
     CallPlan,
     FunctionSpec,
@@ -30,7 +30,6 @@ from invoker.author.spec import (
     StreamSpec,
     Style,
 )
-from invoker.author.traits import HttpTraits, ModelTraits, NodeTraits, ToolTraits, Traits
 from invoker.errors import HookError, SpecError
 
 __all__ = ["read"]
@@ -68,15 +67,13 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     if any(one.reading.slot is not None and one.reading.slot.index == WANTED for one in parameters):
         check_names(facts, given)
     outputs = with_tensors(facts, given.outputs, options.output_tensors)
-    outputs = marked(facts, with_media_types(facts, outputs, options.output_types, "output_types"))
-    cast = with_casting(facts, (*outputs, *_like(outputs, given.parts)), "output_casting")
-    outputs, parts = cast[: len(outputs)], cast[len(outputs) :]
+    outputs = with_media_types(facts, outputs, options.output_types, "output_types")
     slots = tuple(
         replace(one.reading.slot or Slot(order[one.name]), keyword=one.keyword)
         for one in parameters
         if not one.variadic
     )
-    return FunctionSpec(
+    spec = FunctionSpec(
         name=options.name or name or facts.name,
         entrypoint=entrypoint,
         modules=_modules(facts, entrypoint),
@@ -87,10 +84,13 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         outputs=outputs,
         open_inputs=is_open,
         open_outputs=given.is_open,
-        any_output=_any_output(options),
-        parts=parts,
+        parts=_like(outputs, given.parts),
         concurrency=_concurrency(facts, style, is_async=is_async),
-        traits=_traits(facts, entrypoint),
+        version=options.version or _module_version(facts, entrypoint),
+        batching=Batching(options.batch_max, options.batch_wait_ms),
+        examples=options.examples,
+        safe=options.safe,
+        options=options.options,
         hooks=_hooks(facts, function),
         bounds=Bounds(options.timeout_s, options.max_calls, options.calls_per_minute, options.memory_bytes),
         isolation=options.isolation,
@@ -100,6 +100,9 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
             slots, any(one.variadic for one in inputs), given.result, facts.is_class, parts=given.keys, parameters=known
         ),
     )
+    for option in options.options.values():
+        spec = option.applied(spec)
+    return spec
 
 
 def _style(facts: Facts, parameters: list[Argument]) -> Style:
@@ -178,14 +181,14 @@ def _check_generator(facts: Facts) -> None:
 
 
 def _inputs(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
-    specs = with_casting(facts, with_tensors(facts, specs, facts.options.input_tensors))
+    specs = with_tensors(facts, specs, facts.options.input_tensors)
     return with_media_types(facts, specs, facts.options.input_types, "input_types")
 
 
 def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
-    """Give the parts of the one output the media types and traits of that output."""
+    """Give the parts of the one output the media types of that output."""
     whole = outputs[0] if outputs else StreamSpec("out")
-    return tuple(replace(one, media_types=whole.media_types, traits=whole.traits) for one in parts)
+    return tuple(replace(one, media_types=whole.media_types) for one in parts)
 
 
 def _modules(facts: Facts, entrypoint: str) -> tuple[str, ...]:
@@ -196,25 +199,12 @@ def _modules(facts: Facts, entrypoint: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _traits(facts: Facts, entrypoint: str) -> Traits:
-    said = facts.options
-    version = said.version or _module_version(facts, entrypoint)
-    model = ModelTraits(said.rows, said.batch_max, said.batch_wait_ms, said.casting, version)
-    tool = ToolTraits(said.batch, said.tools, said.examples, said.cacheable)
-    return Traits({ModelTraits: model, ToolTraits: tool, HttpTraits: HttpTraits(said.safe)})
-
-
 def _module_version(facts: Facts, entrypoint: str) -> str:
     """The ``__version__`` of the module that was named, of its package, or of the module that defines the function."""
     module = entrypoint.partition(":")[0]
     places = [vars(sys.modules[name]) for name in (module, module.partition(".")[0]) if name in sys.modules]
     found = (place.get("__version__") for place in (*places, facts.globals))
     return next((one for one in found if isinstance(one, str)), "")
-
-
-def _any_output(options: Options) -> StreamSpec:
-    traits = NodeTraits(sequence=options.sequence is True, retain=options.retain is not False)
-    return StreamSpec("out", object, traits=Traits({NodeTraits: traits}))
 
 
 def _concurrency(facts: Facts, style: Style, *, is_async: bool) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from invoker.author.traits import Traits
 from invoker.fields.constraints import UNBOUND, Constraints
 
 __all__ = [
@@ -15,6 +14,7 @@ __all__ = [
     "HOOK_TIMEOUT_S",
     "IGNORED",
     "WANTED",
+    "Batching",
     "Bounds",
     "CallPlan",
     "FunctionSpec",
@@ -88,7 +88,6 @@ class StreamSpec:
         is_option: If nothing comes, its parameter keeps its default (R-164).
         media_types: As the decorator lists them; empty means whatever the codecs offer.
         constraints: What the annotation says of the values besides their type.
-        traits: What only some protocols want to know of it.
     """
 
     name: str
@@ -98,7 +97,6 @@ class StreamSpec:
     is_option: bool = False
     media_types: tuple[str, ...] = ()
     constraints: Constraints = UNBOUND
-    traits: Traits = field(default_factory=Traits, hash=False)
 
     @property
     def is_ignored(self) -> bool:
@@ -138,6 +136,19 @@ class Bounds:
     max_calls: int = 0
     calls_per_minute: int = 0
     memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How requests that come at the same time are joined, where a protocol's requests are batches.
+
+    Attributes:
+        rows: Of a joined batch, at most; 1 joins none.
+        wait_ms: How long the first of them waits for others, in milliseconds.
+    """
+
+    rows: int = 1
+    wait_ms: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +227,11 @@ class FunctionSpec:
         parts: What the values of its one output consist of, if they hold arrays: callers who ask for as many outputs
             get each by itself, others the whole.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
-        traits: What only some protocols want to know of it.
+        version: As the author or the module says it; may be empty.
+        batching: How requests are joined.
+        examples: Of calls, besides those of the docstring.
+        safe: Calling it changes nothing, so that GET may call it.
+        options: What only one protocol understands, by the class of the option.
         hooks: Start, stop and ready hooks.
         bounds: What its invocations may take.
         isolation: ``"process"`` if each of its invocations runs in a child process; else empty.
@@ -238,7 +253,11 @@ class FunctionSpec:
     any_output: StreamSpec = StreamSpec("out", object)
     parts: tuple[StreamSpec, ...] = ()
     concurrency: int = 1
-    traits: Traits = field(default_factory=Traits, hash=False)
+    version: str = ""
+    batching: Batching = Batching()
+    examples: tuple[str, ...] = ()
+    safe: bool = False
+    options: Mapping[type, Any] = field(default_factory=dict, hash=False)
     hooks: HookSpec = HookSpec()
     bounds: Bounds = Bounds()
     isolation: str = ""
@@ -267,7 +286,7 @@ class FunctionSpec:
         return tuple(one for one in fixed if one.name not in spare and not one.is_ignored)
 
     @property
-    def options(self) -> tuple[StreamSpec, ...]:
+    def spare(self) -> tuple[StreamSpec, ...]:
         """The parameters with a default that are no inputs unless a caller gives them a value (R-164)."""
         own = {one.name for one in self.inputs}
         return tuple(one for one in self.optional if one.name not in own)

@@ -20,10 +20,10 @@ from typing import Any
 
 from invoker.attach.declared import Listing
 from invoker.author.prepare import Prepared, prepare
+from invoker.author.protocoloptions import title
 from invoker.author.signature import name_of
 from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec, StreamSpec, Style, Take
 from invoker.author.spelling import render
-from invoker.author.traits import NodeTraits
 from invoker.errors import StartupError
 from invoker.execution.driver import placement_of
 from invoker.server.table import TABLE
@@ -115,6 +115,7 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
     """Describe a function with values that JSON knows."""
     spec = prepared.spec
     hooks = spec.hooks
+    told = [one.described(spec) for one in _inspections()]
     return {
         "name": spec.name,
         "entrypoint": spec.entrypoint,
@@ -126,7 +127,7 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
         "open_inputs": spec.open_inputs,
         "optional": [_described(one) | _default(spec, one) for one in spec.optional],
         "open_names": spec.open_names,
-        "outputs": [_output(index, one) for index, one in enumerate(spec.outputs)],
+        "outputs": _outputs(spec, told),
         "open_outputs": spec.open_outputs,
         "hooks": {
             "init": _name(hooks.init),
@@ -137,7 +138,8 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
             "context_manager": prepared.function.hooks.is_context_manager,
         },
         "limits": asdict(spec.bounds) | {"isolation": spec.isolation},
-        **{name: value for one in _inspections() for name, value in one.described(spec).items()},
+        **{name: value for one in told for name, value in one.items() if name != "outputs"},
+        "options": {title(type(one)): asdict(one) for one in spec.options.values()},
         "warnings": [str(finding) for finding in prepared.warnings],
     }
 
@@ -146,9 +148,13 @@ def _stream(index: int, stream: StreamSpec) -> dict[str, Any]:
     return {"index": index, **_described(stream)}
 
 
-def _output(index: int, stream: StreamSpec) -> dict[str, Any]:
-    traits: NodeTraits = stream.traits[NodeTraits]
-    return {**_stream(index, stream), "sequence": traits.sequence, "retain": traits.retain}
+def _outputs(spec: FunctionSpec, told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The outputs, each with what protocols tell of it."""
+    found = [_stream(index, one) for index, one in enumerate(spec.outputs)]
+    for one in told:
+        for output, more in zip(found, one.get("outputs", ()), strict=False):
+            output.update(more)
+    return found
 
 
 def _described(stream: StreamSpec) -> dict[str, Any]:
@@ -169,12 +175,13 @@ def _text(prepared: Prepared, beside: Sequence[FunctionSpec]) -> str:
     spec = prepared.spec
     title = spec.name + (f"  ({spec.entrypoint})" if spec.entrypoint not in ("", spec.name) else "")
     rows = [("style", _style(spec, beside))]
-    if not spec.options or any(not one.is_ignored for one in spec.inputs):
+    if not spec.spare or any(not one.is_ignored for one in spec.inputs):
         rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
     rows += _options(spec)
     rows += _rows("output", spec.outputs, none="none: it is a sink", is_open=spec.open_outputs)
     for inspection in _inspections():
         rows += inspection.rows(spec)
+    rows += [("with", f"{one.protocol}.{one!r}") for one in spec.options.values()]
     if spec.concurrency > 1:
         rows.append(("concurrency", f"{spec.concurrency} calls of an invocation may overlap; results keep their order"))
     rows += _limits(spec)
@@ -231,11 +238,7 @@ def _row(stream: StreamSpec) -> str:
         text = f"{stream.name}: Headers"
     if stream.single:
         text += ", one value"
-    text += f"  [{', '.join(stream.media_types) or _ANY_TYPE}]"
-    traits: NodeTraits = stream.traits[NodeTraits]
-    if traits.sequence:
-        text += "; each value is an item of its own"
-    return text if traits.retain else f"{text}; not retained"
+    return f"{text}  [{', '.join(stream.media_types) or _ANY_TYPE}]"
 
 
 def _limits(spec: FunctionSpec) -> list[tuple[str, str]]:

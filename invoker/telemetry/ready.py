@@ -30,7 +30,7 @@ def announce(block: str) -> None:
 def untyped(specs: Iterable[FunctionSpec]) -> str:
     """What authors are told of parameters that have no type; empty: all have one."""
     for spec in specs:
-        for one in (*spec.inputs, *spec.options):
+        for one in (*spec.inputs, *spec.spare):
             if is_any(one.type) and one.take is Take.PAYLOAD:
                 return (
                     f"'{one.name}' of {spec.name} has no type, so text arrives as a str; annotate it "

@@ -54,7 +54,7 @@ def near(host: str, address: str) -> str:
 def sample_arguments(spec: FunctionSpec) -> str | None:
     """Arguments of ``invoker call`` with a value for each input, as a shell takes them; None where there is none."""
     # What a caller who names no input sends: the first option if there is no other input.
-    streams = tuple(one for one in spec.inputs if not one.is_ignored) or spec.options[:1]
+    streams = tuple(one for one in spec.inputs if not one.is_ignored) or spec.spare[:1]
     try:
         values = [_sample(one.type) for one in streams]
     except LookupError:

@@ -192,7 +192,7 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
     name = getattr(scalar, "__name__", str(scalar))
     detail = f"it is {spelled(type_of(have)) if type_of(have) else have}, not {name}"
     if type_of(have) in castable_types(scalar):
-        detail = f"{detail}; nothing is cast, unless the function has @function(casting='same_kind')"
+        detail = f"{detail}; nothing is cast, unless the function has the option graphpipe.Casting(inputs='same_kind')"
     raise GraphPipeError(Code.TYPE_MISMATCH, detail)
 
 

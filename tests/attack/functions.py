@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from invoker import Checkpoint, Update, function
+from invoker.protocols import graphpipe
 
 
 @function
@@ -61,7 +62,7 @@ def twice(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return x * 2
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def row(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Row by row."""
     return x

@@ -10,6 +10,7 @@ from invoker.author.decorator import Options, function, options_of
 from invoker.author.reader import read
 from invoker.author.spec import Bounds, Style, Take
 from invoker.errors import SpecError
+from invoker.protocols import graphpipe
 from invoker.tensors.declared import Tensor
 
 
@@ -66,18 +67,20 @@ def test_what_takes_no_attributes_is_refused() -> None:
 
 def test_G061_G087_casting_and_version_are_said() -> None:
     """Nothing is cast by default."""
-    options = options_of(function(casting="same_kind", version="1.2")(lambda x: x))
+    casting = graphpipe.Casting(inputs="same_kind")
+    options = options_of(function(version="1.2", options=[casting])(lambda x: x))
     assert options is not None
-    assert (options.casting, options.version) == ("same_kind", "1.2")
-    assert (Options().casting, Options().version) == ("no", "")
+    assert (options.options, options.version) == ({graphpipe.Casting: casting}, "1.2")
+    assert (graphpipe.Casting().inputs, Options().options, Options().version) == ("no", {}, "")
     for said, text in (
-        ({"casting": "unsafe"}, "casting='unsafe'.*it can be 'no', 'same_kind'"),
-        ({"casting": None}, "casting=None"),
-        ({"output_casting": "unsafe"}, "output_casting='unsafe'.*it can be 'no', 'same_kind'"),
-        ({"version": 1.2}, "must be text, such as '1.2'"),
+        ({"inputs": "unsafe"}, "inputs='unsafe'.*it can be 'no', 'same_kind'"),
+        ({"inputs": None}, "inputs=None"),
+        ({"outputs": "unsafe"}, "outputs='unsafe'.*it can be 'no', 'same_kind'"),
     ):
         with pytest.raises(SpecError, match=text):
-            function(**said)  # type: ignore[call-overload]  # what is wrong with it is the test
+            graphpipe.Casting(**said)  # type: ignore[arg-type]  # what is wrong with it is the test
+    with pytest.raises(SpecError, match=r"must be text, such as '1\.2'"):
+        function(version=1.2)  # type: ignore[call-overload]  # as above
 
 
 def test_G068_mappings_name_streams_and_tensors() -> None:

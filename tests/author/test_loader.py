@@ -185,8 +185,11 @@ def test_errors_of_our_own_decorator_pass_through(write: Write) -> None:
     ("option", "text"),
     [
         ("batch_max=-3", "@function(batch_max=-3) must be a whole number of at least 1"),
-        ("\n    casting='samekind',\n", "@function(casting='samekind') is unknown; it can be 'no', 'same_kind'"),
-        ("rows=True, batch_max=2", "a function takes batches or rows; drop one of them"),
+        (
+            "options=[graphpipe.Casting('samekind')]",
+            "graphpipe.Casting(inputs='samekind') is unknown; it can be 'no', 'same_kind'",
+        ),
+        ("options=['rows']", "@function(options=['rows']) of 'fn' has a str, which is no option of a protocol"),
         ("inputs={'x': Tensor('float3')}", "Tensor('float3') has no type; did you mean 'float32'?"),
     ],
 )
@@ -194,7 +197,7 @@ def test_errors_of_our_own_decorator_pass_through(write: Write) -> None:
 def test_options_that_are_refused_have_their_place(write: Write, option: str, text: str, kind: str) -> None:
     """The function that is decorated, and the line of the decorator."""
     tail = "" if kind == "class" else "(x)"
-    above = "from invoker import Tensor, function\n\ndef other(x): ...\n\n"
+    above = "from invoker import Tensor, function\nfrom invoker.protocols import graphpipe\ndef other(x): ...\n\n"
     write("placed.py", f"{above}@function({option})\n{kind} fn{tail}: ...")
     with pytest.raises(SpecError) as caught:
         load("placed:other")

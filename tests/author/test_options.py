@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from invoker import Tensor, function
 from invoker.author.reader import read
-from invoker.author.traits import ModelTraits
 from invoker.errors import SpecError
+from invoker.protocols import graphpipe
 from invoker.tensors import Casting, array_type
 
 FLOAT = Tensor("float32", ["n", 3], "words")
@@ -79,33 +79,32 @@ def test_G068_declarations_need_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    [{"casting": "same_kind"}, {"casting": "same_kind", "inputs": {"x": FLOAT}}],
+    [{}, {"inputs": {"x": FLOAT}}],
     ids=["annotated", "declared"],
 )
 def test_G061_casting_stands_beside_the_arrays(said: dict[str, Any]) -> None:
     """Of inputs only, also of declared ones."""
-    spec = read(function(**said)(fresh(unsaid if "inputs" in said else annotated)))
+    casting = graphpipe.Casting(inputs="same_kind")
+    spec = read(function(**said, options=[casting])(fresh(unsaid if said else annotated)))
     wanted = array_type(spec.inputs[0].type)
     assert wanted is not None
     assert (wanted.scalar, wanted.casts) == (np.float32, True)
-    assert spec.traits[ModelTraits].casting == "same_kind"
+    assert spec.options == {graphpipe.Casting: casting}
     assert Casting.SAME_KIND not in getattr(spec.outputs[0].type, "__metadata__", ())
-    assert read(annotated).traits[ModelTraits].casting == "no"
+    assert read(annotated).options == {}
 
 
 def test_G061_casting_without_arrays_is_refused() -> None:
     """It would do nothing."""
     with pytest.raises(SpecError, match="is for arrays, and no input is annotated as one"):
-        read(function(casting="same_kind")(fresh(plain)))
-    with pytest.raises(
-        SpecError, match=r"output_casting='same_kind'.* is for arrays, and no output is annotated as one"
-    ):
-        read(function(output_casting="same_kind")(fresh(plain)))
+        read(function(options=[graphpipe.Casting(inputs="same_kind")])(fresh(plain)))
+    with pytest.raises(SpecError, match=r"outputs='same_kind'.* is for arrays, and no output is annotated as one"):
+        read(function(options=[graphpipe.Casting(outputs="same_kind")])(fresh(plain)))
 
 
 def test_G061_output_casting_stands_beside_the_arrays_that_are_given() -> None:
     """Of outputs only."""
-    spec = read(function(output_casting="same_kind")(fresh(annotated)))
+    spec = read(function(options=[graphpipe.Casting(outputs="same_kind")])(fresh(annotated)))
     assert Casting.SAME_KIND in spec.outputs[0].type.__metadata__
     assert Casting.SAME_KIND not in getattr(spec.inputs[0].type, "__metadata__", ())
 

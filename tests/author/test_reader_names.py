@@ -9,7 +9,6 @@ import numpy as np
 
 from invoker.author.decorator import function
 from invoker.author.reader import read
-from invoker.author.traits import ModelTraits
 
 
 def square(x: int) -> int:
@@ -38,9 +37,9 @@ def test_G087_the_version_is_said_or_that_of_the_module() -> None:
     """However the module was loaded."""
     exec("def fn(x): ...", module := {"__version__": "3"})
     plain = module["fn"]
-    assert read(plain).traits[ModelTraits].version == "3"
-    assert read(plain, entrypoint="numpy.linalg:norm").traits[ModelTraits].version == np.__version__
-    assert read(square).traits[ModelTraits].version == ""
-    assert read(function(version="1.2")(plain), entrypoint="numpy.linalg:norm").traits[ModelTraits].version == "1.2"
+    assert read(plain).version == "3"
+    assert read(plain, entrypoint="numpy.linalg:norm").version == np.__version__
+    assert read(square).version == ""
+    assert read(function(version="1.2")(plain), entrypoint="numpy.linalg:norm").version == "1.2"
     exec("def fn(x): ...", module := {"__version__": (3, 1)})
-    assert read(module["fn"]).traits[ModelTraits].version == ""
+    assert read(module["fn"]).version == ""

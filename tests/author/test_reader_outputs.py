@@ -9,11 +9,12 @@ import pytest
 
 from invoker.author.decorator import function
 from invoker.author.reader import read
-from invoker.author.spec import ResultShape, StreamSpec
-from invoker.author.traits import NodeTraits
+from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec
 from invoker.context import Context
 from invoker.errors import SpecError
 from invoker.message import Output
+from invoker.protocols import evergreen
+from invoker.protocols.evergreen.options import nodes_of
 from tests.bodies import run
 
 
@@ -99,9 +100,9 @@ async def test_what_a_function_returns_that_only_sends_is_no_value():
     assert seen == [1, 2] * 3
 
 
-def marks_of(output: StreamSpec) -> tuple[bool, bool]:
-    traits = output.traits[NodeTraits]
-    return traits.sequence, traits.retain
+def marks_of(spec: FunctionSpec, output: StreamSpec) -> tuple[bool, bool]:
+    nodes = nodes_of(spec)
+    return nodes.is_sequence(output.name), nodes.is_retained(output.name)
 
 
 def test_outputs_may_be_sequences_or_not_retained():
@@ -111,7 +112,8 @@ def test_outputs_may_be_sequences_or_not_retained():
         yield Output("a", 1)
 
     def marks(**said: Any) -> list[tuple[bool, bool]]:
-        return [marks_of(one) for one in read(function(outputs=("a", "b"), **said)(tag)).outputs]
+        spec = read(function(outputs=("a", "b"), options=[evergreen.Nodes(**said)])(tag))
+        return [marks_of(spec, one) for one in spec.outputs]
 
     assert marks() == [(False, True), (False, True)]
     assert marks(sequence=True, retain=False) == [(True, False), (True, False)]
@@ -126,10 +128,10 @@ def test_outputs_whose_number_is_open_are_all_alike():
         yield Output("a", 1)
 
     for said, marks in (({}, (False, True)), ({"sequence": True, "retain": False}, (True, False))):
-        spec = read(function(**said)(tag))
-        assert marks_of(spec.any_output) == marks
+        spec = read(function(options=[evergreen.Nodes(**said)])(tag))
+        assert marks_of(spec, spec.any_output) == marks
     with pytest.raises(SpecError, match="names 'a', which it does not have; there are none"):
-        read(function(retain=["a"])(tag))
+        read(function(options=[evergreen.Nodes(retain=["a"])])(tag))
 
 
 @pytest.mark.parametrize(
@@ -137,9 +139,12 @@ def test_outputs_whose_number_is_open_are_all_alike():
     [
         ({"sequence": ["sum", "totl"]}, "names 'totl', which it does not have; did you mean 'total'?"),
         ({"retain": "zzz"}, "names 'zzz', which it does not have; there are sum, total"),
-        ({"retain": 3}, "@function(retain=3) must be True, False, or names of outputs"),
-        ({"sequence": [3]}, "@function(sequence=...) takes names; 3 is a int"),
-        ({"sequence": None}, "@function(sequence=None) must be True, False, or names of outputs"),
+        ({"retain": 3}, "evergreen.Nodes(retain=3) must be True, False, or names of outputs"),
+        ({"sequence": [3]}, "evergreen.Nodes(sequence=...) takes names; 3 is a int"),
+        (
+            {"sequence": None},
+            "evergreen.Nodes(sequence=None) must be True, False, or names of outputs",
+        ),
     ],
 )
 def test_names_of_outputs_that_it_does_not_have_are_refused(said: dict[str, Any], text: str):
@@ -149,5 +154,5 @@ def test_names_of_outputs_that_it_does_not_have_are_refused(said: dict[str, Any]
         return xs, xs
 
     with pytest.raises(SpecError) as refused:
-        read(function(outputs=("sum", "total"), **said)(both))
+        read(function(outputs=("sum", "total"), options=[evergreen.Nodes(**said)])(both))
     assert text in str(refused.value)

@@ -111,7 +111,7 @@ for name, value in {BAD!r}:
     raise AssertionError((name, value, found))
 spec = prepare_function(newsyntax.keys).spec
 assert [(one.name, one.type, one.constraints.max_value) for one in spec.inputs] == [("x", int, None), ("size", int, 3)]
-assert [one.name for one in spec.options] == ["word"]
+assert [one.name for one in spec.spare] == ["word"]
 for name in ("small", "again", "stream", "listed", "box"):
     stream = prepare_function(getattr(newsyntax, name)).spec.inputs[0]
     assert '"maximum": 3' in str(schema_of(stream.type, stream.constraints)).replace("'", '"'), name

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from invoker import Output, Tensor, function
 from invoker.author.reader import read
-from invoker.author.traits import NodeTraits
 from invoker.errors import SpecError
+from invoker.protocols import evergreen
 
 Array = NDArray[np.float32]
 
@@ -89,8 +89,9 @@ def test_what_the_decorator_says_of_the_output_holds_for_parts() -> None:
 
     def fn(x: Array) -> tuple[Array, Array]: ...  # type: ignore[empty-body]  # as above
 
-    spec = read(function(output_types="application/x-npy", retain=False)(fn))
-    assert [(one.media_types, one.traits[NodeTraits].retain) for one in spec.parts] == [
+    spec = read(function(output_types="application/x-npy", options=[evergreen.Nodes(retain=False)])(fn))
+    kept = spec.in_parts.options[evergreen.Nodes]
+    assert [(one.media_types, kept.is_retained(one.name)) for one in spec.parts] == [
         (("application/x-npy",), False)
     ] * 2
 

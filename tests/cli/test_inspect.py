@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, AsyncIterator
 from typing import NamedTuple
 from invoker import Context, Headers, Message, Output, function
+from invoker.protocols import evergreen
 
 class Split(NamedTuple):
     even: Iterator[int]
@@ -51,7 +52,7 @@ def ticks() -> Iterator[int]:
 @function
 def store(xs: Iterator[int]) -> None: ...
 
-@function(sequence=True, retain=False)
+@function(options=[evergreen.Nodes(sequence=True, retain=False)])
 def fill(text: str, count: int = 2, *, stops: Iterator[str] = (), ctx: Context, **more: bytes) -> str: ...
 
 @function
@@ -126,8 +127,9 @@ def test_E075_R164_options_are_shown(inspect: Inspect) -> None:
             "  option    count: int  [any codec]; default 2\n"
             "  option    stops: str  [any codec]; default ()\n"
             "  **        any other input that the caller names\n"
-            "  output 0  out: str  [any codec]; each value is an item of its own; not retained\n"
+            "  output 0  out: str  [any codec]\n"
             "  action    fill(text: text/plain, count?: int, stops?: text/plain, ...) -> out: text/plain\n"
+            "  with      evergreen.Nodes(sequence=True, retain=False)\n"
         ),
         "",
     )
@@ -216,6 +218,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from invoker import Tensor, function
+from invoker.protocols import graphpipe
 
 __version__ = "3"
 Rows = Annotated[NDArray[np.float32], ("n", 4), "flowers"]
@@ -224,10 +227,10 @@ class Found(NamedTuple):
     scores: Rows
     best: NDArray[np.int64]
 
-@function(casting="same_kind", version="1.2", batch_max=8, batch_wait_ms=2.5)
+@function(version="1.2", batch_max=8, batch_wait_ms=2.5, options=[graphpipe.Casting(inputs="same_kind")])
 def find(x: Rows, output_names: list[str]) -> Found: ...
 
-@function(rows=True, inputs={"x": Tensor()})
+@function(inputs={"x": Tensor()}, options=[graphpipe.Rows()])
 def double(x): return x
 
 @function
@@ -249,6 +252,7 @@ def test_G087_a_function_of_arrays_is_shown_as_a_model(inspect: Inspect) -> None
         "    input   x: Float32 [-1, 4]  flowers [n, 4]",
         "    output  scores: Float32 [-1, 4]  flowers [n, 4]",
         "    output  best: Int64",
+        "  with      graphpipe.Casting(inputs='same_kind', outputs='no')",
     ]
     assert "input 0   x: NDArray[float32]  [any codec]" in out
     assert "version 3; fed row by row; nothing is cast\n    input   x: any type" in inspect("modelled:double")[1]
@@ -264,6 +268,7 @@ def test_G087_json_says_what_the_model_is(inspect: Inspect) -> None:
     assert [one["TypeName"] for one in (*model["inputs"], *model["outputs"])] == ["Float32", "Float32", "Int64"]
     assert (model["version"], model["batch_max"], model["batch_wait_ms"]) == ("1.2", 8, 2.5)
     assert (model["rows"], model["casting"]) == (False, "same_kind")
+    assert find["options"] == {"graphpipe.Casting": {"inputs": "same_kind", "outputs": "no"}}
     (plain,) = json.loads(inspect("modelled:plain", "--json")[1])["functions"]
     assert plain["model"] is None
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from invoker import Message, Tensor, function
+from invoker.protocols import graphpipe
 
 Rows = Annotated[NDArray[np.float32], ("batch", 3), "one row a sample"]
 Sums = Annotated[NDArray[np.float32], ("batch",)]
@@ -100,7 +101,7 @@ async def astreamed(xs: AsyncIterator[Rows]) -> AsyncIterator[Found]:
         yield Found(x.sum(1), x.argmax(1))
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def by_row(xs: Iterator[NDArray[np.float32]]) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int64]]]:
     """Row by row."""
     for x in xs:
@@ -165,7 +166,7 @@ scaled = function(
 )(lambda x, by: x * by)
 
 
-@function(casting="same_kind")
+@function(options=[graphpipe.Casting(inputs="same_kind")])
 def casting(x: Rows, n: NDArray[np.int8]) -> Rows:
     """Takes what numpy casts."""
     assert x.dtype == np.float32
@@ -173,19 +174,24 @@ def casting(x: Rows, n: NDArray[np.int8]) -> Rows:
     return x + n
 
 
-@function(casting="same_kind", inputs={"x": Tensor("float16")}, outputs={"y": Tensor("float16")}, version="1.2")
+@function(
+    inputs={"x": Tensor("float16")},
+    outputs={"y": Tensor("float16")},
+    version="1.2",
+    options=[graphpipe.Casting(inputs="same_kind")],
+)
 def half(x):  # type: ignore[no-untyped-def]  # see `said`
     """Without annotations."""
     return x
 
 
-@function(output_casting="same_kind")
+@function(options=[graphpipe.Casting(outputs="same_kind")])
 def promoted(x: Rows) -> Rows:
     """Gives Float64, which becomes Float32."""
     return x * np.float64(2)  # type: ignore[return-value]
 
 
-@function(output_casting="same_kind")
+@function(options=[graphpipe.Casting(outputs="same_kind")])
 def promoted_parts(x: Rows) -> tuple[Rows, NDArray[np.int8]]:
     """Two outputs, each of which is cast."""
     return x.astype("f8"), np.int64([1, 2])  # type: ignore[return-value]

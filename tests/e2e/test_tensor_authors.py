@@ -134,7 +134,7 @@ async def test_G061_GT38_other_types_are_cast_where_the_author_lets_them(x: Any)
     ((code, message),) = await refused(functions.split, x)
     assert code == Code.TYPE_MISMATCH
     assert message.endswith("and Float32 is declared; nothing is cast, unless the function has "
-                            "@function(casting='same_kind')")  # fmt: skip
+                            "the option graphpipe.Casting(inputs='same_kind')")  # fmt: skip
 
 
 async def test_G061_values_that_do_not_fit_are_E8() -> None:
@@ -156,7 +156,7 @@ async def test_G061_what_is_given_is_cast_where_the_author_wants_it() -> None:
     assert await infer(functions.promoted_parts, X) == [X.tolist(), [1, 2]]
     ((code, message),) = await refused(functions.not_cast, X)
     assert code == Code.BAD_OUTPUT
-    assert message.endswith("return array.astype('float32'), or use @function(output_casting='same_kind')")
+    assert message.endswith("return array.astype('float32'), or use the option graphpipe.Casting(outputs='same_kind')")
     ((_, message),) = await refused(functions.promoted, np.full((1, 3), 3e38, "f4"))
     assert message.endswith("is beyond what float32 has")
     for check_outputs in (True, False):

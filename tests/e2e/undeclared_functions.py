@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from invoker import function
+from invoker.protocols import graphpipe
 
 
 @function
@@ -37,7 +38,7 @@ def named_both(x):  # type: ignore[no-untyped-def]
     return x, x * 2
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def by_row(x):  # type: ignore[no-untyped-def]
     return x, x.sum()
 
@@ -47,7 +48,7 @@ def batched(x):  # type: ignore[no-untyped-def]
     return x, -x
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def uneven(x):  # type: ignore[no-untyped-def]
     return (x,) * int(x)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.protocols import graphpipe
 from tests.fuzz import sync_actions
 
 __all__ = ["batched", "echo", "fails", "listed", "pair", "rowed", "several", "state", "waits", "words"]
@@ -52,7 +53,7 @@ def words(x: str) -> str:
     return x.upper()
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def rowed(x: Iterator[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
     """Row by row."""
     for one in x:

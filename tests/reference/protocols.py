@@ -56,9 +56,9 @@ def riff(draw: st.DrawFn, form: str, name: str) -> Talk:
     """A call of riff."""
     spec = _spec(form, name)
     outputs = len(spec.outputs) or (2 if name == "tagged" else name != "sink")
-    has_option = bool(spec.options) and draw(st.booleans())
+    has_option = bool(spec.spare) and draw(st.booleans())
     values = draw(values_of(spec, len(spec.inputs)))
-    names = [one.name for one in (*spec.inputs, *(spec.options if has_option else ()))] if spec.options else []
+    names = [one.name for one in (*spec.inputs, *(spec.spare if has_option else ()))] if spec.spare else []
     accepts = [draw(st.sampled_from([JSON, JSON, JSON, "*/*"])) for _ in range(outputs)]
     frames = [_signal(start=pb.StartFrame(expectedContentTypes=accepts, inputNames=names))]
     if has_option:
@@ -119,7 +119,7 @@ def web(draw: st.DrawFn, form: str, name: str, accepts: Sequence[str]) -> Talk:
     if draw(st.integers(0, 4)) == 0:
         at = draw(st.integers(0, len(body)))
         body = body[:at] + draw(st.sampled_from(["{", "\n7\n", '"', "x" * _MOST_BYTES])) + body[at:]
-    query = "mark=%2B" if spec.options and draw(st.booleans()) else ""
+    query = "mark=%2B" if spec.spare and draw(st.booleans()) else ""
     headers = [("Content-Type", kind), ("Accept", draw(st.sampled_from(accepts)))]
     head = RequestHead("POST", f"/{name}", query, "1.1", headers)
     chunks = [BodyChunk(one) for one in _cut(draw, body.encode())]

@@ -51,8 +51,8 @@ def steps(draw: st.DrawFn, form: str, name: str) -> Talk:
     """Any steps of one invocation but `CloseOutput`, for which the reference has too few schedules."""
     spec = FORMS[form][name].spec
     outputs = len(spec.outputs) or (2 if name == "tagged" else name != "sink")
-    has_option = bool(spec.options) and draw(st.booleans())
-    names = [one.name for one in (*spec.inputs, *(spec.options if has_option else ()))] if spec.options else []
+    has_option = bool(spec.spare) and draw(st.booleans())
+    names = [one.name for one in (*spec.inputs, *(spec.spare if has_option else ()))] if spec.spare else []
     values = draw(values_of(spec, len(spec.inputs)))
     found: list[CallStep] = [Feed(_ID, index, _message(value)) for index, value in values]
     for odd in draw(st.lists(st.sampled_from(_ODD), max_size=2)):

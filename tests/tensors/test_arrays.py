@@ -346,7 +346,8 @@ def test_G061_what_does_not_fit_is_E8(have: Any, wanted: type, text: str) -> Non
 def test_G061_the_refusal_says_how_to_opt_in() -> None:
     """Where it would help."""
     with pytest.raises(
-        GraphPipeError, match=r"not float32; nothing is cast, unless .* @function\(casting='same_kind'\)$"
+        GraphPipeError,
+        match=r"not float32; nothing is cast, unless .* graphpipe.Casting\(inputs='same_kind'\)$",
     ):
         fitted(np.zeros(1), ArrayType(np.float32))
 

@@ -19,7 +19,6 @@ from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec
-from invoker.author.traits import NodeTraits
 from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
 from invoker.errors import Cancelled, InvocationError, Status
 from invoker.errors.wording import quoted
@@ -30,6 +29,7 @@ from invoker.protocols.evergreen.extensions import Extensions, accepted
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.inputs import Input
 from invoker.protocols.evergreen.nodes import Node, Owner, Waiter
+from invoker.protocols.evergreen.options import nodes_of
 from invoker.protocols.evergreen.references import References
 from invoker.protocols.evergreen.running import RunningAction, open_step
 from invoker.protocols.evergreen.settings import EvergreenSettings
@@ -254,7 +254,7 @@ class EvergreenSession:
             node = self.own(action, node_id, roots)
             form = form_of(spec, output, is_one=is_mapped and len(roots) != 1)
             root = roots[0] if is_mapped and len(roots) == 1 else None
-            retain = output.traits[NodeTraits].retain
+            retain = nodes_of(spec).is_retained(output.name)
             action.writers[index] = Writer(
                 action, node, form, graph, retain=retain, root=root, may_send=binding.takes_context
             )

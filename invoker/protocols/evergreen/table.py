@@ -199,10 +199,10 @@ def _bound(
     given = {known_as(name, own - given.keys()): id for name, id in given.items()}
     if spec.open_inputs:
         names = in_order(spec, given)
-        by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.options)}
+        by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.spare)}
         last = spec.inputs[-1]
         inputs = tuple((by_name.get(name) or replace(last, name=name), given[name]) for name in names)
-        return inputs, names if any(one.name in names for one in spec.options) else None
+        return inputs, names if any(one.name in names for one in spec.spare) else None
     takes = {one.name: one for one in (*spec.inputs, *spec.optional) if not one.is_ignored}
     for name in given:
         if name not in takes and not spec.open_names:

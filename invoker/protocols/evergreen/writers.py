@@ -13,7 +13,8 @@ BY_VALUE whatever a function sends or yields          LEAF if the first value is
 A function that takes its context may send values to the output that it also returns one value for (E-126). The first
 value of such a ONE is held until a second comes, which makes it BY_VALUE, or the output ends.
 
-Whatever is sent is stored as well, since later actions may read it (E-107), unless the function says ``retain=False``.
+Whatever is sent is stored as well, since later actions may read it (E-107), unless the function
+says ``evergreen.Nodes(retain=False)``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
-from invoker.author.traits import NodeTraits
 from invoker.core.steps import Send, Step
 from invoker.errors import EncodeError
 from invoker.errors.wording import quoted
@@ -32,6 +32,7 @@ from invoker.protocols.evergreen.cursor import whole_characters
 from invoker.protocols.evergreen.errors import incomplete
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import LEAF, Node, Owner
+from invoker.protocols.evergreen.options import nodes_of
 from invoker.protocols.evergreen.wire import children_frame, is_utf8_text, leaf_frame, metadata_of, prefix_of
 
 __all__ = ["Form", "Writer", "form_of"]
@@ -58,7 +59,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
         output: One of its outputs.
         is_one: Whether a request/reply function will be called exactly once.
     """
-    if output.traits[NodeTraits].sequence:
+    if nodes_of(spec).is_sequence(output.name):
         return Form.ITEMS
     if spec.takes_context and _is_only_sent(spec, output):
         return Form.BY_VALUE
@@ -183,7 +184,8 @@ class Writer:
         metadata = None
         if self._metadata is None:
             if REFERENCE in message.headers:
-                raise EncodeError(f"{self._where()}: a reference cannot be a piece of a leaf; declare sequence=True")
+                text = "a reference cannot be a piece of a leaf; declare evergreen.Nodes(sequence=True)"
+                raise EncodeError(f"{self._where()}: {text}")
             metadata = metadata_of(message.media_type, message.headers)
             self._metadata = (message.media_type, message.headers)
         else:
@@ -201,12 +203,12 @@ class Writer:
         if message.media_type != media_type:
             raise EncodeError(
                 f"{self._where()}: a value is {message.media_type}, but the leaf began as {media_type}; give values of "
-                "one kind, or declare sequence=True"
+                "one kind, or declare evergreen.Nodes(sequence=True)"
             )
         if message.headers and dict(message.headers) != dict(headers):
             raise EncodeError(
                 f"{self._where()}: headers {dict(message.headers)} differ from those of its first value; a leaf has "
-                "one role and name, so declare sequence=True"
+                "one role and name, so declare evergreen.Nodes(sequence=True)"
             )
 
     def _item(self, message: Message[bytes], steps: list[Step]) -> None:

@@ -149,8 +149,8 @@ def _mismatch(port: ModelPort, tensor: Tensor, *, is_input: bool) -> str:
         return text
     if not is_input:
         kind = spelled(port.type).lower()
-        return f"{text}; return array.astype('{kind}'), or use @function(output_casting='same_kind')"
-    return f"{text}; nothing is cast, unless the function has @function(casting='same_kind')"
+        return f"{text}; return array.astype('{kind}'), or use the option graphpipe.Casting(outputs='same_kind')"
+    return f"{text}; nothing is cast, unless the function has the option graphpipe.Casting(inputs='same_kind')"
 
 
 def _check(given: GivenInput, known: dict[str, int]) -> None:

@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from invoker.author.spec import FunctionSpec, StreamSpec
-from invoker.author.traits import ModelTraits
 from invoker.codecs.several import SEVERAL
 from invoker.codecs.tensor import TENSOR, array_wanted
 from invoker.codecs.typed import bytes_like, leaves, members
 from invoker.core.kept import Kept
 from invoker.errors.wording import known_as
+from invoker.protocols.graphpipe.options import Rows
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
 from invoker.tensors import (
     ANY_SIZE,
@@ -130,7 +130,7 @@ class Model:
         several = [one for one in spec.inputs if not one.is_ignored]
         if not spec.open_inputs:  # open inputs are by position, so no option can be among them
             several += [one for one in spec.optional if all(one.name != other.name for other in several)]
-        self.traits: ModelTraits = spec.traits[ModelTraits]
+        self.by_row = _by_row(spec)
         self.inputs = tuple(
             _port(
                 spec,
@@ -184,7 +184,7 @@ class Model:
         spec = self.spec
         return MetadataResponse(
             name=spec.name,
-            version=self.traits.version,
+            version=spec.version,
             server=self._server,
             description=spec.doc.partition("\n\n")[0],
             inputs=tuple(one.metadata for one in self.inputs),
@@ -227,7 +227,7 @@ def _port(
     kinds = [one for one in members(stream.type) if one is not NoneType]  # no tensor is None
     if len(arrays) == len(kinds) == 1:
         where = f"{'output' if is_output else 'input'} '{stream.name}' of '{spec.name}'"
-        return _of_array(made, arrays[0], where, is_rows=spec.traits[ModelTraits].rows)
+        return _of_array(made, arrays[0], where, is_rows=_by_row(spec))
     if len(kinds) == 1 and kinds[0] is bool:
         types = frozenset({TensorType.UINT8})
         return msgspec.structs.replace(
@@ -277,4 +277,9 @@ def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str
 
 def _one(spec: FunctionSpec) -> Declared | None:
     """The shape of a plain value: none is said, but that of a column where it is one for each row."""
-    return (ANY_SIZE,) if spec.traits[ModelTraits].rows else None
+    return (ANY_SIZE,) if _by_row(spec) else None
+
+
+def _by_row(spec: FunctionSpec) -> bool:
+    rows = spec.options.get(Rows)
+    return rows is not None and rows.by_row

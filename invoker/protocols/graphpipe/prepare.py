@@ -109,7 +109,7 @@ def _resolved(model: Model, request: InferRequest) -> Resolved:
 
 def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Headers) -> CheckedRequest:
     given, wanted = resolved.given, resolved.wanted
-    rows = count_rows(given) if model.traits.rows else None
+    rows = count_rows(given) if model.by_row else None
     if rows is None:
         admit(given, limit_bytes)
     messages = messages_for(given, limit_bytes) if rows is None else []
@@ -131,7 +131,7 @@ def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Heade
     steps: tuple[CallStep, ...] = (opened, *feeds, EndInput(ID)) if rows is None else (opened,)
     kind = (
         alike(given, wanted if resolved.parts is None else resolved.parts, resolved.config)
-        if model.traits.batch_max > 1
+        if model.spec.batching.rows > 1
         else None
     )
     return CheckedRequest(

@@ -11,16 +11,17 @@ from typing import Any, Final
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.author.docstrings import read_docstring
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
-from invoker.author.traits import ToolTraits
 from invoker.codecs.anyvalue import ANY, Unserializable, pack, unpack
 from invoker.errors import SpecError
 from invoker.fields.constraints import Constraints
 from invoker.protocols.toolbridge.arguments import Argument, Arguments, Binding
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.options import ToolInfo
 from invoker.protocols.toolbridge.typenames import allowed_values, elixir_type, python_type
 
 __all__ = ["TOOL_NAME", "TOOL_NAMES", "Tool", "Tools"]
 
+_DEFAULT: Final = ToolInfo()
 _LONGEST: Final = 64
 _MOST_COMPARED: Final = 50
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}").fullmatch
@@ -88,15 +89,15 @@ class Tool:
         spec = self.source
         docs = read_docstring(spec.doc)
         output = _output(spec)
-        traits: ToolTraits = spec.traits[ToolTraits]
-        made = pb.ToolSpec(tool_id=self.id, name=self.name, description=docs.summary, type=self._type(traits))
+        told: ToolInfo = spec.options.get(ToolInfo, _DEFAULT)
+        made = pb.ToolSpec(tool_id=self.id, name=self.name, description=docs.summary, type=self._type(told))
         made.arguments.extend(_told(one, docs.arguments.get(one.name, "")) for one in self._arguments.each)
         made.return_type.CopyFrom(_told_type("return", output.type))
         made.return_type.description = output.constraints.description or docs.result
-        made.examples[:] = dict.fromkeys((*docs.examples, *traits.examples))
-        if traits.tools:
-            made.metadata["tools"] = ",".join(traits.tools)
-        if traits.cacheable:
+        made.examples[:] = dict.fromkeys((*docs.examples, *spec.examples))
+        if told.tools:
+            made.metadata["tools"] = ",".join(told.tools)
+        if told.cacheable:
             made.metadata["cacheable"] = "true"
         if output.constraints:
             made.validation.CopyFrom(_validation(output.constraints))
@@ -107,11 +108,11 @@ class Tool:
         made.limits.rate_limit_per_minute = bounds.calls_per_minute
         return made
 
-    def _type(self, traits: ToolTraits) -> pb.ToolType:
+    def _type(self, told: ToolInfo) -> pb.ToolType:
         """T-029: how it gives comes first, since a caller has to know that."""
         if self.is_stream:
             return pb.STREAMING
-        return pb.BATCH if traits.batch else pb.COMPOSITE if traits.tools else pb.STANDARD
+        return pb.BATCH if told.batch else pb.COMPOSITE if told.tools else pb.STANDARD
 
 
 class Tools:

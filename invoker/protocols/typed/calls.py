@@ -29,7 +29,6 @@ from urllib.parse import quote
 import msgspec
 
 from invoker.author.spec import IGNORED, FunctionSpec, Parameter, ResultShape, StreamSpec, Style, Take
-from invoker.author.traits import HttpTraits
 from invoker.codecs.typed import members
 from invoker.protocols.typed.naming import Names, camel, field_word, json_name, package_of, service_of
 
@@ -138,7 +137,7 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def is_safe(self) -> bool:
         """Whether its author says that a call changes nothing."""
-        return bool(self.spec.traits[HttpTraits].safe)
+        return self.spec.safe
 
     @property
     def path(self) -> str:

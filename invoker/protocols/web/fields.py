@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
-from invoker.author.traits import HttpTraits
 from invoker.codecs import Offer, Part, Registry, scalars, wants_arrays
 from invoker.codecs.custom import Adapted
 from invoker.codecs.form import is_object
@@ -164,7 +163,7 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
     """
     inputs = tuple(one.name for one in spec.inputs)
     own = [one for one in spec.inputs if not one.is_ignored]
-    options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
+    options = tuple(_field(one, spec, registry, is_option=True) for one in spec.spare)
     more = None if spec.open_inputs else _more(spec, registry)
     if spec.open_inputs or not (own or options or more):
         made = Signature(
@@ -183,7 +182,7 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
     return msgspec.structs.replace(
         made,
         outputs=tuple(one.name for one in spec.outputs) if not spec.open_outputs else made.outputs,
-        is_safe=spec.traits[HttpTraits].safe,
+        is_safe=spec.safe,
         is_streaming=spec.style is Style.STREAMING,
         gives_many=spec.open_outputs or len(spec.outputs) > 1 or (is_stream and bool(spec.outputs)),
         pieces=_pieces(only) if only is not None else "",

@@ -100,7 +100,7 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
         spec: As it was read.
         registry: Which media types have codecs.
     """
-    singles = frozenset(one.name for one in (*spec.inputs, *spec.options) if one.single or one.is_option)
+    singles = frozenset(one.name for one in (*spec.inputs, *spec.spare) if one.single or one.is_option)
     outputs = tuple(one.name for one in spec.outputs)
     if spec.open_outputs and not outputs:
         outputs = (spec.any_output.name,)

@@ -16,7 +16,6 @@ import pytest
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.reader import read
 from invoker.author.spec import FunctionSpec
-from invoker.author.traits import NodeTraits, Traits
 from invoker.core.steps import (
     Cancel,
     Close,
@@ -39,6 +38,7 @@ from invoker.core.steps import (
 from invoker.errors import InvocationError, Status
 from invoker.message import Message
 from invoker.protocols.evergreen.extensions import Extensions
+from invoker.protocols.evergreen.options import Nodes
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.protocols.evergreen.models import Give, Take, mapped, message_of
@@ -296,6 +296,5 @@ class Conversation:
 
 
 def spec_of(function: Callable[..., Any], **changes: Any) -> FunctionSpec:
-    """A function's spec with its outputs changed, as the decorator would: ``retain=False``, ``sequence=True``."""
-    made, traits = read(function), Traits({NodeTraits: NodeTraits(**changes)})
-    return replace(made, outputs=tuple(replace(one, traits=traits) for one in made.outputs))
+    """A function's spec with the option of its outputs: ``retain=False``, ``sequence=True``."""
+    return replace(read(function), options={Nodes: Nodes(**changes)})

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.protocols import graphpipe
 from invoker.protocols.graphpipe.binding import admit, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import Code, GraphPipeError, InferRequest
@@ -200,14 +201,14 @@ def test_G061_a_refusal_of_what_could_be_cast_says_so() -> None:
     ((_, detail),) = several(model_of(two), request(np.zeros((1, 2)), np.zeros(1, "i8")))
     assert detail == (
         "input 'left' is Float64, and Float32 is declared; "
-        "nothing is cast, unless the function has @function(casting='same_kind')"
+        "nothing is cast, unless the function has the option graphpipe.Casting(inputs='same_kind')"
     )
 
 
 def test_G061_G025_what_casting_takes_is_bounded() -> None:
     """Eight bytes may become of one."""
 
-    @function(casting="same_kind")
+    @function(options=[graphpipe.Casting(inputs="same_kind")])
     def wide(x: NDArray[np.float64]) -> int:
         raise NotImplementedError
 

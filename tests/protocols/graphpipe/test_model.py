@@ -15,6 +15,7 @@ from invoker import Context, function
 from invoker.author.reader import read
 from invoker.codecs.tensor import TENSOR
 from invoker.errors import SpecError
+from invoker.protocols import graphpipe
 from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import IOMetadata, TensorType, listing, read_metadata_response
 from tests.protocols.graphpipe.asking import model_of
@@ -170,7 +171,7 @@ def test_G061_arrays_take_their_type_only(annotation: Any, type_: TensorType, ty
 def test_G068_what_may_be_none_is_what_it_is_else() -> None:
     """No tensor is None; its shape and casting hold all the same."""
 
-    @function(casting="same_kind")
+    @function(options=[graphpipe.Casting(inputs="same_kind")])
     def masked(
         x: NDArray[np.float32],
         mask: Annotated[NDArray[np.float32], ("n", 2)] | None = None,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from invoker import function
 from invoker.core.steps import Feed, Open
 from invoker.message import Headers
+from invoker.protocols import graphpipe
 from invoker.protocols.graphpipe import plans
 from invoker.protocols.graphpipe.checked import CheckedRequest
 from invoker.protocols.graphpipe.model import Model
@@ -38,7 +39,7 @@ def whole(x: int, label: str = "") -> int:
     return x
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def by_rows(x: NDArray[np.float32]) -> NDArray[np.float32]:
     return x
 

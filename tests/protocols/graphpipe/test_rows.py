@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from invoker import function
 from invoker.core.steps import Cancel, EndInput, Feed, Open
 from invoker.errors import SpecError
+from invoker.protocols import graphpipe
 from invoker.protocols.graphpipe.rows import no_rows, row, stacked
 from invoker.protocols.graphpipe.session import GraphPipeSession, Row
 from invoker.tensors import Code, GraphPipeError, IOMetadata, TensorType
@@ -22,13 +23,13 @@ from tests.transports.models import inferring
 Point = Annotated[NDArray[np.float32], (2,)]
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def norms(points: Iterator[Point], scale: Iterator[int]) -> Iterator[float]:
     for point, one in zip(points, scale, strict=True):
         yield float(np.hypot(*point)) * one
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def dropping(points: Iterator[Point]) -> Iterator[Point]:
     for number, point in enumerate(points):
         if number != 1:
@@ -125,4 +126,4 @@ def test_a_row_after_the_end_is_nothing() -> None:
 def test_the_option_is_true_or_false() -> None:
     """As a decorator's options are."""
     with pytest.raises(SpecError, match="must be True or False"):
-        function(rows=3)  # type: ignore[call-overload]
+        graphpipe.Rows(3)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from invoker.author.reader import read
 from invoker.author.spec import FunctionSpec
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.errors import SpecError
+from invoker.protocols import toolbridge
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.tools import Tool, Tools
 
@@ -158,13 +159,13 @@ async def once(a: int) -> str:
     return str(a)
 
 
-@function(batch=True)
+@function(options=[toolbridge.ToolInfo(batch=True)])
 def whole(values: list[int]) -> list[int]:
     """Work through many."""
     return values
 
 
-@function(tools=("items", "elixir_tool"))
+@function(options=[toolbridge.ToolInfo(tools=("items", "elixir_tool"))])
 def calling(context: Context) -> int:
     """Call others."""
     return 1
@@ -185,7 +186,7 @@ def test_T030_the_type_of_what_a_generator_gives() -> None:
 def test_T031_examples() -> None:
     """They come from the docstring and from the decorator."""
 
-    @function(examples=("twice(2)", "twice(3)"), cacheable=True)
+    @function(examples=("twice(2)", "twice(3)"), options=[toolbridge.ToolInfo(cacheable=True)])
     def twice(a: int) -> int:
         """Double.
 

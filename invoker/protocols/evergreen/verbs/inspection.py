@@ -6,13 +6,16 @@ from typing import Any
 
 from invoker.author.spec import FunctionSpec
 from invoker.protocols.evergreen.listing import describe
+from invoker.protocols.evergreen.options import nodes_of
 
 __all__ = ["described", "rows"]
 
 
 def described(spec: FunctionSpec) -> dict[str, Any]:
-    """The action, with values that JSON knows."""
-    return {"action": describe(spec.name, spec)}
+    """The action, and how values of outputs are stored, with values that JSON knows."""
+    nodes = nodes_of(spec)
+    outputs = [{"sequence": nodes.is_sequence(one.name), "retain": nodes.is_retained(one.name)} for one in spec.outputs]
+    return {"action": describe(spec.name, spec), "outputs": outputs}
 
 
 def rows(spec: FunctionSpec) -> list[tuple[str, str]]:

@@ -119,19 +119,19 @@ class Batching:
             DeadlineExceeded: It took too long.
             asyncio.CancelledError: The client is gone.
         """
-        traits = self._model.traits
+        joined = self._model.spec.batching
         batch = self._open.get(prepared.kind)
-        if batch is not None and batch.rows + prepared.count > traits.batch_max:
+        if batch is not None and batch.rows + prepared.count > joined.rows:
             self._run(prepared.kind, batch)
             batch = None
         loop = asyncio.get_running_loop()
         if batch is None:
             batch = self._open[prepared.kind] = _Batch()
-            batch.timer = loop.call_later(traits.batch_wait_ms / 1000, self._run, prepared.kind, batch)
+            batch.timer = loop.call_later(joined.wait_ms / 1000, self._run, prepared.kind, batch)
         place = _Place(prepared, loop.create_future(), peer)
         batch.places.append(place)
         batch.rows += prepared.count
-        if batch.rows >= traits.batch_max:
+        if batch.rows >= joined.rows:
             self._run(prepared.kind, batch)
         self._driver.entered(place)
         try:

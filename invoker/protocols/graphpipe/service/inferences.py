@@ -218,7 +218,7 @@ class Inferences:
 
     async def _answered(self, model: Model, prepared: CheckedRequest, peer: str | Client) -> Reply:
         may_wait = prepared.kind is not None and not self.driver.engine.is_draining
-        if may_wait and prepared.count < model.traits.batch_max:
+        if may_wait and prepared.count < model.spec.batching.rows:
             return await self._batching(model).ask(prepared, peer)
         answer = await self._converse(model, prepared, peer=peer)
         return await self._timely(answer.size, answer.response) if isinstance(answer, Answer) else answer

@@ -26,7 +26,7 @@ __all__ = ["ToldSession", "can_tell"]
 
 def can_tell(model: Model) -> bool:
     """Whether inferences of a model come one by one, and whole: neither in batches nor in rows."""
-    return not model.traits.rows and model.traits.batch_max <= 1
+    return not model.by_row and model.spec.batching.rows <= 1
 
 
 class ToldSession:

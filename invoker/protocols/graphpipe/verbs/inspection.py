@@ -45,17 +45,18 @@ def _model(spec: FunctionSpec) -> dict[str, Any] | None:
     if not wants_arrays(spec.types):
         return None
     from invoker.protocols.graphpipe.model import Model
+    from invoker.protocols.graphpipe.options import Casting
     from invoker.tensors import listing
 
     model = Model(spec, has_arrays=True)
-    told, traits = listing(model.metadata), model.traits
+    told, casting = listing(model.metadata), spec.options.get(Casting)
     return {
         "name": told["Name"],
         "version": told["Version"],
         "inputs": told["Inputs"],
         "outputs": told["Outputs"],
-        "rows": traits.rows,
-        "batch_max": traits.batch_max,
-        "batch_wait_ms": traits.batch_wait_ms,
-        "casting": traits.casting,
+        "rows": model.by_row,
+        "batch_max": spec.batching.rows,
+        "batch_wait_ms": spec.batching.wait_ms,
+        "casting": casting.inputs if casting else "no",
     }

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from invoker.author.described import Described
 from invoker.author.docstrings import read_prose
-from invoker.author.traits import ModelTraits
 from invoker.codecs.schema import Schemas
 from invoker.protocols.web.fields import Signature
 from invoker.protocols.web.openapi.process import PROCESS, PROCESS_TAG
@@ -53,7 +52,7 @@ class Document:
         path = path_of(function.name)
         if path not in PROCESS:
             self._paths[path] = _path(function, signature, self._schemas, self._replies, self._names)
-            self._versions.add(function.spec.traits[ModelTraits].version)
+            self._versions.add(function.spec.version)
 
     def finished(self) -> dict[str, Any]:
         """All of it. The version is what the author has said, if that is the same for all functions; else 0."""

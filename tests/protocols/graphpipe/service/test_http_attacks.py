@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.protocols import graphpipe
 from invoker.protocols.graphpipe.service.door import FramedDoor
 from invoker.protocols.graphpipe.service.inferences import Inferences
 from invoker.tensors import Code
@@ -147,7 +148,7 @@ async def test_G014_a_message_that_has_not_begun_may_wait() -> None:
 async def test_G073_G079_rows_of_no_bytes_are_fed_no_longer_than_the_function_runs(fault: str) -> None:
     """The rest of them is not fed; others are answered meanwhile."""
 
-    @function(rows=True)
+    @function(options=[graphpipe.Rows()])
     def same(x: NDArray[np.float64]) -> NDArray[np.float64]:
         if fault == "it fails":
             raise ValueError("no")
@@ -167,7 +168,7 @@ async def test_G073_very_many_rows_of_no_bytes_are_refused(rows: int) -> None:
     """A request of 100 bytes would keep a function busy until its deadline; nothing is fed (G-073)."""
     fed = []
 
-    @function(rows=True)
+    @function(options=[graphpipe.Rows()])
     def same(x: NDArray[np.float64]) -> NDArray[np.float64]:
         fed.append(x)
         return x
@@ -272,12 +273,12 @@ def whole(x: NDArray[np.float64], y: NDArray[np.int64]) -> NDArray[np.float64]:
     return x * y.reshape(-1, *[1] * (x.ndim - 1))
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def rowed(x: NDArray[np.float64], y: int) -> NDArray[np.float64]:
     return x * y
 
 
-@function(rows=True)
+@function(options=[graphpipe.Rows()])
 def streamed(x: Iterator[NDArray[np.float64]], y: Iterator[int]) -> Iterator[NDArray[np.float64]]:
     for one, times in zip(x, y, strict=True):
         yield one * times

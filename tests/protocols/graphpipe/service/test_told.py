@@ -16,6 +16,7 @@ from invoker.core.budget import ProcessBudget
 from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
 from invoker.errors import DeadlineExceeded, FunctionError, InternalError
 from invoker.message import EMPTY, Headers, Message
+from invoker.protocols import graphpipe
 from invoker.protocols.graphpipe.answer import Reply
 from invoker.protocols.graphpipe.service.inferences import GraphPipeSettings, Inferences
 from invoker.protocols.graphpipe.service.told import ToldSession, can_tell
@@ -146,7 +147,7 @@ async def test_a_share_of_the_door_is_left_to_the_door() -> None:
 def test_batches_and_rows_are_for_others() -> None:
     """They are more than one conversation, or wait for others."""
 
-    @function(rows=True)
+    @function(options=[graphpipe.Rows()])
     def rows(x: NDArray[np.float32]) -> NDArray[np.float32]:
         return x
 

@@ -12,6 +12,7 @@ import pytest
 from invoker import Field, function
 from invoker.author.reader import read
 from invoker.cli.inspect import add_arguments, run
+from invoker.protocols import toolbridge
 from invoker.protocols.toolbridge.verbs.tools import described_tools, tools_text
 
 Inspect = Callable[..., tuple[int, str, str]]
@@ -83,7 +84,7 @@ def test_T022_what_cannot_be_a_tool_is_told(inspect: Inspect, tmp_path, monkeypa
 def test_all_that_can_be_said() -> None:
     """Open arguments, every limit, rules of the result, a description of it."""
 
-    @function(timeout_s=1.5, memory_bytes=1024, tools=("other",), batch=True)
+    @function(timeout_s=1.5, memory_bytes=1024, options=[toolbridge.ToolInfo(tools=("other",), batch=True)])
     def all_of_it(
         name: Annotated[str, Field(max_length=3)], *rest: int, number: Annotated[int, Field(le=0)] = 0, **more: int
     ) -> Annotated[float, Field(ge=-0.5)]:
