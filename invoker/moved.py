@@ -9,10 +9,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Final
 
 __all__ = ["DISTRIBUTIONS", "KEPT", "MOVED", "lead", "new_name"]
@@ -184,6 +184,16 @@ class _Alias(Loader):
         module = import_module(self._name)
         self._spec = module.__spec__
         return module
+
+    def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002 - as the import system calls it
+        """The code of the module, for ``python -m`` and its old name.
+
+        A worker from before a reload starts its child processes so until it has retired.
+        """
+        spec = find_spec(self._name)
+        assert spec is not None, "it was found by its old name"
+        assert isinstance(spec.loader, InspectLoader), "our modules are files"
+        return spec.loader.get_code(self._name)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # the import system has put that of the old name there

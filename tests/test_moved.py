@@ -98,3 +98,11 @@ def test_a_module_that_its_distribution_lacks_is_not_found() -> None:
         warnings.simplefilter("ignore")
         with pytest.raises(ModuleNotFoundError, match=r"No module named 'invoker_conformance.never'"):
             importlib.import_module("invoker.conformance.never")
+
+
+def test_a_program_runs_by_its_old_name() -> None:
+    """A worker from before a reload starts its isolated children so; this one gets no pipe."""
+    command = [sys.executable, "-W", "ignore", "-m", "invoker.process.isolated"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "socket.socket(fileno=int(argv[0]))" in done.stderr
+    assert "_Alias" not in done.stderr
