@@ -1,8 +1,9 @@
 """`Trimmer`: gives memory back to the system after a flood.
 
 The C library keeps what is freed between blocks that are still in use; after a flood that may be most of a gigabyte.
-`malloc_trim` gives it back. It is asked for only when the process holds much less than a moment ago, in a thread, and
-at most every half a second: a threshold for every block would cost each large frame its page faults instead.
+`malloc_trim` gives it back. It is asked for only when the process holds much less than a moment ago, or many threads of
+functions have ended their work, whose small values nobody counts; in a thread, and at most every half a second: a
+threshold for every block would cost each large frame its page faults instead.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ _ARENA_MAX = -8  # of malloc.h
 _ARENAS = 2
 _TIMES = 16
 """How often it is asked for after a flood: what is read and thrown away of refused bodies is freed seconds later."""
+
+_MANY_THREADS = 32
+_TIMES_THREADS = 2
 
 
 def malloc_trim() -> bool:
@@ -74,6 +78,7 @@ class Trimmer:
         self._trim = trim
         self._look_s = look_s
         self._task: asyncio.Task[None] | None = None
+        self._most_busy = self._was_busy = 0
 
     def start(self) -> None:
         """Begin to look at the budget."""
@@ -90,7 +95,19 @@ class Trimmer:
             await asyncio.sleep(self._look_s)
             if self._budget.has_fallen(MUCH_BYTES):
                 left = _TIMES
+            if self._have_left():
+                left = max(left, _TIMES_THREADS)
             if left:
                 left -= 1
                 with contextlib.suppress(Overloaded):  # no thread is free; the next look tries again
                     await off_loop(self._threads, self._trim)
+
+    def _have_left(self) -> bool:
+        """Whether of many threads that were busy at some look, less than half were at this one and at the last one."""
+        busy, before = self._threads.busy, self._was_busy
+        self._was_busy = busy
+        self._most_busy = max(self._most_busy, busy)
+        have_left = self._most_busy >= _MANY_THREADS and 2 * max(busy, before) < self._most_busy
+        if have_left:
+            self._most_busy = busy
+        return have_left

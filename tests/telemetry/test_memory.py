@@ -44,6 +44,28 @@ async def test_memory_is_trimmed_after_a_flood_off_the_loop() -> None:
     threads.close()
 
 
+@pytest.mark.parametrize(("count", "times"), [(40, 2), (20, 0)])
+async def test_memory_is_trimmed_once_many_threads_have_ended_their_work(count: int, times: int) -> None:
+    """Twice, whatever their values took of the budget; not while they work, and not behind a few."""
+    threads, asked = Threads(64), list[int]()
+    trimmer = Trimmer(ProcessBudget(), threads, trim=lambda: bool(asked.append(0)), look_s=0.01)
+    trimmer.start()
+    over = threading.Event()
+    for _ in range(count):
+        threads.start(over.wait)
+    await asyncio.sleep(0.1)
+    assert not asked
+    over.set()
+    for _ in range(500):
+        await asyncio.sleep(0.01)
+        if len(asked) >= times and not threads.busy:
+            break
+    await asyncio.sleep(0.1)
+    assert len(asked) == times
+    trimmer.stop()
+    threads.close()
+
+
 def test_the_c_library_is_asked_or_there_is_none() -> None:
     """glibc has the function; elsewhere nothing happens."""
     blocks = [bytes(100_000) for _ in range(2000)]
