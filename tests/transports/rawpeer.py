@@ -102,8 +102,9 @@ class RawPeer:
 
     def send(self, stream: int, *messages: bytes) -> None:
         """Send messages."""
-        for message in messages:
-            self._h2.send_data(stream, _prefixed(message))
+        for message in map(_prefixed, messages):
+            for at in range(0, len(message), _MOST_BYTES):
+                self._h2.send_data(stream, message[at : at + _MOST_BYTES])
         self._flush()
 
     def fill(self, stream: int, message: bytes, most_bytes: int, still_s: float) -> int:
