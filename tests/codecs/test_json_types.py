@@ -71,7 +71,7 @@ def test_R084_R161_annotations_are_filled(type_: Any, text: str, expected: objec
         (bool, "1", "Expected `bool`"),
         (int, "null", "Expected `int`, got `null`"), (str, "1", "Expected `str`"),
         (Colour, '"green"', "Invalid enum value 'green'; expected one of 'red', 'blue'$"),
-        (list[Colour], '["green"]', r"Invalid enum value 'green' - at `\$\[0\]`$"),
+        (list[Colour], '["green"]', r"value 'green' - at `\$\[0\]`; expected one of 'red', 'blue'$"),
         (Point | Circle, "{}", "missing required field"), (Model, '{"size":0}', "size: Input should be greater than 0"),
         (Annotated[int, pydantic.Field(gt=0)], "0", "value: Input should be greater than 0"),
         (Model, "{}", "size: Field required"), (Model, '{"size":NaN}', "JSON is malformed"),
