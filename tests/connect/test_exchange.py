@@ -14,7 +14,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.client import CallFailed, ConnectFailed, RiffClient
 from invoker.connect.exchange import Exchange, connected
 from invoker.errors import Status
-from tests.client.peer import Peer
+from tests.protocols.riff.client.peer import Peer
 
 
 def endless() -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from invoker.client import ConnectFailed, RiffClient, Tls
-from tests.client.peer import serve
+from tests.protocols.riff.client.peer import serve
 
 
 @pytest.fixture(scope="module")

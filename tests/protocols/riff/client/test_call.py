@@ -10,7 +10,7 @@ import pytest
 
 from invoker.client import CallFailed, RiffClient
 from invoker.errors import Status
-from tests.client.peer import Peer
+from tests.protocols.riff.client.peer import Peer
 
 
 async def test_cancel_wakes_who_iterates(peer: Peer) -> None:

@@ -15,7 +15,7 @@ from invoker.errors import Status
 from invoker.message import Message
 from invoker.protocols.riff.client.known import NOTHING, Known
 from invoker.protocols.riff.client.request import Request
-from tests.client.peer import Peer
+from tests.protocols.riff.client.peer import Peer
 
 
 async def numbers() -> AsyncIterator[int]:

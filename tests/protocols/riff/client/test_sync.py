@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker.client import CallFailed, SyncRiffClient
-from tests.client.peer import Peer
+from tests.protocols.riff.client.peer import Peer
 
 
 def test_values_go_out_and_come_back(threaded_peer: Peer) -> None:

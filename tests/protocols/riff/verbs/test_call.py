@@ -15,8 +15,8 @@ import pytest
 import trustme
 
 from invoker.protocols.riff.verbs.call import _is_json_sent_as_text
-from tests.client.peer import Peer, serve_in_thread
 from tests.connect.test_tls import credentials
+from tests.protocols.riff.client.peer import Peer, serve_in_thread
 
 CALL = [sys.executable, "-W", "error", "-m", "invoker", "call"]
 

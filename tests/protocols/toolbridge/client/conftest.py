@@ -1,4 +1,4 @@
-"""A bridge for the tests of its client; see `tests.client.conftest`."""
+"""A bridge for the tests of its client; see `tests.protocols.riff.client.conftest`."""
 
 from __future__ import annotations
 

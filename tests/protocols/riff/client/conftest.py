@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.client.peer import Peer, serve, serve_in_thread
+from tests.protocols.riff.client.peer import Peer, serve, serve_in_thread
 
 
 @pytest.fixture
