@@ -40,7 +40,7 @@ Ask = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Way:
+class ConnectionOps:
     """One way to have a tensor back: a server, and who asks it; what comes is ``times`` what was sent."""
 
     name: str
@@ -98,30 +98,30 @@ def _asgi(work: str) -> list[str]:
     return [sys.executable, "-m", "benchmarks.asgi", work]
 
 
-BARE = Way("bare", "bare ASGI echo", _asgi("echo"))
-SYNC = Way("sync", "sync function", _ours("same", *_ALONE))
-ASYNC = Way("async", "async function", _ours("asame", *_ALONE))
-TCP = Way("tcp", "sync function, bare TCP", _ours("same", *_ALONE, *_TCP), "graphpipe")
-JSON = Way("json", "JSON endpoint", _asgi("json"), is_json=True)
+BARE = ConnectionOps("bare", "bare ASGI echo", _asgi("echo"))
+SYNC = ConnectionOps("sync", "sync function", _ours("same", *_ALONE))
+ASYNC = ConnectionOps("async", "async function", _ours("asame", *_ALONE))
+TCP = ConnectionOps("tcp", "sync function, bare TCP", _ours("same", *_ALONE, *_TCP), "graphpipe")
+JSON = ConnectionOps("json", "JSON endpoint", _asgi("json"), is_json=True)
 WAYS = (
     BARE,
-    Way("bare-kept", "the same with its pages kept", _asgi("kept")),
+    ConnectionOps("bare-kept", "the same with its pages kept", _asgi("kept")),
     SYNC,
     ASYNC,
-    Way("all", "sync function beside riff and Evergreen", _ours("same")),
+    ConnectionOps("all", "sync function beside riff and Evergreen", _ours("same")),
     TCP,
-    Way("tcp-async", "async function, bare TCP", _ours("asame", *_ALONE, *_TCP), "graphpipe"),
-    Way("client", "sync function, asked by our client", SYNC.command, is_ours=True),
+    ConnectionOps("tcp-async", "async function, bare TCP", _ours("asame", *_ALONE, *_TCP), "graphpipe"),
+    ConnectionOps("client", "sync function, asked by our client", SYNC.command, is_ours=True),
     JSON,
-    Way("msgspec", "JSON endpoint, msgspec", _asgi("msgspec"), is_json=True),
+    ConnectionOps("msgspec", "JSON endpoint, msgspec", _asgi("msgspec"), is_json=True),
 )
 _HELD = (
     BARE,
     SYNC,
     ASYNC,
-    Way("double", "sync function with a new array", _ours("double", *_ALONE), times=2),
+    ConnectionOps("double", "sync function with a new array", _ours("double", *_ALONE), times=2),
     TCP,
-    Way(
+    ConnectionOps(
         "tcp-double", "sync function with a new array, bare TCP", _ours("double", *_ALONE, *_TCP), "graphpipe", times=2
     ),
     JSON,
@@ -182,7 +182,7 @@ def _times(size: int, title: str, count: int, rounds: int) -> str:
     return table(f"GraphPipe: {title} of Float32 there and back", ("way", "p50, ms", "p99, ms", "n", "÷ bare"), rows)
 
 
-def _opened(stack: ExitStack, way: Way, array: Array) -> Ask:
+def _opened(stack: ExitStack, way: ConnectionOps, array: Array) -> Ask:
     address, _ = stack.enter_context(serving(way.command, door=way.door))
     ask = stack.enter_context(way.asking(address, array))
     way.check(ask(), array)
@@ -251,7 +251,9 @@ def batches(_: Sequence[Series], *, quick: bool, samples: Samples) -> str:
 def _batches(each: int, rounds: int, samples: Samples) -> str:
     array, rows = _array(1024), []
     for door, flags in (("http", []), ("graphpipe", _TCP)):
-        ways = [Way(name, name, _ours(name, *_ALONE, *flags), door, times=2) for name in ("costly", "batched")]
+        ways = [
+            ConnectionOps(name, name, _ours(name, *_ALONE, *flags), door, times=2) for name in ("costly", "batched")
+        ]
         ways += [BARE] if door == "http" else []
         found = dict[str, list[float]]()
         with ExitStack() as stack:
@@ -270,7 +272,7 @@ def _batches(each: int, rounds: int, samples: Samples) -> str:
     return table(title, ("door", "unbatched", "batched", "ratio", "bare ASGI echo"), rows)
 
 
-def _rate(way: Way, address: str, array: Array, each: int) -> float:
+def _rate(way: ConnectionOps, address: str, array: Array, each: int) -> float:
     body = way.body(array)
     whole = len(body).to_bytes(4, "little") + body if way.door == "graphpipe" else request(address, body)
     with way.asking(address, array) as ask:

@@ -1,4 +1,4 @@
-"""A front that speaks TLS 1.3 only, for the gRPC port: grpcio cannot be told to refuse TLS 1.2.
+"""A handler that speaks TLS 1.3 only, for the gRPC port: grpcio cannot be told to refuse TLS 1.2.
 
     python deploy/tls13.py --listen 0.0.0.0:8443 --to 127.0.0.1:8081 --cert server.pem --key server.key
 

@@ -45,20 +45,20 @@ def _first_sentence(doc: str | None) -> str:
 
 
 def config_page() -> Iterator[str]:
-    """Every knob of the process and of its services."""
+    """Every setting of the process and of its services."""
     from invoker.server.table import TABLE
-    from invoker.settings import flag_of, knob_of
+    from invoker.settings import flag_of, setting_of
 
     yield from ("# Configuration", "", MADE, "")
     yield "Precedence: command line, then environment, then default. An empty variable counts as unset. A value that a"
-    yield "knob cannot have stops the process with exit code 2 and one line on stderr that names variable and value."
+    yield "setting cannot have stops the process with exit code 2 and one line on stderr that names variable and value."
     yield ""
     rows = []
-    for one in TABLE.knobs:
-        knob = knob_of(one)
-        about = f"{knob.help} One of: {', '.join(knob.choices)}." if knob.choices else knob.help
-        about += " Several: repeat the flag, or separate by commas." if knob.many else ""
-        rows.append((f"`{knob.env}`", f"`{flag_of(one)}`", _shown(one.default), knob.unit or "-", about))
+    for one in TABLE.settings:
+        setting = setting_of(one)
+        about = f"{setting.help} One of: {', '.join(setting.choices)}." if setting.choices else setting.help
+        about += " Several: repeat the flag, or separate by commas." if setting.many else ""
+        rows.append((f"`{setting.env}`", f"`{flag_of(one)}`", _shown(one.default), setting.unit or "-", about))
     yield from table(("variable", "flag", "default", "unit", "what it does"), rows)
 
 
@@ -73,23 +73,23 @@ def _shown(default: Any) -> str:
 def env_example() -> Iterator[str]:
     """Every variable with its default, to copy and edit."""
     from invoker.server.table import TABLE
-    from invoker.settings import knob_of
+    from invoker.settings import setting_of
 
     yield "# Every variable of `python -m invoker`, with its default. An empty one counts as unset; flags win."
     yield "# Made by `make docs` from invoker/settings/process.py and the services of invoker/server/table.py."
-    for one in TABLE.knobs:
-        knob = knob_of(one)
+    for one in TABLE.settings:
+        setting = setting_of(one)
         yield from (
             "",
-            *textwrap.wrap(knob.help, 110, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False),
+            *textwrap.wrap(setting.help, 110, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False),
         )
-        if knob.many:
+        if setting.many:
             yield "# Several are separated by commas."
-        if knob.unit:
-            yield f"# Unit: {knob.unit}."
-        if knob.choices:
-            yield f"# One of: {', '.join(knob.choices)}."
-        yield f"{knob.env}={_shown(one.default).strip('`').replace('(empty)', '')}"
+        if setting.unit:
+            yield f"# Unit: {setting.unit}."
+        if setting.choices:
+            yield f"# One of: {', '.join(setting.choices)}."
+        yield f"{setting.env}={_shown(one.default).strip('`').replace('(empty)', '')}"
 
 
 def errors_page() -> Iterator[str]:

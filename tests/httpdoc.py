@@ -264,7 +264,7 @@ def _limits() -> Table:
 
 
 def _limit_rows() -> Iterator[tuple[str, str, str]]:
-    from invoker.protocols.web.service.page.fronts import MOST_WATCHERS
+    from invoker.protocols.web.service.page.handlers import MOST_WATCHERS
     from invoker.transports.http.exchange import HttpSettings
     from invoker.transports.http.heads import MOST_BYTES, MOST_FIELDS
     from invoker.transports.http.request import HIGH_BYTES

@@ -13,12 +13,12 @@ import pytest
 
 from invoker.server.server import _CLOSE_LIMIT_S
 from invoker.server.table import TABLE
-from invoker.settings import Config, knob_of
+from invoker.settings import Config, setting_of
 from tests.image import containerfile
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 MANIFESTS = sorted(DEPLOY.glob("*.yaml"))
-ENV = {knob_of(one).env: one.name for one in TABLE.knobs}
+ENV = {setting_of(one).env: one.name for one in TABLE.settings}
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="takes requirements/dev.lock")
 yaml = pytest.importorskip("yaml", reason="takes requirements/dev.lock")
@@ -109,8 +109,8 @@ def test_an_invalid_manifest_is_found() -> None:
 
 
 @PODS
-def test_every_variable_is_a_knob(pod: dict[str, Any]) -> None:
-    """With a value that the knob can have."""
+def test_every_variable_is_a_setting(pod: dict[str, Any]) -> None:
+    """With a value that the setting can have."""
     assert {one["name"] for one in function(pod).get("env", ())} <= set(ENV)
     settings(pod)
 

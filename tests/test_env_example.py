@@ -1,4 +1,4 @@
-"""`GRPC_PORT.env.example` documents every knob: name, default, unit and sentence, as the code has them."""
+"""`GRPC_PORT.env.example` documents every setting: name, default, unit and sentence, as the code has them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from invoker.server.table import TABLE
-from invoker.settings import knob_of
+from invoker.settings import setting_of
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "GRPC_PORT.env.example"
 LINE = re.compile(r"^([A-Z][A-Z0-9_]*)=(\S*)$")
@@ -29,28 +29,28 @@ def blocks() -> dict[str, tuple[str, str]]:
 
 def test_it_names_every_variable_and_no_other() -> None:
     """In the order of the code."""
-    assert list(blocks()) == [knob_of(one).env for one in TABLE.knobs]
+    assert list(blocks()) == [setting_of(one).env for one in TABLE.settings]
 
 
 def test_it_shows_each_default() -> None:
     """The value shown is what an unset variable means."""
-    for one in TABLE.knobs:
-        knob = knob_of(one)
-        shown, _ = blocks()[knob.env]
+    for one in TABLE.settings:
+        setting = setting_of(one)
+        shown, _ = blocks()[setting.env]
         if shown == "":
-            assert one.default in ("", ()), knob.env
+            assert one.default in ("", ()), setting.env
         else:
-            assert knob.parse(shown) == one.default, knob.env
+            assert setting.parse(shown) == one.default, setting.env
 
 
 def test_it_says_what_each_variable_does() -> None:
-    """The comment above a variable holds the sentence, the unit and the choices of its knob."""
-    for one in TABLE.knobs:
-        knob = knob_of(one)
-        _, comment = blocks()[knob.env]
-        assert knob.help in comment, knob.env
-        assert knob.unit in comment, knob.env
-        assert all(choice in comment for choice in knob.choices), knob.env
+    """The comment above a variable holds the sentence, the unit and the choices of its setting."""
+    for one in TABLE.settings:
+        setting = setting_of(one)
+        _, comment = blocks()[setting.env]
+        assert setting.help in comment, setting.env
+        assert setting.unit in comment, setting.env
+        assert all(choice in comment for choice in setting.choices), setting.env
 
 
 def test_it_can_be_read_as_it_stands() -> None:

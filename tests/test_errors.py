@@ -79,7 +79,7 @@ def test_except_exception_cannot_swallow_a_stop():
 
 
 def test_exit_codes():
-    """A bad knob is 2, everything else that stops the start is 1."""
+    """A bad setting is 2, everything else that stops the start is 1."""
     assert ConfigError.exit_code == 2
     assert {kind.exit_code for kind in errors.StartupError.__subclasses__()} == {1, 2}
     assert issubclass(ConfigError, InvokerError)

@@ -38,12 +38,12 @@ def test_a_changed_page_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert page.read_text().endswith("by hand\n")
 
 
-def test_each_knob_is_on_the_config_page() -> None:
-    """Variable, flag, default and unit of a knob stand in its row."""
+def test_each_setting_is_on_the_config_page() -> None:
+    """Variable, flag, default and unit of a setting stand in its row."""
     rows = [line for line in gendocs.config_page() if line.startswith("| `")]
     from invoker.server.table import TABLE
 
-    assert len(rows) == len(TABLE.knobs)
+    assert len(rows) == len(TABLE.settings)
     assert any(line.startswith("| `GRPC_PORT` | `--grpc-port` | `8081` | - |") for line in rows)
 
 

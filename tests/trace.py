@@ -27,7 +27,7 @@ CATALOGUES = (
     "docs/reference/http-door.md",
 )
 
-# Digits with which an id is written. RM rows, the contract of front ends, carry no level and are all binding.
+# Digits with which an id is written. RM rows, the contract of handler ends, carry no level and are all binding.
 WIDTHS = {"R": 3, "RM": 1, "RA": 2, "RT": 2, "E": 3, "EA": 2, "ET": 2, "G": 3, "GT": 2, "T": 3, "F": 3, "H": 3}
 BINDING = {"RM"}
 LEVELLED = {"R", "E", "G", "T", "F", "H"}

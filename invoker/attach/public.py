@@ -1,20 +1,23 @@
-"""`PublicKnobs`: the knob that protocols have in common which other machines should reach only over TLS."""
+"""`PublicServiceSettings`.
+
+The setting that protocols have in common which other machines should reach only over TLS.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from invoker.settings import parsers as parse
-from invoker.settings.knob import knob
+from invoker.settings.setting import setting
 
-__all__ = ["PublicKnobs"]
+__all__ = ["PublicServiceSettings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublicKnobs:
+class PublicServiceSettings:
     """What the operator allows against advice; each protocol may have more."""
 
-    insecure_public: bool = knob(
+    insecure_public: bool = setting(
         False, "INVOKER_INSECURE_PUBLIC", parse.switch,
         "Whether the tool bridge is served without TLS, and federated rounds without TLS or an API key, on an address "
         "that other machines can reach.", heading="what other machines can reach", before="allowed_origins",

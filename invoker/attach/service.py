@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from invoker.telemetry.board import Numbers
     from invoker.telemetry.metrics import Families
     from invoker.transports.grpc.methods import Method
-    from invoker.transports.http.app import Front, SocketFront
+    from invoker.transports.http.app import Handler, SocketHandler
     from invoker.transports.tls import TlsFiles
 
 __all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings", "spoken_at"]
@@ -52,13 +52,13 @@ class Port(NamedTuple):
         host: Name or address.
         number: 0 takes a free one.
         door: What listens there.
-        knob: What says it, for errors.
+        setting: What says it, for errors.
     """
 
     host: str
     number: int
     door: str
-    knob: str
+    setting: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Surroundings:
     """What a service finds in the process that it belongs to.
 
     Attributes:
-        config: Every knob.
+        config: Every setting.
         driver: Runs the conversations.
         actions: Names of functions by those of actions, besides the functions' own.
         is_ready: Whether this process should get traffic.
@@ -108,8 +108,8 @@ class Service:
 
     Attributes:
         name: As INVOKER_PROTOCOLS says it.
-        knobs: A frozen dataclass of its own knobs (see `settings.knob`), which ``config.of(knobs)`` gives; None:
-            it has none.
+        settings: A frozen dataclass of its own settings (see `settings.setting`), which ``config.of(settings)`` gives;
+            None: it has none.
         is_default: Whether it is served when nobody chooses.
         needs: What it lacks if nothing is served, though it was chosen.
         on_grpc: Whether it has methods for the gRPC door.
@@ -132,7 +132,7 @@ class Service:
     """
 
     name: ClassVar[str]
-    knobs: ClassVar[type | None] = None
+    settings: ClassVar[type | None] = None
     is_default: ClassVar[bool] = True
     needs: ClassVar[str] = ""
     on_grpc: ClassVar[bool] = False
@@ -156,12 +156,12 @@ class Service:
         """Whether it is served.
 
         Args:
-            config: Every knob.
+            config: Every setting.
             is_chosen: Whether INVOKER_PROTOCOLS has it.
             has_http: Whether there is an HTTP door.
 
         Raises:
-            ConfigError: Knobs that do not go together.
+            ConfigError: Settings that do not go together.
         """
         return is_chosen
 
@@ -198,7 +198,7 @@ class Service:
         """The methods that the gRPC door serves for it.
 
         Raises:
-            ConfigError: Its knobs say what cannot be.
+            ConfigError: Its settings say what cannot be.
         """
         return ()
 
@@ -217,15 +217,15 @@ class Service:
         """
         return ()
 
-    def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - for those that answer some
+    def http_handler(self, path: str) -> Handler | None:  # noqa: ARG002 - for those that answer some
         """Who answers this path of the HTTP door; None: the service does not claim it."""
         return None
 
-    def http_over(self, path: str, below: Front) -> Front:  # noqa: ARG002 - as `http_front`
+    def http_over(self, path: str, below: Handler) -> Handler:  # noqa: ARG002 - as `http_handler`
         """Who answers this path in front of who was found for it; it may leave requests to ``below``."""
         return below
 
-    def socket_front(self, path: str) -> SocketFront | None:  # noqa: ARG002 - as `http_front`
+    def socket_handler(self, path: str) -> SocketHandler | None:  # noqa: ARG002 - as `http_handler`
         """Who serves the WebSockets of this path of the HTTP door; None: the service does not claim it."""
         return None
 
@@ -233,7 +233,7 @@ class Service:
         """What it has counted besides what the engine counts, for ``/metrics``; None: nothing."""
         return None
 
-    def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_front`
+    def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_handler`
         """The families of Prometheus that tell what it has counted, here or in other workers."""
         return iter(())
 
@@ -247,7 +247,7 @@ class Service:
         """Path of a page for people, once the doors are open; empty: the service has none."""
         return ""
 
-    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_front`
+    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_handler`
         """What to type after ``python -m invoker`` to call a function; empty where the service knows nothing to type.
 
         Args:

@@ -1,11 +1,11 @@
-"""The parser of ``serve``: the commands first, then the flags of all knobs, in groups."""
+"""The parser of ``serve``: the commands first, then the flags of all settings, in groups."""
 
 from __future__ import annotations
 
 import argparse
 
 from invoker.server.table import TABLE
-from invoker.settings import Knob, flag_of, knob_of
+from invoker.settings import Setting, flag_of, setting_of
 from invoker.settings.usage import Parser, nearest
 
 __all__ = ["command_meant", "commands", "parser"]
@@ -34,7 +34,7 @@ class _ServeParser(Parser):
 
 
 def parser() -> Parser:
-    """The parser of ``serve``; its flags are the knobs of the process and of its services."""
+    """The parser of ``serve``; its flags are the settings of the process and of its services."""
     made = _ServeParser(
         prog="invoker",
         usage="invoker [serve] ENTRYPOINT [flags]\n       invoker COMMAND ...",
@@ -53,19 +53,22 @@ def parser() -> Parser:
         "--reload", action="store_true", help="serve anew whenever a file of the function changes (development)"
     )
     group = general
-    for one in TABLE.knobs:
-        knob, flag = knob_of(one), flag_of(one)
-        if knob.heading:
-            group = made.add_argument_group(knob.heading)
-        unit, many = f" {knob.unit}" if knob.unit and one.default != "auto" else "", "; repeatable" if knob.many else ""
-        note = f" [{knob.env}; default {_shown(one.default)}{unit}{many}]"
-        text = (knob.help + note).replace("%", "%%")
+    for one in TABLE.settings:
+        setting, flag = setting_of(one), flag_of(one)
+        if setting.heading:
+            group = made.add_argument_group(setting.heading)
+        unit, many = (
+            f" {setting.unit}" if setting.unit and one.default != "auto" else "",
+            "; repeatable" if setting.many else "",
+        )
+        note = f" [{setting.env}; default {_shown(one.default)}{unit}{many}]"
+        text = (setting.help + note).replace("%", "%%")
         if isinstance(one.default, bool):
             action = "store_false" if flag.startswith("--no-") else "store_true"
             group.add_argument(flag, dest=one.name, action=action, default=None, help=text)
         else:
-            action = "append" if knob.many else "store"
-            group.add_argument(flag, dest=one.name, action=action, default=None, metavar=_metavar(knob), help=text)
+            action = "append" if setting.many else "store"
+            group.add_argument(flag, dest=one.name, action=action, default=None, metavar=_metavar(setting), help=text)
     return made
 
 
@@ -88,10 +91,10 @@ def _version() -> str:
     return f"invoker {__version__}"
 
 
-def _metavar(knob: Knob) -> str:
-    if knob.choices:
-        return "|".join(knob.choices)
-    return {"seconds": "S", "bytes": "N"}.get(knob.unit, "N" if knob.unit else "VALUE")
+def _metavar(setting: Setting) -> str:
+    if setting.choices:
+        return "|".join(setting.choices)
+    return {"seconds": "S", "bytes": "N"}.get(setting.unit, "N" if setting.unit else "VALUE")
 
 
 def _shown(default: object) -> str:

@@ -1,6 +1,6 @@
 """The command line: ``python -m invoker ENTRYPOINT`` serves; other commands call, talk, explain and judge.
 
-Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad knob or argument, 128+n a second signal n.
+Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad setting or argument, 128+n a second signal n.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _begin(*, is_process: bool) -> None:
 
 def _serve(options: argparse.Namespace) -> int:
     _begin(is_process=options.is_process)
-    given = {one.name: getattr(options, one.name) for one in TABLE.knobs}
+    given = {one.name: getattr(options, one.name) for one in TABLE.settings}
     if (file := TABLE.entry_file(options.entrypoint)) is not None:
         given[file.setting] = options.entrypoint
     config = TABLE.read(os.environ, {name: value for name, value in given.items() if value is not None})
@@ -115,7 +115,7 @@ def _serve(options: argparse.Namespace) -> int:
 
     is_text = set_up(config.log_level, config.log_format)
     if options.is_process:
-        from invoker.telemetry.prints import print_lines
+        from invoker.telemetry.stdout_capture import print_lines
 
         print_lines(as_objects=not is_text)
     is_worker = "INVOKER_WORKER" in os.environ

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from invoker.server.table import TABLE
-from invoker.settings import knob_of
+from invoker.settings import setting_of
 from invoker.settings.usage import nearest
 
 __all__ = ["strays"]
@@ -13,19 +13,19 @@ __all__ = ["strays"]
 _OURS = "INVOKER_"
 # Our own processes use the first two, and our tests those with the third prefix; the last is of keys, which end with
 # names that the operator chooses.
-_NOT_KNOBS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_", "INVOKER_LLM_KEY_")
+_NOT_SETTINGS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_", "INVOKER_LLM_KEY_")
 # Kubernetes gives these to every pod beside a Service that is named "invoker".
 _OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
 
 
 def strays(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give a sentence for each variable that begins with INVOKER_ and belongs to no knob."""
-    known = [knob_of(one).env for one in TABLE.knobs]
+    """Give a sentence for each variable that begins with INVOKER_ and belongs to no setting."""
+    known = [setting_of(one).env for one in TABLE.settings]
     bare_names = {one.removeprefix(_OURS): one for one in known}
     for name, value in environment.items():
         if not name.startswith(_OURS) or name in known or name.startswith(_OF_A_SERVICE):
             continue
-        if name.startswith(_NOT_KNOBS) or (name == "INVOKER_PORT" and "://" in value):
+        if name.startswith(_NOT_SETTINGS) or (name == "INVOKER_PORT" and "://" in value):
             continue
         meant = bare_names.get(nearest(name.removeprefix(_OURS), bare_names), "")
         hint = f"did you mean {meant}?" if meant else "'invoker --help' lists those that there are"

@@ -1,6 +1,6 @@
 """The parts of a multipart body, and their reader: python-multipart's streaming parser, fed piece by piece.
 
-The codec makes one value of all parts; the HTTP front gives each part to an input of its own.
+The codec makes one value of all parts; the HTTP handler gives each part to an input of its own.
 """
 
 from __future__ import annotations

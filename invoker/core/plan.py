@@ -4,7 +4,7 @@ Theory. A plan depends on the function, and on what the caller says of names, me
 a payload, on metadata, or on time. So it is made for the first call of a kind, and all later ones share it; opening an
 invocation of a known plan makes its streams and nothing else.
 
-Peers choose names and media types, so they choose keys; `Kept` bounds what these may take.
+Peers choose names and media types, so they choose keys; `Cache` bounds what these may take.
 
 A plan holds for the codecs that it was made with; the engine makes new `Plans` when these have changed. A function that
 was loaded anew is another key.
@@ -20,8 +20,8 @@ from typing import Any, Final
 from invoker.author.lift import Function
 from invoker.author.spec import Bounds, FunctionSpec, StreamSpec
 from invoker.codecs import Registry
+from invoker.core.cache import Cache
 from invoker.core.coding import Decoders, Encoders
-from invoker.core.kept import Kept
 from invoker.core.steps import Open, Terms
 from invoker.errors import ProtocolViolation
 
@@ -71,7 +71,7 @@ class Plan:
     bounds: Bounds | None = None
 
 
-class Plans(Kept[Hashable, Plan]):
+class Plans(Cache[Hashable, Plan]):
     """The plans that were made with one state of the codecs.
 
     Args:

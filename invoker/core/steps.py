@@ -60,10 +60,10 @@ __all__ = [
     "OutputEnded",
     "Send",
     "Step",
+    "StoreChanged",
     "Subscribe",
     "Terms",
     "Timer",
-    "Told",
     "Trailers",
     "Wants",
 ]
@@ -284,7 +284,7 @@ class Subscribe(msgspec.Struct, frozen=True):
     has_initial: bool = False
 
 
-class Told(msgspec.Struct, frozen=True):
+class StoreChanged(msgspec.Struct, frozen=True):
     """What another conversation, or this one, did to a space; after `Refused`, which is its end, nothing is told.
 
     It comes only while the peer has room for what the session sends; a session that falls behind gets the last change
@@ -306,7 +306,7 @@ class Elapsed(msgspec.Struct, frozen=True):
 
 
 Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput
-Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | Told
+Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | StoreChanged
 CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer | Ask
 """What a session of one call may ask for. A plain thread does all but `Ask`: then the loop takes the call over."""
 Step: TypeAlias = CallStep | Join | Fetch | Await | Subscribe

@@ -23,7 +23,7 @@
     |   |-- DeadlineExceeded        the peer's deadline passed                             DEADLINE_EXCEEDED
     |   `-- InternalError           our bug; the detail is withheld from the peer          INTERNAL
     `-- StartupError                the process must not open its ports                    exit code 1
-        |-- ConfigError             a knob has a bad value                                 exit code 2
+        |-- ConfigError             a setting has a bad value                                 exit code 2
         |-- LoadError               the entrypoint cannot be imported
         |-- SpecError               the signature was not understood
         `-- HookError               a start or stop hook failed or took too long
@@ -335,7 +335,7 @@ class StartupError(InvokerError):
 
 
 class ConfigError(StartupError):
-    """A knob has a value that it cannot have (R-004)."""
+    """A setting has a value that it cannot have (R-004)."""
 
     exit_code = 2
 

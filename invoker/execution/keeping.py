@@ -27,7 +27,7 @@ from invoker.execution.bodies.sync import SyncBody
 from invoker.execution.driver import Driver
 from invoker.execution.outlet import Outlet
 from invoker.execution.thread.leaders import Turn
-from invoker.execution.thread.overdue import Overdue
+from invoker.execution.thread.overdue import CallWatchdog
 
 __all__ = ["Keeping"]
 
@@ -82,7 +82,7 @@ class Keeping(SyncBody):
         self.cut_by: InvocationError | None = None
         self.is_open = self.is_long = self.is_swept = self._has_left = self._is_full = False
         self.is_timed = self._is_in_stead = self._is_stalled = False
-        self._overdue: Overdue | None = None
+        self._overdue: CallWatchdog | None = None
 
     # From other threads.
 
@@ -102,7 +102,7 @@ class Keeping(SyncBody):
         with self.lock:
             if self.is_swept or self._has_left:
                 return
-            self._overdue = Overdue(self.driver)
+            self._overdue = CallWatchdog(self.driver)
             self._overdue.ended_at = time.monotonic()
             self.is_long = self.is_swept = True
             self.driver.sweeper.add(self)

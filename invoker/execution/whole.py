@@ -47,7 +47,7 @@ from invoker.execution.driver import Driver
 from invoker.execution.keeping import Keeping
 from invoker.execution.loop.request import carry_on
 from invoker.execution.outlet import Outlet
-from invoker.execution.thread.away import Away
+from invoker.execution.thread.away import LoopHandoff
 from invoker.execution.thread.leaders import Turn
 from invoker.execution.thread.overdue import why_gone
 from invoker.message import Message
@@ -155,7 +155,7 @@ class Whole(Keeping):
             self.session, steps, self.driver, self.sent.append,
             deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early,
         )  # fmt: skip
-        self.closed = Away(self.driver, self.outlet.is_gone).run(rest)
+        self.closed = LoopHandoff(self.driver, self.outlet.is_gone).run(rest)
 
     def _half_close(self, invocation: Invocation | None, *, heeds_end: bool) -> None:
         """Translate the end of the frames, once it is certain."""

@@ -112,19 +112,19 @@ class Hosts:
     """The hosts that references may name.
 
     Args:
-        knob: ``off`` for none, ``public`` for any, or a comma list of names and addresses; ``*.example.org`` means all
-            below ``example.org``, not itself. An IPv6 address may have its brackets.
+        setting: ``off`` for none, ``public`` for any, or a comma list of names and addresses; ``*.example.org`` means
+            all below ``example.org``, not itself. An IPv6 address may have its brackets.
         is_public: Judges an address; replaced in tests, which have only loopback.
 
     Raises:
         ConfigError: The list names something that is not a host.
     """
 
-    def __init__(self, knob: str, is_public: Callable[[Address], bool] = is_public) -> None:
+    def __init__(self, setting: str, is_public: Callable[[Address], bool] = is_public) -> None:
         self._is_public = is_public
-        self.is_off = knob == "off"
-        self._is_any = knob == "public"
-        entries = [] if self.is_off or self._is_any else [entry.strip() for entry in knob.split(",")]
+        self.is_off = setting == "off"
+        self._is_any = setting == "public"
+        entries = [] if self.is_off or self._is_any else [entry.strip() for entry in setting.split(",")]
         self._suffixes = tuple(f".{_listed(entry[2:])}" for entry in entries if entry.startswith("*."))
         self._listed = frozenset(_listed(entry) for entry in entries if not entry.startswith("*."))
 

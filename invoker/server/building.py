@@ -24,7 +24,7 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
     """A server, ready to run.
 
     Args:
-        config: Every knob.
+        config: Every setting.
         what: Functions, modules of functions, entrypoints of either, or a file that a protocol takes instead.
         is_guest: Whether the process is somebody else's; see `Server`.
         is_mounted: Whether somebody else has the sockets, too; see `Server`.
@@ -84,7 +84,7 @@ def loop_factory(server: Server) -> Any:
 
 
 def _check_file(config: Config, entrypoint: str) -> None:
-    """Refuse knobs with which a file that stands for an entrypoint cannot be served."""
+    """Refuse settings with which a file that stands for an entrypoint cannot be served."""
     file = TABLE.entry_file(entrypoint)
     assert file is not None
     if config.reload_per_invocation:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from invoker.attach.service import Service
 from invoker.errors import ConfigError
 from invoker.execution.driver import Driver
-from invoker.server.fronts import Fronts
+from invoker.server.handlers import Handlers
 from invoker.settings import Config
 from invoker.transports.grpc.settings import GrpcSettings
 from invoker.transports.tls import TlsFiles
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from invoker.transports.grpc.aio import AioDoor
     from invoker.transports.grpc.fast import FastDoor
     from invoker.transports.grpc.methods import Method
-    from invoker.transports.http.app import SocketFront
+    from invoker.transports.http.app import SocketHandler
     from invoker.transports.http.door import HttpDoor
     from invoker.transports.http.exchange import HttpSettings
     from invoker.transports.http.mounted import MountedDoor
@@ -32,7 +32,7 @@ class Doors:
     """The doors of one server.
 
     Args:
-        config: Every knob.
+        config: Every setting.
         driver: Runs the conversations.
         has_grpc: Whether any service needs the gRPC door.
         has_http: Whether any needs the HTTP door.
@@ -51,7 +51,7 @@ class Doors:
         self._driver = driver
         self._services: Sequence[Service] = ()
         self._share_ports = False
-        self._fronts = Fronts(())
+        self._handlers = Handlers(())
         self._fast: bool | None = None
         self._grpc: AioDoor | FastDoor | None = None
         self._http: HttpDoor | None = None
@@ -74,11 +74,11 @@ class Doors:
             share_ports: Whether other processes may bind the same ports.
         """
         self._services, self._share_ports = services, share_ports
-        self._fronts = Fronts(services)
+        self._handlers = Handlers(services)
 
     def hides(self, name: str) -> bool:
         """Whether the path of a function on the HTTP door belongs to something else."""
-        return self._fronts.hides(name)
+        return self._handlers.hides(name)
 
     async def open_grpc(self, tls: TlsFiles | None) -> None:
         """Bind the gRPC door, and answer.
@@ -109,7 +109,7 @@ class Doors:
         host, _ = config.bind_host()
         self._http = HttpDoor(
             self._driver,
-            self._fronts,
+            self._handlers,
             host=host,
             port=config.port,
             settings=self._http_settings(),
@@ -120,7 +120,7 @@ class Doors:
             unix_mode=config.unix_mode,
         )
         self.http_address = await self._http.start()
-        self._fronts.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
+        self._handlers.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 
     def leave(self) -> None:
         """Tell the clients of the HTTP door to connect anew; requests are served as before."""
@@ -134,9 +134,9 @@ class Doors:
         if self._grpc is not None:
             await self._grpc.stop(grace_s)
 
-    def _socket(self, path: str) -> SocketFront | None:
+    def _socket(self, path: str) -> SocketHandler | None:
         """Who serves the WebSockets of a path of the HTTP door."""
-        return next((front for one in reversed(self._services) if (front := one.socket_front(path))), None)
+        return next((handler for one in reversed(self._services) if (handler := one.socket_handler(path))), None)
 
     def _http_settings(self) -> HttpSettings:
         from invoker.transports.http.codings import PACKED
@@ -209,9 +209,9 @@ class MountedDoors(Doors):
         """Answer from now on."""
         from invoker.transports.http.mounted import MountedDoor
 
-        self.mounted = MountedDoor(self._driver, self._fronts, settings=self._http_settings(), sockets=self._socket)
+        self.mounted = MountedDoor(self._driver, self._handlers, settings=self._http_settings(), sockets=self._socket)
         self.mounted.start()
-        self._fronts.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
+        self._handlers.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 
     def leave(self) -> None:
         """Tell the clients to connect anew; requests are served as before."""

@@ -57,7 +57,8 @@ from invoker.execution.isolation.session import WINDOW, ChildSession
 from invoker.execution.loop.sessions import SessionReactor
 from invoker.execution.loop.tasks import own_task
 from invoker.server.surroundings import Surroundings
-from invoker.telemetry import logs, prints
+from invoker.telemetry import logs
+from invoker.telemetry import stdout_capture as prints
 
 __all__ = ["main"]
 

@@ -30,10 +30,10 @@ from invoker.core.http import Response
 from invoker.errors import ConfigError, StartupError
 from invoker.server import life
 from invoker.server.building import build
-from invoker.server.knobs import config_of, spelled
+from invoker.server.given import config_of, spelled
 from invoker.server.server import Server
 from invoker.server.table import HTTP, TABLE
-from invoker.settings import Config, knob_of
+from invoker.settings import Config, setting_of
 from invoker.transports.http.asgi import Receive, Scope, Send
 from invoker.transports.http.mounted import refuse
 
@@ -274,7 +274,7 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
     for name, value in settings.items():
         if name in hosts and value is not None:
             raise ConfigError(f"{name} is for ports and processes of invoker's own; here they are the host's")
-    theirs = {knob_of(one).env for one in TABLE.knobs if one.name in hosts}
+    theirs = {setting_of(one).env for one in TABLE.settings if one.name in hosts}
     env = {name: text for name, text in os.environ.items() if name not in theirs}
     settings.setdefault("blocked_s", 0)  # whoever else blocks the loop of the host is its own business
     config = config_of(settings, env=env)

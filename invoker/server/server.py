@@ -33,7 +33,8 @@ from invoker.server.table import TABLE, Table
 from invoker.settings import Config
 from invoker.settings.cores import usable_cores
 from invoker.stores import store_of
-from invoker.telemetry import logs, prints
+from invoker.telemetry import logs
+from invoker.telemetry import stdout_capture as prints
 from invoker.telemetry.board import Numbers
 from invoker.telemetry.endings import Endings
 from invoker.telemetry.memory import Trimmer
@@ -67,7 +68,7 @@ class Server:
     """Serves functions through the gRPC and the HTTP door.
 
     Args:
-        config: Every knob.
+        config: Every setting.
         catalog: What to serve.
         registry: Codecs.
         actions: Names of functions by those of actions, besides the functions' own.

@@ -22,7 +22,7 @@ from invoker.errors import ConfigError
 from invoker.server.background import Background
 from invoker.server.building import build, loop_factory
 from invoker.server.foreground import run_here
-from invoker.server.knobs import config_of, spelled
+from invoker.server.given import config_of, spelled
 from invoker.server.server import Server
 from invoker.server.table import TABLE
 from invoker.settings import Config

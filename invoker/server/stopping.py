@@ -31,8 +31,8 @@ from typing import IO, Any
 
 from invoker.errors import StartupError
 from invoker.server.waking import Waker
-from invoker.telemetry.prints import finish
 from invoker.telemetry.ready import announce
+from invoker.telemetry.stdout_capture import finish
 
 __all__ = [
     "HOW_TO_LEAVE",

@@ -47,7 +47,7 @@ def supervise(config: Config, argv: list[str]) -> int:
     """Serve with several workers until SIGTERM or SIGINT; the exit code, as for one process.
 
     Args:
-        config: Every knob.
+        config: Every setting.
         argv: The command line, for the workers.
 
     Raises:
@@ -92,7 +92,7 @@ class Supervisor:
     """Keeps ``config.workers`` workers alive.
 
     Args:
-        config: Every knob.
+        config: Every setting.
         argv: The command line, for the workers.
     """
 

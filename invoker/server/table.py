@@ -1,6 +1,6 @@
 """The table of services: one row for each protocol that can be served.
 
-What is known of all of them together is gathered here: the knobs, the settings that are read from them, and which
+What is known of all of them together is gathered here: the settings, the settings that are read from them, and which
 services are served.
 """
 
@@ -19,7 +19,7 @@ from invoker.errors import ConfigError
 from invoker.errors.wording import describe
 from invoker.settings import Config
 from invoker.settings import parsers as parse
-from invoker.settings.knob import Flags, as_given, gathered, knob, knobs_of
+from invoker.settings.setting import Flags, as_given, gathered, setting, settings_of
 
 __all__ = ["GROUP", "HTTP", "SERVICES", "TABLE", "Table"]
 
@@ -90,7 +90,7 @@ class Table:
         return next((one for one in files if entrypoint.endswith(one.suffix)), None)
 
     @property
-    def knobs(self) -> tuple[Field[Any], ...]:
+    def settings(self) -> tuple[Field[Any], ...]:
         """Those of the process and of every service, in the order in which they are listed."""
         return gathered((Config, *self._kinds))
 
@@ -102,25 +102,25 @@ class Table:
             flags: By field name; they win over the environment.
 
         Raises:
-            ConfigError: A value that its knob cannot have, or values that do not go together (R-004).
+            ConfigError: A value that its setting cannot have, or values that do not go together (R-004).
         """
         try:
             config = Config.read(env, flags or {}, self._kinds)
             self.served(config)
         except ConfigError as error:
-            raise ConfigError(as_given(error.detail, self.knobs, flags or {})) from None
+            raise ConfigError(as_given(error.detail, self.settings, flags or {})) from None
         return config
 
     def configured(self, **values: Any) -> Config:
-        """The settings with some values, by the names of their knobs.
+        """The settings with some values, by the names of their settings.
 
         Raises:
             ConfigError: They do not go together.
         """
-        own = {one.name for one in knobs_of(Config)}
-        kinds = {kind: {one.name for one in knobs_of(kind)} for kind in self._kinds}
+        own = {one.name for one in settings_of(Config)}
+        kinds = {kind: {one.name for one in settings_of(kind)} for kind in self._kinds}
         unknown = values.keys() - own.union(*kinds.values())
-        assert not unknown, f"there are no knobs {unknown}"
+        assert not unknown, f"there are no settings {unknown}"
         services = tuple(
             kind(**{name: values[name] for name in values.keys() & known}) for kind, known in kinds.items()
         )
@@ -133,10 +133,10 @@ class Table:
         return config.http and HTTP in self._chosen(config)
 
     def served(self, config: Config) -> tuple[type[Service], ...]:
-        """The services that the knobs choose, in the order of the table.
+        """The services that the settings choose, in the order of the table.
 
         Raises:
-            ConfigError: Knobs that do not go together.
+            ConfigError: Settings that do not go together.
         """
         chosen, has_http = self._chosen(config), self.has_http(config)
         out = self.left_out(config)
@@ -189,8 +189,8 @@ class Table:
 
     @property
     def _kinds(self) -> tuple[type, ...]:
-        """The dataclasses of knobs beside those of the process."""
-        return (self._choice, *(one.knobs for one in (*self.rows, *self._own) if one.knobs is not None))
+        """The dataclasses of settings beside those of the process."""
+        return (self._choice, *(one.settings for one in (*self.rows, *self._own) if one.settings is not None))
 
     @cached_property
     def _own(self) -> tuple[type[Service], ...]:
@@ -212,10 +212,10 @@ class Table:
 
     @cached_property
     def _choice(self) -> Any:
-        """A dataclass whose only knob says which protocols are served."""
+        """A dataclass whose only setting says which protocols are served."""
         on_grpc = " and ".join(one.name for one in self.rows if one.on_grpc)
         *others, last = (one.name for one in self.rows if not one.on_grpc)
-        protocols = knob(
+        protocols = setting(
             self._default,
             "INVOKER_PROTOCOLS",
             parse.some_of(*self.names),
@@ -240,7 +240,7 @@ def _fitting(found: Any, others: Sequence[type[Service]]) -> type[Service]:
     taken = {verb.name for one in others for verb in one.verbs}
     if again := [verb.name for verb in found.verbs if verb.name in taken]:
         raise ConfigError(f"there is a command '{again[0]}' already")
-    gathered((Config, *(one.knobs for one in (*others, found) if one.knobs is not None)))
+    gathered((Config, *(one.settings for one in (*others, found) if one.settings is not None)))
     return found
 
 

@@ -1,6 +1,6 @@
-"""Settings of the process, and the machinery of knobs with which services declare theirs."""
+"""Settings of the process, and the machinery of settings with which services declare theirs."""
 
-from invoker.settings.knob import Knob, flag_of, knob_of
 from invoker.settings.process import Config
+from invoker.settings.setting import Setting, flag_of, setting_of
 
-__all__ = ["Config", "Knob", "flag_of", "knob_of"]
+__all__ = ["Config", "Setting", "flag_of", "setting_of"]

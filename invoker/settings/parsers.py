@@ -1,4 +1,4 @@
-"""The parsers of knobs: each turns a text into a value, and raises ValueError with what it expected."""
+"""The parsers of settings: each turns a text into a value, and raises ValueError with what it expected."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["store_of"]
 
 
 def store_of(place: str, limits: StoreLimits | None = None) -> Store:
-    """Make the store that a knob names; it is not started yet.
+    """Make the store that a setting names; it is not started yet.
 
     Args:
         place: ``auto`` or ``memory``, ``sqlite:PATH``, or the URL of a Redis server.

@@ -53,20 +53,20 @@ class Purpose:
 
     Attributes:
         door: What listens on it.
-        knob: Where another port or path can be set.
+        setting: Where another port or path can be set.
         host_knob: Where another host can be set.
     """
 
     door: str
-    knob: str
-    host_knob: str = ""
+    setting: str
+    host_setting: str = ""
 
-    def refusal(self, place: str, error: OSError, knob: str = "") -> StartupError:
+    def refusal(self, place: str, error: OSError, setting: str = "") -> StartupError:
         """The error that says why the socket cannot listen there."""
         why = error.strerror or str(error)
         if error.errno == errno.EADDRNOTAVAIL:
-            knob = self.host_knob
-        return StartupError(f"cannot listen on {place} for {self.door}: {why}; set {knob or self.knob}")
+            setting = self.host_setting
+        return StartupError(f"cannot listen on {place} for {self.door}: {why}; set {setting or self.setting}")
 
 
 _GRPC = Purpose("gRPC", "GRPC_PORT", "INVOKER_HOST")
@@ -80,8 +80,8 @@ def no_grpc(address: str) -> StartupError:
         with socket.socket(family, kind, protocol) as probe:
             probe.bind(free)
     except OSError as error:
-        return _GRPC.refusal(address, error, _GRPC.host_knob)
-    return StartupError(f"cannot listen on {address} for {_GRPC.door}: the port is in use; set {_GRPC.knob}")
+        return _GRPC.refusal(address, error, _GRPC.host_setting)
+    return StartupError(f"cannot listen on {address} for {_GRPC.door}: the port is in use; set {_GRPC.setting}")
 
 
 def open_files() -> int:
@@ -164,7 +164,7 @@ def _addresses(host: str, port: int, purpose: Purpose) -> list[tuple[int, Any]]:
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     except OSError as error:
-        raise purpose.refusal(f"{host}:{port}", error, purpose.host_knob) from None
+        raise purpose.refusal(f"{host}:{port}", error, purpose.host_setting) from None
     return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
 
 
@@ -174,7 +174,7 @@ def _bound(found: tuple[int, Any], place: str, purpose: Purpose, *, share_port: 
         # Unless the protocol's number is there, asyncio leaves Nagle's algorithm on, and each response takes 40 ms.
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
-        raise _NoAddress(purpose.refusal(place, error, purpose.host_knob).detail) from None
+        raise _NoAddress(purpose.refusal(place, error, purpose.host_setting).detail) from None
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port in TIME_WAIT is free, a taken one is not

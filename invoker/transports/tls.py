@@ -94,13 +94,13 @@ class TlsFiles:
         return cert, key, _bytes("INVOKER_TLS_CLIENT_CA", self.client_ca) if self.client_ca else None
 
 
-def _bytes(knob: str, path: str) -> bytes:
+def _bytes(setting: str, path: str) -> bytes:
     if not path:
-        raise ConfigError(f"{knob} names no file")
+        raise ConfigError(f"{setting} names no file")
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise ConfigError(f"{knob}: cannot read {path}: {error.strerror}") from None
+        raise ConfigError(f"{setting}: cannot read {path}: {error.strerror}") from None
 
 
 class _NeedsPassphrase(ssl.SSLError):

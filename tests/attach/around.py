@@ -20,6 +20,6 @@ def _numbers() -> Numbers:
     return Numbers({"invoker_frames_in": 3.0}, {})
 
 
-def around(*functions: Any, **knobs: Any) -> Surroundings:
-    """The surroundings in a process that serves functions, with some knobs."""
-    return Surroundings(TABLE.configured(**knobs), driver_of(*functions), {}, _is_ready, _numbers)
+def around(*functions: Any, **settings: Any) -> Surroundings:
+    """The surroundings in a process that serves functions, with some settings."""
+    return Surroundings(TABLE.configured(**settings), driver_of(*functions), {}, _is_ready, _numbers)

@@ -9,7 +9,7 @@ import pytest
 from invoker.attach.declared import load
 from invoker.attach.service import Service
 from invoker.server.table import TABLE
-from invoker.settings.knob import knobs_of
+from invoker.settings.setting import settings_of
 
 
 def test_a_name_leads_to_what_it_refers_to() -> None:
@@ -29,7 +29,7 @@ def test_what_a_row_names_is_there(row: type[Service]) -> None:
     for module, names in wanted:
         assert find_spec(module)
         assert all(callable(load(f"{module}:{name}")) for name in names)
-    known = {one.name for one in knobs_of(row.knobs)} if row.knobs is not None else set()
+    known = {one.name for one in settings_of(row.settings)} if row.settings is not None else set()
     assert known.issuperset(row.host_settings)
     if row.child_codecs:
         assert callable(load(row.child_codecs))

@@ -20,8 +20,8 @@ async def test_a_service_without_anything_of_its_own_attaches_nothing():
     assert not service.on_http
     assert not service.ports(service.around.config)
     service.add_servicers(None, ())
-    assert service.http_front("/") is None
-    assert service.socket_front("/") is None
+    assert service.http_handler("/") is None
+    assert service.socket_handler("/") is None
     assert not service.addresses
     assert service.sample(read(square), "localhost:1", is_one=True) == ""
     await service.start()

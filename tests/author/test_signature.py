@@ -127,9 +127,9 @@ def test_what_python_says_of_every_class_is_no_doc() -> None:
         def __call__(self, x: int) -> int:
             return x
 
-    class Told(Bare):
+    class StoreChanged(Bare):
         def __call__(self, x: int) -> int:
             """Say it."""
             return x
 
-    assert [examine(one).doc for one in (Bare, Bare(), Told())] == ["", "", "Say it."]
+    assert [examine(one).doc for one in (Bare, Bare(), StoreChanged())] == ["", "", "Say it."]

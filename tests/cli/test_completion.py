@@ -65,7 +65,7 @@ def test_zsh_reads_its_script(scripts: Path) -> None:
 def test_every_command_and_every_flag_of_serve_is_known(scripts: Path, shell: str) -> None:
     """Whichever shell it is."""
     text = (scripts / shell).read_text()
-    flags = [flag_of(one) for one in TABLE.knobs]
+    flags = [flag_of(one) for one in TABLE.settings]
     spelt = [f"-l {one[2:]} " for one in flags] if shell == "fish" else flags
     assert all(one in text for one in (*commands(), *spelt))
 

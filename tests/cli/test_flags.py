@@ -8,13 +8,13 @@ import pytest
 
 from invoker.cli.flags import command_meant, commands, parser
 from invoker.server.table import TABLE
-from invoker.settings import flag_of, knob_of
+from invoker.settings import flag_of, setting_of
 
 
-def test_every_knob_is_a_flag() -> None:
+def test_every_setting_is_a_flag() -> None:
     """With its variable in the help."""
     text = parser().format_help()
-    assert all(flag_of(one) in text and knob_of(one).env in text for one in TABLE.knobs)
+    assert all(flag_of(one) in text and setting_of(one).env in text for one in TABLE.settings)
 
 
 def test_help_has_the_commands_first_and_the_flags_in_groups() -> None:

@@ -87,7 +87,7 @@ def test_R008_an_entrypoint_that_cannot_be_served_is_exit_code_1(capsys, entrypo
     assert re.search(text, lines[0])
 
 
-def test_R004_a_bad_knob_is_exit_code_2(capsys, monkeypatch):
+def test_R004_a_bad_setting_is_exit_code_2(capsys, monkeypatch):
     """One line that names the variable and the value, no traceback."""
     monkeypatch.setenv("GRPC_PORT", "abc")
     assert cli.main(["functions.square:square"]) == 2

@@ -93,7 +93,7 @@ def test_garbage_is_left_to_the_decoder(payload: bytes, most: int) -> None:
     ],
 )
 def test_too_many_containers_are_refused_before_they_are_decoded(media_type: str, payload: bytes) -> None:
-    """The text says the limit and its knob; with a higher one, the same payload is decoded."""
+    """The text says the limit and its setting; with a higher one, the same payload is decoded."""
     with pytest.raises(DecodeError, match=r"more than 250000 lists and objects.*INVOKER_MAX_CONTAINERS"):
         decode(media_type, payload)
     registry = builtin(entry_points=False, max_containers=250_001)

@@ -36,7 +36,7 @@ class Pair(NamedTuple):
     y: float = 2.5
 
 
-class Told(TypedDict, total=False):
+class StoreChanged(TypedDict, total=False):
     a: float
 
 
@@ -67,7 +67,7 @@ VALUES: list[tuple[Any, bytes]] = [
     (Row, b'{"x": 1, "of": {"3": 4}}'),
     (Pair, b"[1, 1e308]"),
     (Pair, b"[1]"),
-    (Told, b'{"a": 1}'),
+    (StoreChanged, b'{"a": 1}'),
     (Color, b'"red"'),
     (Literal["a", 3], b"3"),
     (int | None, b"null"),

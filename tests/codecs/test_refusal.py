@@ -138,7 +138,7 @@ def test_any_text_is_made_fit_for_the_wire(text: str) -> None:
 
 
 @pytest.mark.parametrize(("shows", "why"), [("message", ": KeyError: 'secret'"), ("type", ": KeyError"), ("none", "")])
-def test_R117_exceptions_of_a_value_show_what_the_knob_says(shows: str, why: str) -> None:
+def test_R117_exceptions_of_a_value_show_what_the_setting_says(shows: str, why: str) -> None:
     """What the codec itself says stays."""
     policy = ErrorPolicy(shows)
     made = refuse_encode(KeyError("secret"), OUT, "text/plain", int)

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 front on bare sockets that can be told to be wrong; it serves echo, square and respond."""
+"""A small HTTP/1.1 handler on bare sockets that can be told to be wrong; it serves echo, square and respond."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 JSON, TEXT, OCTETS = "application/json", "text/plain", "application/octet-stream"
 
 
-class Front:
+class Handler:
     """``async with`` starts and stops it; ``address`` says where.
 
     Args:

@@ -1,4 +1,4 @@
-"""The HTTP chapters: what the client sends and reads, and that faults of a front are caught."""
+"""The HTTP chapters: what the client sends and reads, and that faults of a handler are caught."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoker_conformance.http import Answer, Connection, Door
 from invoker_conformance.runner import Outcome, Verdict, run
 from invoker_conformance.scenario import Failure
 from invoker_conformance.target import Address, Target, Unreachable, parse_addresses
-from tests.conformance.faulty_http import Front
+from tests.conformance.faulty_http import Handler
 
 CAUGHT = {
     "closes the connection": "keep_alive_and_chunks",
@@ -27,23 +27,23 @@ CAUGHT = {
 
 
 async def judged(name: str, *faults: str) -> Outcome:
-    """What the suite says of a front in one scenario."""
-    async with Front(*faults) as front:
-        nowhere, at = parse_addresses([]), parse_addresses([front.address])
+    """What the suite says of a handler in one scenario."""
+    async with Handler(*faults) as handler:
+        nowhere, at = parse_addresses([]), parse_addresses([handler.address])
         (outcome,) = await run(Target(nowhere, at, timeout_s=2.0, message_bytes=4 << 20), select(only=name))
     return outcome
 
 
 @pytest.mark.parametrize("name", [*sorted(set(CAUGHT.values())), "echo_with_defaults", "unsupported_media_type"])
-async def test_a_right_front_passes(name: str) -> None:
+async def test_a_right_handler_passes(name: str) -> None:
     """Without faults the front passes each scenario used below."""
     outcome = await judged(name)
     assert outcome.verdict is Verdict.PASS, outcome.failure
 
 
 @pytest.mark.parametrize(("fault", "name"), CAUGHT.items())
-async def test_a_faulty_front_is_caught(fault: str, name: str) -> None:
-    """A front with one fault fails the scenario that judges it."""
+async def test_a_faulty_handler_is_caught(fault: str, name: str) -> None:
+    """A handler with one fault fails the scenario that judges it."""
     outcome = await judged(name, fault)
     assert outcome.verdict is Verdict.FAIL
     assert outcome.failure is not None
@@ -58,9 +58,9 @@ async def test_observing_scenarios_need_the_grpc_address() -> None:
 
 
 async def test_the_function_is_named_in_a_header() -> None:
-    """A front that serves several functions is told which one."""
-    async with Front() as front:
-        host, _, port = front.address.partition(":")
+    """A handler that serves several functions is told which one."""
+    async with Handler() as handler:
+        host, _, port = handler.address.partition(":")
         door = Door(Address(host, int(port), is_shared=True), "square", timeout_s=2.0)
         answer = await door.exchange("POST", "/", [("Content-Type", "application/json")], b"7")
         assert answer.has(200, "application/json", b"49") is answer

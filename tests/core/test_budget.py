@@ -64,7 +64,7 @@ def test_what_is_read_is_given_back_once_it_is_half() -> None:
 
 
 def test_a_body_that_does_not_fit_is_refused_and_the_largest_invocation_ends() -> None:
-    """The body may be tried again: 503, or RESOURCE_EXHAUSTED. The invocation is told why, and the knob."""
+    """The body may be tried again: 503, or RESOURCE_EXHAUSTED. The invocation is told why, and the setting."""
     process, ended = ProcessBudget(10 * STEP), list[Any]()
     small, large, body = invocation(process, ended), invocation(process, ended), process.share()
     small.grow(3 * STEP)

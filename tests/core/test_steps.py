@@ -24,6 +24,6 @@ def test_the_vocabulary_has_twenty_one_words():
     groups = ("ALL", "CallStep", "Command", "Event", "Step", "Terms", "Trailers")
     words = {name for name in steps.__all__ if name not in groups}
     storing = {"CloseOutput", "OutputEnded", "Wants", "Fetch", "Fetched", "Timer", "Elapsed"}
-    sharing = {"Join", "Ask", "Answered", "Await", "Subscribe", "Told"}
+    sharing = {"Join", "Ask", "Answered", "Await", "Subscribe", "StoreChanged"}
     assert words - storing - sharing == {"Open", "Feed", "EndInput", "Cancel", "Emitted", "Finished", "Send", "Close"}
     assert storing | sharing < words

@@ -13,8 +13,8 @@ from invoker.author.prepare import prepare_function
 from invoker.author.reader import read
 from invoker.codecs import builtin
 from invoker.codecs.anyvalue import pack
+from invoker.core.cache import Cache as CoreCache
 from invoker.core.http import RequestHead
-from invoker.core.kept import Kept
 from invoker.core.plan import Plans
 from invoker.core.steps import Open, Send
 from invoker.mediatypes import parse
@@ -125,7 +125,7 @@ def downloads() -> Callable[[Any], Any]:
 
 
 def kept() -> Callable[[Any], Any]:
-    several: Kept[Any, Any] = Kept(4, 1 << 20)
+    several: CoreCache[Any, Any] = CoreCache(4, 1 << 20)
     several.keep("one", 1, 1)
     return several.find
 

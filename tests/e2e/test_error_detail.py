@@ -84,7 +84,7 @@ def http(address: str, function: str, body: bytes) -> str:
         return answer.read().decode().strip()
 
 
-async def test_R117_a_knob_says_what_callers_see_of_an_exception(served: tuple[Process, str]) -> None:
+async def test_R117_a_setting_says_what_callers_see_of_an_exception(served: tuple[Process, str]) -> None:
     """Type and message by default, the type, or nothing; and always the text of a StatusError. The log has it all."""
     process, kind = served
     mapped, streamed = SHOWN[kind]

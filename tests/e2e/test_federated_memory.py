@@ -20,8 +20,8 @@ from tests.protocols.federated.service.devices import Device, rounds
 
 pytest.importorskip("cryptography")
 
+from invoker.protocols.federated.client.messages import SecAggTask
 from invoker.protocols.federated.client.secagg import SecAggClient
-from invoker.protocols.federated.client.words import SecAggTask
 from tests.protocols.federated.secagg.test_what_the_server_holds import forms
 
 pytestmark = pytest.mark.timeout(60 * SLOW)

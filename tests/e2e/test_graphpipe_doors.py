@@ -314,7 +314,7 @@ def ask_anew(tcp: str) -> int:
     ],
 )
 def test_what_several_workers_cannot_share_is_refused(tmp_path: Path, flags: tuple[str, ...], text: str) -> None:
-    """Before anything is bound; the exit code is that of a bad knob."""
+    """Before anything is bound; the exit code is that of a bad setting."""
     (tmp_path / "served.py").write_text(MODULE)
     with started("served", "--workers", "2", *flags, cwd=tmp_path) as process:
         assert process.exit_code() == 2

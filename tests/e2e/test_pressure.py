@@ -56,8 +56,8 @@ async def riff(grpc: str, address: str, name: str, items: int) -> None:
             await asyncio.Event().wait()
 
 
-Way = Callable[[str, str, str, int], Awaitable[None]]
-WAYS: dict[str, Way] = {"http": http, "websocket": socket, "grpc": riff}
+ConnectionOps = Callable[[str, str, str, int], Awaitable[None]]
+WAYS: dict[str, ConnectionOps] = {"http": http, "websocket": socket, "grpc": riff}
 
 
 async def told(served: Served, name: str, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

@@ -164,7 +164,7 @@ async def test_R117_every_protocol_says_so() -> None:
             assert (refused.value.code, told in refused.value.detail) == (Code.BAD_OUTPUT, True)
 
 
-def test_a_knob_turns_it_off() -> None:
+def test_a_setting_turns_it_off() -> None:
     """What a function gives is then sent as it is; else the caller is told what is wrong with it."""
     with serving(f"{__name__}:lying", "--no-check-outputs") as served:
         answer = httpx.post(f"http://{served.http}", json=1, headers={"Accept": "application/json"})

@@ -252,7 +252,7 @@ def _long_item(door: Door) -> bool:
 
 
 def _watched(door: Door) -> bool:
-    from invoker.protocols.web.service.page.fronts import MOST_WATCHERS
+    from invoker.protocols.web.service.page.handlers import MOST_WATCHERS
 
     connections = [RawHttp(door.address) for _ in range(MOST_WATCHERS)]
     try:

@@ -1,4 +1,4 @@
-"""The front that speaks TLS 1.3 only, before the gRPC port of a real server."""
+"""The handler that speaks TLS 1.3 only, before the gRPC port of a real server."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import trustme
 from invoker.client import SyncRiffClient, Tls
 from invoker.testing import TestServer
 
-FRONT = Path(__file__).parents[2] / "deploy" / "tls13.py"
+HANDLER = Path(__file__).parents[2] / "deploy" / "tls13.py"
 
 
-class Front:
-    """The front, and the files that clients need."""
+class Handler:
+    """The handler, and the files that clients need."""
 
     def __init__(self, folder: Path, to: str) -> None:
         authority = trustme.CA()
@@ -32,7 +32,7 @@ class Front:
         issued.private_key_pem.write_to_path(self.key)
         own.cert_chain_pems[0].write_to_path(self.own_cert)
         own.private_key_pem.write_to_path(self.own_key)
-        command = [sys.executable, str(FRONT), "--listen", "127.0.0.1:0", "--to", to, "--cert", self.cert]
+        command = [sys.executable, str(HANDLER), "--listen", "127.0.0.1:0", "--to", to, "--cert", self.cert]
         self.process = subprocess.Popen(
             [*command, "--key", self.key, "--client-ca", self.ca], stdout=subprocess.PIPE, text=True
         )
@@ -65,21 +65,21 @@ class Front:
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Iterator[Front]:
+def handler(tmp_path: Path) -> Iterator[Handler]:
     server = TestServer("functions.square:square")
-    made = Front(tmp_path, server.grpc)
+    made = Handler(tmp_path, server.grpc)
     yield made
     made.close()
     server.close()
 
 
-def test_T165_nothing_below_tls_1_3_gets_through(front: Front) -> None:
+def test_T165_nothing_below_tls_1_3_gets_through(handler: Handler) -> None:
     """The handshake of a client that stops at TLS 1.2 fails, as that of one without a certificate; a good one calls."""
-    assert front.shake(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+    assert handler.shake(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
     with pytest.raises(ssl.SSLError):
-        front.shake(ssl.TLSVersion.TLSv1_2)
+        handler.shake(ssl.TLSVersion.TLSv1_2)
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        front.shake(ssl.TLSVersion.TLSv1_3, has_cert=False)
-    tls = Tls(ca=front.ca, cert=front.own_cert, key=front.own_key)
-    with SyncRiffClient(f"localhost:{front.port}", tls=tls) as client:
+        handler.shake(ssl.TLSVersion.TLSv1_3, has_cert=False)
+    tls = Tls(ca=handler.ca, cert=handler.own_cert, key=handler.own_key)
+    with SyncRiffClient(f"localhost:{handler.port}", tls=tls) as client:
         assert [one.value for one in client.invoke([[7]]).collect()] == [49]

@@ -84,7 +84,7 @@ async def test_T063_a_text_of_100_mb_does_not_get_in(served: Served, session: To
     assert await session.call("add", 1) == 3
 
 
-async def test_T163_requests_of_10_mb_get_in_without_a_knob(served: Served, session: ToolSession) -> None:
+async def test_T163_requests_of_10_mb_get_in_without_a_setting(served: Served, session: ToolSession) -> None:
     """In and out by default, while a frame of riff may have 4 MiB beside it (R-121)."""
     most = 10 * MIB - 1024
     assert await session.call("size", bytes(most)) == most

@@ -22,7 +22,7 @@ JSON = "application/json"
 Pair = tuple[Iterator[int], Iterator[int]]
 
 
-class Told(RiffSession):
+class StoreChanged(RiffSession):
     """Keeps the events of its invocation; does what a test asks for when an output has given so many values."""
 
     def __init__(self, *, close: dict[int, int] | None = None, unwanted: tuple[int, ...] = ()) -> None:
@@ -55,7 +55,7 @@ class Told(RiffSession):
         return [short[type(one)](one) for one in self.events]
 
 
-async def over(kind: str, fn: Any, session: Told, *data: bytes, half_closes: bool = True) -> list[Any]:
+async def over(kind: str, fn: Any, session: StoreChanged, *data: bytes, half_closes: bool = True) -> list[Any]:
     """Run a function with two outputs to its end; what its session was told."""
     if kind == "direct":
         call = Call(direct_driver(fn), session=session).start(JSON, JSON)
@@ -119,7 +119,7 @@ every_way = pytest.mark.parametrize(
 @every_way
 async def test_each_end_of_several_outputs_is_told_after_its_last_value(kind: str, fn: Any):
     """Once for each, before the end of the invocation, whatever the other outputs do meanwhile."""
-    told = await over(kind, fn, Told(), b"5", b"6")
+    told = await over(kind, fn, StoreChanged(), b"5", b"6")
     assert [one for one in told if one in (0, (0, "end"))] == [0, 0, (0, "end")]
     assert [one for one in told if one in (1, (1, "end"))] == [1, 1, (1, "end")]
     assert told[-1] is None
@@ -129,7 +129,7 @@ async def test_each_end_of_several_outputs_is_told_after_its_last_value(kind: st
 @every_way
 async def test_E086_an_unwanted_output_is_drained_in_silence(kind: str, fn: Any):
     """Neither its values nor its end are told; the others are."""
-    told = await over(kind, fn, Told(unwanted=(0,)), b"5")
+    told = await over(kind, fn, StoreChanged(unwanted=(0,)), b"5")
     assert told == [1, (1, "end"), None]
 
 
@@ -143,7 +143,7 @@ async def test_the_end_of_an_output_that_the_function_ends_itself_is_told(kind: 
         ctx.outputs["b"].end()
         yield Output("a", 1)
 
-    told = await over(kind, ends, Told())
+    told = await over(kind, ends, StoreChanged())
     assert [one for one in told if one != 0] == [1, (1, "end"), None]
     assert told.count(0) == 1
 
@@ -214,7 +214,7 @@ async def endless_sends(xs: AsyncIterator[int], ctx: Context) -> None:
 async def test_E119_an_output_without_reader_is_closed_in_the_function(kind: str, fn: Any):
     """Its ``finally`` runs, the other output goes on, and the invocation ends normally."""
     left.clear()
-    told = await over(kind, fn, Told(close={0: 3}), half_closes=False)
+    told = await over(kind, fn, StoreChanged(close={0: 3}), half_closes=False)
     assert left == ["first"]
     assert [one for one in told if one != 0] == [1, (1, "end"), None]
     assert told.count(0) >= 3
@@ -225,7 +225,7 @@ async def test_E119_an_output_without_reader_is_closed_in_the_function(kind: str
 async def test_E119_who_gives_several_outputs_goes_on_until_none_is_read(kind: str, fn: Any):
     """It may ask its context whether an output is wanted."""
     left.clear()
-    told = await over(kind, fn, Told(close={0: 3, 1: 2}), half_closes=False)
+    told = await over(kind, fn, StoreChanged(close={0: 3, 1: 2}), half_closes=False)
     assert left == ["first"]
     assert told[-1] is None
     assert told.count(1) >= 2
@@ -244,7 +244,7 @@ def endless_drops(xs: Iterator[int]) -> Iterator[int]:
 @pytest.mark.parametrize("fn", [endless_adrops, endless_drops])
 async def test_R115_an_endless_unwanted_output_can_be_cancelled(fn: Any):
     """Nothing waits for the wire any more, so dropping itself must look."""
-    peer = Line(driver_of(fn, grace_s=LIMIT_S), session=Told(unwanted=(0,))).start(JSON)
+    peer = Line(driver_of(fn, grace_s=LIMIT_S), session=StoreChanged(unwanted=(0,))).start(JSON)
     await asyncio.sleep(0)
     peer.go()
     assert (await peer.end()).status is Status.CANCELLED

@@ -160,8 +160,8 @@ def test_E055_odd_spellings_of_hosts_are_none(text: str) -> None:
     assert host_of(text) is None
 
 
-def may(knob: str, host: str, address: str) -> bool:
-    hosts = Hosts(knob)
+def may(setting: str, host: str, address: str) -> bool:
+    hosts = Hosts(setting)
     return hosts.allows(host) and hosts.allows_address(host, ip_address(address))
 
 
@@ -182,14 +182,14 @@ def test_E055_public_allows_any_host_with_public_addresses() -> None:
 
 def test_E055_a_listed_host_may_be_private() -> None:
     """That is what it is listed for; but neither loopback nor where a cloud keeps its secrets."""
-    knob = "files.corp.example, 10.0.0.5,[fd12::1]"
-    assert may(knob, "files.corp.example", "8.8.8.8")
-    assert not may(knob, "example.org", "8.8.8.8")
-    assert not may(knob, "a.files.corp.example", "8.8.8.8")
-    assert may(knob, "10.0.0.5", "10.0.0.5")
-    assert may(knob, "fd12::1", "fd12::1")
-    assert [text for text in PRIVATE if not may(knob, "files.corp.example", text)] == []
-    assert [text for text in NEVER if may(knob, "files.corp.example", text)] == []
+    setting = "files.corp.example, 10.0.0.5,[fd12::1]"
+    assert may(setting, "files.corp.example", "8.8.8.8")
+    assert not may(setting, "example.org", "8.8.8.8")
+    assert not may(setting, "a.files.corp.example", "8.8.8.8")
+    assert may(setting, "10.0.0.5", "10.0.0.5")
+    assert may(setting, "fd12::1", "fd12::1")
+    assert [text for text in PRIVATE if not may(setting, "files.corp.example", text)] == []
+    assert [text for text in NEVER if may(setting, "files.corp.example", text)] == []
 
 
 def test_E055_loopback_must_be_listed_as_such() -> None:
@@ -214,22 +214,22 @@ def test_E055_an_embedded_loopback_is_none_on_each_python(address: str) -> None:
 
 def test_E055_a_wildcard_means_names_below_with_public_addresses() -> None:
     """Not the name itself, nor one that only ends alike."""
-    knob = "*.Example.org"
-    assert may(knob, "a.example.org", "8.8.8.8")
-    assert may(knob, "b.a.example.org", "8.8.8.8")
-    assert not may(knob, "example.org", "8.8.8.8")
-    assert not may(knob, "badexample.org", "8.8.8.8")
-    assert not may(knob, "a.example.org", "10.0.0.1")
+    setting = "*.Example.org"
+    assert may(setting, "a.example.org", "8.8.8.8")
+    assert may(setting, "b.a.example.org", "8.8.8.8")
+    assert not may(setting, "example.org", "8.8.8.8")
+    assert not may(setting, "badexample.org", "8.8.8.8")
+    assert not may(setting, "a.example.org", "10.0.0.1")
     assert not may("*.localhost", "a.localhost", "127.0.0.1")
 
 
 @pytest.mark.parametrize(
-    "knob", ["", "a,,b", "http://a", "a:80", "*", "*.*.a", "*.", "a.*", "0x7f.1", "on off", "bücher"]
+    "setting", ["", "a,,b", "http://a", "a:80", "*", "*.*.a", "*.", "a.*", "0x7f.1", "on off", "bücher"]
 )
-def test_a_list_that_names_no_host_is_refused_at_start(knob: str) -> None:
+def test_a_list_that_names_no_host_is_refused_at_start(setting: str) -> None:
     """Rather than silently allowing less or more."""
     with pytest.raises(ConfigError, match="is not a host"):
-        Hosts(knob)
+        Hosts(setting)
 
 
 def test_loopback_is_resolved_to_addresses() -> None:

@@ -25,7 +25,7 @@ from tests.protocols.federated.service.devices import PATH, Device, rounds
 __all__ = ["fuzz"]
 
 _FLAGS = ("--no-http", "--grace-s", "5", "--log-format", "json")
-_KNOBS = {
+_SETTINGS = {
     "INVOKER_FEDERATED_PEER_SESSIONS": "10000",
     "MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "65536",
 }  # fmt: skip
@@ -92,7 +92,7 @@ async def fuzz(chance: Random, seconds: float) -> Report:
 
 def _started(path: Path) -> TestServer:
     before = dict(os.environ)
-    os.environ.update(_KNOBS)
+    os.environ.update(_SETTINGS)
     try:
         return TestServer(str(path), *_FLAGS)
     finally:

@@ -182,7 +182,7 @@ async def test_R069_bad_input_may_be_an_invalid_argument(told, status):
 
 
 async def test_R117_the_policy_of_a_server_is_its_own():
-    """What its knob says of exceptions goes to its engine."""
+    """What its setting says of exceptions goes to its engine."""
     server = build(config(http=False, error_detail="type"), "functions.square:square")
     assert server.engine.policy.shows == "type"
 
@@ -222,7 +222,7 @@ async def test_a_connection_has_an_age_with_one_process_too(monkeypatch, age_s, 
 
 @pytest.mark.parametrize(("full_s", "is_ready"), [(0.001, False), (0.0, True), (3600.0, True)])
 async def test_a_server_that_has_refused_for_long_is_not_ready(full_s, is_ready):
-    """Until a slot is given back; a knob says how long, and 0 turns it off."""
+    """Until a slot is given back; a setting says how long, and 0 turns it off."""
     for slots in ("threads", "max_invocations"):
         server = build(config(http=False, full_s=full_s, **{slots: 1}), "functions.square:square")
         await server.start()

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from invoker.errors import ConfigError
-from invoker.protocols.evergreen.service.action_engine import ActionEngineKnobs, ActionEngineService
+from invoker.protocols.evergreen.service.action_engine import ActionEngineService, ActionEngineServiceSettings
 from invoker.server.table import TABLE
-from invoker.settings import flag_of, knob_of
+from invoker.settings import flag_of, setting_of
 
 
 def test_a_process_without_a_protocol_does_not_load_it():
@@ -18,7 +18,7 @@ def test_a_process_without_a_protocol_does_not_load_it():
     code = (
         "import asyncio, sys; from invoker.cli.main import build; from invoker.server.table import TABLE\n"
         "assert not any(name.startswith('invoker.protocols.') for name in sys.modules)\n"
-        "assert TABLE.knobs; before = set(sys.modules)\n"
+        "assert TABLE.settings; before = set(sys.modules)\n"
         "async def main():\n"
         "    config = TABLE.configured(host='127.0.0.1', grpc_port=0, http=False, protocols=(sys.argv[1],))\n"
         "    server = build(config, 'functions.add')\n"
@@ -62,12 +62,12 @@ def test_what_does_not_go_together_is_named_as_it_was_given(env, flags, text):
     assert caught.value.exit_code == 2
 
 
-def test_every_knob_has_its_own_variable_and_flag():
+def test_every_setting_has_its_own_variable_and_flag():
     """And a sentence of help."""
-    names = [knob_of(one).env for one in TABLE.knobs]
-    flags = [flag_of(one) for one in TABLE.knobs]
+    names = [setting_of(one).env for one in TABLE.settings]
+    flags = [flag_of(one) for one in TABLE.settings]
     assert len(set(names)) == len(names) == len(set(flags))
-    assert all(knob_of(one).help.endswith(".") for one in TABLE.knobs)
+    assert all(setting_of(one).help.endswith(".") for one in TABLE.settings)
 
 
 def test_something_is_served():
@@ -93,7 +93,7 @@ def test_action_engine_is_served_on_the_http_door_when_it_is_asked_for():
 
 def test_sessions_over_sockets_have_a_path():
     """It starts with a slash."""
-    assert TABLE.read({}, {"socket_path": "/actions"}).of(ActionEngineKnobs).socket_path == "/actions"
+    assert TABLE.read({}, {"socket_path": "/actions"}).of(ActionEngineServiceSettings).socket_path == "/actions"
     for text in ("actions", "/a?b", "/a b", "/a#b"):
         with pytest.raises(ConfigError, match=r"INVOKER_SOCKET_PATH.*a path that starts with /"):
             TABLE.read({"INVOKER_SOCKET_PATH": text})

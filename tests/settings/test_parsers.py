@@ -1,4 +1,4 @@
-"""The parsers of knobs: what they take, and what they say of the rest."""
+"""The parsers of settings: what they take, and what they say of the rest."""
 
 from __future__ import annotations
 

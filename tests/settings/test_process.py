@@ -1,4 +1,4 @@
-"""Knobs: environment, flags, validation."""
+"""Settings: environment, flags, validation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_flags_win_over_the_environment():
         ({"INVOKER_HIGH_BYTES": "9", "INVOKER_HARD_BYTES": "8"}, "high_bytes is 9, above hard_bytes 8"),
     ],
 )
-def test_values_that_a_knob_cannot_have_are_refused(env, text):
+def test_values_that_a_setting_cannot_have_are_refused(env, text):
     """Each says what was expected."""
     with pytest.raises(ConfigError, match=text):
         TABLE.read(env)

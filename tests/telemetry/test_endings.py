@@ -48,7 +48,7 @@ def ended(error: InvocationError | None = None) -> Invocation:
     return invocation
 
 
-class Told(io.StringIO):
+class StoreChanged(io.StringIO):
     """A stream that tells of each write."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Told(io.StringIO):
 @pytest.mark.parametrize("style", ["json", "text"])
 def test_lines_are_written_together_in_their_order(endings, style):
     """Many endings, few writes; each line is whole."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", style, stream=stream)
     invocations = [ended() for _ in range(200)]
     for one in invocations:
@@ -81,7 +81,7 @@ def test_lines_are_written_together_in_their_order(endings, style):
 
 def test_lines_come_by_themselves(endings):
     """Soon, without a flush."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", "json", stream=stream)
     for _ in range(3):
         endings(ended(Cancelled("the peer cancelled")))
@@ -92,7 +92,7 @@ def test_lines_come_by_themselves(endings):
 
 def test_faults_are_written_at_once(endings):
     """With their traceback, in the thread that found them."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", "json", stream=stream)
     error = FunctionError("boom")
     error.__cause__ = ValueError("boom")
@@ -103,7 +103,7 @@ def test_faults_are_written_at_once(endings):
 @pytest.mark.parametrize("style", ["json", "text"])
 def test_lines_stand_in_the_order_of_what_they_tell(endings, style):
     """Whatever is logged, faults among it, stands behind the endings before it; also in a program's own log."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", style, stream=stream)
     error = FunctionError("boom")
     error.__cause__ = ValueError("boom")
@@ -133,7 +133,7 @@ def test_who_is_closed_writes_nothing_more_ahead(endings):
 
 def test_what_waits_is_written_when_the_process_stops():
     """Close does not lose a line, and ends the thread."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", "json", stream=stream)
     endings = Endings()
     for _ in range(10):
@@ -146,7 +146,7 @@ def test_what_waits_is_written_when_the_process_stops():
 
 def test_an_ending_after_the_close_is_written_too():
     """Of a function that left late."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", "json", stream=stream)
     endings = Endings()
     endings(ended())
@@ -157,7 +157,7 @@ def test_an_ending_after_the_close_is_written_too():
 
 def test_below_the_level_nothing_is_kept(endings):
     """At WARNING, good endings cost nothing."""
-    logs.set_up("warning", "json", stream=Told())
+    logs.set_up("warning", "json", stream=StoreChanged())
     endings(ended())
     assert not endings._waiting
 
@@ -165,7 +165,7 @@ def test_below_the_level_nothing_is_kept(endings):
 @pytest.mark.parametrize("style", ["json", "text"])
 def test_other_lines_keep_their_place_among_endings(endings, style):
     """With the name of who says so, as it is: no sign in them means anything."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", style, stream=stream)
     endings(ended())
     endings.note("invoker.door", "POST /100%s answered", {"bytes": 7})
@@ -214,7 +214,7 @@ def test_a_line_that_cannot_be_written_harms_no_other(endings, style, capsys):
 @pytest.mark.parametrize("error", [None, FunctionError("boom")])
 def test_E129_the_line_of_a_nested_invocation_names_its_caller(endings, error):
     """An ordinary ending and a fault both say whose invocation has called; other lines say nothing of it."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", "json", stream=stream)
     engine = Engine(Catalog([prepare_function(square).function]), builtin(entry_points=False))
     parent = engine.open(Open("k"))
@@ -249,7 +249,7 @@ def raised() -> InvocationError:
 @pytest.mark.parametrize("fault", [False, True])
 def test_a_line_waits_for_its_response_and_holds_up_no_other(endings, style, fault):
     """Lines that come meanwhile are written; the traceback is kept, though nobody keeps its frames."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", style, stream=stream)
     client, error = Client("ipv4:192.0.2.1:5"), raised() if fault else None
     endings(answered(client, error))
@@ -269,7 +269,7 @@ def test_a_line_waits_for_its_response_and_holds_up_no_other(endings, style, fau
 @pytest.mark.parametrize("error", [None, raised()])
 def test_a_line_does_not_wait_for_ever(endings, monkeypatch, error):
     """For a response that never comes; nor for what is not asked for; nor when the process ends."""
-    stream = Told()
+    stream = StoreChanged()
     logs.set_up("info", "json", stream=stream)
     monkeypatch.setattr("invoker.telemetry.endings._PATIENCE_S", 0.2)
     endings(answered(Client("a"), error))

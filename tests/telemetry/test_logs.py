@@ -19,8 +19,8 @@ from invoker.errors import Cancelled, EncodeError, FunctionError, UnacceptedType
 from invoker.telemetry import logs
 from invoker.telemetry.endings import Endings
 from invoker.telemetry.logs import JsonFormatter, TextFormatter, log_ending, set_up
-from invoker.telemetry.prints import Prints
 from invoker.telemetry.ready import ready_block
+from invoker.telemetry.stdout_capture import Prints
 from tests import opsdoc
 from tests.serving import ROOT
 

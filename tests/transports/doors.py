@@ -18,11 +18,11 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.execution.driver import Driver, DriverSettings
-from invoker.protocols.web.service.functions import FunctionsFront
-from invoker.protocols.web.service.http import RiffFront
+from invoker.protocols.web.service.functions import FunctionsHandler
+from invoker.protocols.web.service.http import RiffHandler
 from invoker.protocols.web.service.sockets import Sockets
-from invoker.server.endpoints.pages import PATHS, PagesFront
-from invoker.transports.http.app import Front, FrontOf, SocketSettings
+from invoker.server.endpoints.pages import PATHS, PagesHandler
+from invoker.transports.http.app import Handler, HandlerOf, SocketSettings
 from invoker.transports.http.door import HttpDoor
 from tests.transports.sockets import Peer, open_peer
 
@@ -50,7 +50,7 @@ class Served:
         *functions: Any,
         max_invocations: int = 0,
         limits: Limits | None = None,
-        front: FrontOf = lambda _: None,
+        handler: HandlerOf = lambda _: None,
         socket: SocketSettings | None = None,
         riff: Mapping[str, Any] = {},
         is_ready: Callable[[], Awaitable[bool]] | None = None,
@@ -61,25 +61,25 @@ class Served:
     ) -> AsyncIterator[Served]:
         """Serve functions, the pages and the descriptions on a free port until the end of the block.
 
-        riff answers what ``front`` does not.
+        riff answers what ``handler`` does not.
         """
         lifted = [lift(one, read(one)) for one in functions]
         engine = Engine(Catalog(lifted), builtin(), max_invocations=max_invocations, limits=limits or Limits())
         driver = Driver(engine, DriverSettings(grace_s=0.5))
-        answering = RiffFront(driver, **riff)
+        answering = RiffHandler(driver, **riff)
 
         async def takes_calls() -> bool:
             return not engine.is_draining
 
-        pages = PagesFront(is_ready or takes_calls, metrics)
-        telling = FunctionsFront(engine, spoken, hides)
+        pages = PagesHandler(is_ready or takes_calls, metrics)
+        telling = FunctionsHandler(engine, spoken, hides)
 
-        def front_of(path: str) -> Front:
+        def handler_of(path: str) -> Handler:
             own = pages if path in PATHS else telling if path in telling.paths else None
-            return own or front(path) or answering
+            return own or handler(path) or answering
 
         sockets = Sockets(driver, socket or SocketSettings())
-        door = HttpDoor(driver, front_of, port=0, sockets=sockets.front, **settings)
+        door = HttpDoor(driver, handler_of, port=0, sockets=sockets.handler, **settings)
         for one in lifted:
             await one.start()
         with patch("invoker.execution.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test

@@ -15,7 +15,7 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.execution.driver import Driver, DriverSettings
-from invoker.protocols.graphpipe.service.http import GraphPipeFront
+from invoker.protocols.graphpipe.service.http import GraphPipeHandler
 from invoker.protocols.graphpipe.service.inferences import GraphPipeSettings, Inferences
 from invoker.transports.http.exchange import HttpSettings
 from tests.transports.doors import Served
@@ -50,18 +50,20 @@ async def serving_models(
     **settings: Any,
 ) -> AsyncIterator[Served]:
     """The HTTP door with GraphPipe's paths."""
-    made: list[GraphPipeFront] = []
+    made: list[GraphPipeHandler] = []
 
     async def is_ready() -> bool:
         return is_well
 
-    def front(path: str) -> GraphPipeFront | None:
+    def handler(path: str) -> GraphPipeHandler | None:
         is_ours = settings.get("is_root") or path.startswith(("/graphpipe", "/control/"))
         return made[0] if is_ours else None
 
-    async with Served.at(*functions, max_invocations=max_invocations, front=front, unix=unix, settings=http) as served:
+    async with Served.at(
+        *functions, max_invocations=max_invocations, handler=handler, unix=unix, settings=http
+    ) as served:
         inferences = Inferences(served.driver, GraphPipeSettings(**settings))
-        made.append(GraphPipeFront(inferences, path="/graphpipe", is_ready=is_ready))
+        made.append(GraphPipeHandler(inferences, path="/graphpipe", is_ready=is_ready))
         yield served
 
 

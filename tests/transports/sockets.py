@@ -40,7 +40,7 @@ from invoker.protocols.evergreen.action_engine.wire import (
     decode,
     encode,
 )
-from invoker.protocols.evergreen.service.action_engine import ActionEngineFront
+from invoker.protocols.evergreen.service.action_engine import ActionEngineHandler
 from invoker.transports.http.app import SocketSettings
 from invoker.transports.http.door import HttpDoor
 from invoker.transports.http.exchange import HttpSettings
@@ -57,7 +57,7 @@ class Served:
     address: str
     door: HttpDoor
     driver: Driver
-    app: ActionEngineFront
+    app: ActionEngineHandler
 
     def peer(self, path: str = "/", **how: Any) -> AbstractAsyncContextManager[Peer]:
         """A connection that is cut at the end of the block."""
@@ -77,7 +77,7 @@ async def serving(
     lifted = [lift(one, read(one)) for one in functions]
     driver = Driver(Engine(Catalog(lifted), builtin()), DriverSettings(grace_s=0.5))
     known = known or ActionEngineSettings()
-    app = ActionEngineFront(driver, known, SocketSettings(**settings), sessions=sessions)
+    app = ActionEngineHandler(driver, known, SocketSettings(**settings), sessions=sessions)
     sockets = {path: app}
     door = HttpDoor(driver, lambda _: None, port=0, sockets=sockets.get, settings=HttpSettings(origins=origins))
     for one in lifted:

@@ -48,7 +48,7 @@ def test_tcp_sockets_tell_the_port_that_they_took(host: str, shown: str) -> None
 
 
 def test_errors_name_the_place_and_where_to_change_it() -> None:
-    """Another knob for a wrong host than for a taken port."""
+    """Another setting for a wrong host than for a taken port."""
     with closing(bind_tcp("127.0.0.1", 0, TESTS)) as sock:
         port = sock.getsockname()[1]
         with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{port} for tests: .*in use; set --test"):

@@ -66,13 +66,13 @@ def test_grpc_gets_credentials(pem: Pem, client_ca: bool) -> None:
 
 
 def test_a_missing_file_is_named(pem: Pem) -> None:
-    """With its knob and the reason."""
-    for cert, key, ca, knob in (
+    """With its setting and the reason."""
+    for cert, key, ca, setting in (
         ("/nope.pem", pem.key, "", "CERT"),
         (pem.cert, "/nope.pem", "", "KEY"),
         (pem.cert, pem.key, "/nope.pem", "CLIENT_CA"),
     ):
-        with pytest.raises(ConfigError, match=rf"INVOKER_TLS_{knob}: cannot read /nope\.pem: No such file"):
+        with pytest.raises(ConfigError, match=rf"INVOKER_TLS_{setting}: cannot read /nope\.pem: No such file"):
             TlsFiles.of(cert, key, ca)
 
 
@@ -115,6 +115,6 @@ def test_demanding_certificates_needs_an_authority(pem: Pem) -> None:
 
 
 def test_a_key_is_needed(pem: Pem) -> None:
-    """The text names the knob."""
+    """The text names the setting."""
     with pytest.raises(ConfigError, match="INVOKER_TLS_KEY names no file"):
         TlsFiles.of(pem.cert, "")

@@ -1,4 +1,4 @@
-"""The requirements of the Evergreen front that a report cites, and which of them no outsider can judge.
+"""The requirements of the Evergreen handler that a report cites, and which of them no outsider can judge.
 
 Their table, ``requirements.tsv``, is made by ``make docs`` from ``docs/reference/evergreen.md``.
 """

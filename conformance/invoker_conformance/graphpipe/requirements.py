@@ -1,4 +1,4 @@
-"""The requirements of the GraphPipe front that a report cites, and which of them no outsider can judge.
+"""The requirements of the GraphPipe handler that a report cites, and which of them no outsider can judge.
 
 Their table, ``requirements.tsv``, is made by ``make docs`` from ``docs/reference/graphpipe.md``.
 """

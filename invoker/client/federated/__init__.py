@@ -10,11 +10,11 @@ from invoker.client.lazy import lazy
 if TYPE_CHECKING:
     from invoker.protocols.federated.client.client import DeviceOptions, FederatedClient
     from invoker.protocols.federated.client.downloads import select_uri
+    from invoker.protocols.federated.client.messages import Assigned, Attempt, EligibilityAsked, Report
     from invoker.protocols.federated.client.plans import Plan, entrypoint_plan, pickle_plan, read_plan
     from invoker.protocols.federated.client.running import Ran, Runner
     from invoker.protocols.federated.client.sync import SyncFederatedClient
     from invoker.protocols.federated.client.windows import Retry
-    from invoker.protocols.federated.client.words import Assigned, Attempt, EligibilityAsked, Report
 
 __all__ = [
     "Assigned",
@@ -37,14 +37,14 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "Assigned": "invoker.protocols.federated.client.words",
-        "Attempt": "invoker.protocols.federated.client.words",
+        "Assigned": "invoker.protocols.federated.client.messages",
+        "Attempt": "invoker.protocols.federated.client.messages",
         "DeviceOptions": "invoker.protocols.federated.client.client",
-        "EligibilityAsked": "invoker.protocols.federated.client.words",
+        "EligibilityAsked": "invoker.protocols.federated.client.messages",
         "FederatedClient": "invoker.protocols.federated.client.client",
         "Plan": "invoker.protocols.federated.client.plans",
         "Ran": "invoker.protocols.federated.client.running",
-        "Report": "invoker.protocols.federated.client.words",
+        "Report": "invoker.protocols.federated.client.messages",
         "Retry": "invoker.protocols.federated.client.windows",
         "Runner": "invoker.protocols.federated.client.running",
         "SyncFederatedClient": "invoker.protocols.federated.client.sync",

@@ -1,8 +1,8 @@
 """`Seat`: the place of one conversation at the store that all of them share.
 
-It performs `Ask`, `Await` and `Subscribe`, and brings `Answered` and `Told`, each in a turn of its own: a session is
-never called from within its own step, whether a store answers at once or late. News are told only while the wire has
-room, so a slow peer makes them wait in `News`, which is bounded, and not in the wire.
+It performs `Ask`, `Await` and `Subscribe`, and brings `Answered` and `StoreChanged`, each in a turn of its own: a
+session is never called from within its own step, whether a store answers at once or late. News are told only while the
+wire has room, so a slow peer makes them wait in `News`, which is bounded, and not in the wire.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Protocol
 
-from invoker.core.steps import Answered, Ask, Await, Event, Subscribe, Told
+from invoker.core.steps import Answered, Ask, Await, Event, StoreChanged, Subscribe
 from invoker.core.store import News
 from invoker.errors import InternalError, InvocationError, ShuttingDown, let_go
 from invoker.execution.driver import Driver
@@ -133,7 +133,7 @@ class Seat:
                 change = news.take()
                 if change is None:
                     self._news.remove(news)
-                elif not self._tell(Told(news.space, change)):
+                elif not self._tell(StoreChanged(news.space, change)):
                     await self._seated.wire.room()
             await asyncio.sleep(0)  # give other tasks a turn even if the session writes for each piece of news
         self._telling = None

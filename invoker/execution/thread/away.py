@@ -1,4 +1,4 @@
-"""`Away`: what a thread does while the loop carries on with its conversation.
+"""`LoopHandoff`: what a thread does while the loop carries on with its conversation.
 
 A session asks the store, whose answer comes on the loop. From then on the loop runs the conversation to its end, and
 the thread waits, without the slot that the function may need, and sends what was kept. The sweeper looks whether the
@@ -15,10 +15,10 @@ from invoker.errors import Cancelled, InputCancelled
 from invoker.execution.bodies.awaiting import Awaiting
 from invoker.execution.driver import Driver
 
-__all__ = ["Away"]
+__all__ = ["LoopHandoff"]
 
 
-class Away:
+class LoopHandoff:
     """A conversation that goes on on the loop.
 
     Args:

@@ -38,9 +38,9 @@ from invoker.errors import Cancelled, InternalError, InvocationError
 from invoker.execution.bodies.sync import SyncInput
 from invoker.execution.driver import Driver
 from invoker.execution.loop.request import carry_on
-from invoker.execution.thread.away import Away
-from invoker.execution.thread.foresight import Foresight
-from invoker.execution.thread.overdue import Overdue, why_gone
+from invoker.execution.thread.away import LoopHandoff
+from invoker.execution.thread.lookahead import LookaheadValidator
+from invoker.execution.thread.overdue import CallWatchdog, why_gone
 from invoker.execution.thread.several import Several
 from invoker.execution.thread.single import Single
 from invoker.execution.thread.timed import TimedSingle
@@ -81,8 +81,8 @@ class DirectConversation:
         self._due: list[Any] = []  # frames that wait for room, of several threads or of the sweeper
         self._guard: Any = None  # of a body with a time limit: held by who tells the session something
         self._is_ending = self._is_stalled = False
-        self._overdue = Overdue(driver)
-        self._foresight: Foresight | None = None  # only the sweeper makes and uses it
+        self._overdue = CallWatchdog(driver)
+        self._foresight: LookaheadValidator | None = None  # only the sweeper makes and uses it
         self._is_over = False
 
     def run(self) -> Close:
@@ -141,7 +141,7 @@ class DirectConversation:
         """Let the loop run the conversation to its end, because the session asks the store."""
         frames: list[Any] = []
         rest = carry_on(self.session, steps, self.driver, frames.append, deadline=self.deadline)
-        self._closed = Away(self.driver, self.wire.look).run(rest)
+        self._closed = LoopHandoff(self.driver, self.wire.look).run(rest)
         for one in frames:
             self._write(one)
 
@@ -327,7 +327,7 @@ class DirectConversation:
             if wire.look() or is_ended:
                 self._overdue.notice_gone(now, self.invocation)
             elif self.invocation is not None:
-                self._foresight = self._foresight or Foresight()
+                self._foresight = self._foresight or LookaheadValidator()
                 wrong = self._foresight.look(wire, self.session, self.invocation)
                 if wrong is not None:
                     self._cut = self._cut or wrong

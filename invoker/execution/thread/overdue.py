@@ -1,4 +1,4 @@
-"""`Overdue`: what the sweeper does about a conversation whose thread is busy in user code for too long.
+"""`CallWatchdog`: what the sweeper does about a conversation whose thread is busy in user code for too long.
 
 A function that goes on long after its inputs have ended is logged (R-134). One whose peer is gone gets a grace to
 leave; after that its thread is counted as stuck until it does (R-116). Whatever such a function waits for on the loop
@@ -18,7 +18,7 @@ from invoker.errors import DeadlineExceeded, InvocationError
 from invoker.execution.bodies.awaiting import Awaiting
 from invoker.execution.driver import Driver
 
-__all__ = ["Overdue", "why_gone"]
+__all__ = ["CallWatchdog", "why_gone"]
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _EARLY_S = 0.01
 """How much earlier than our own clock says a deadline may be enforced by the transport."""
 
 
-class Overdue:
+class CallWatchdog:
     """Looks at the clock for one conversation.
 
     Args:

@@ -16,7 +16,7 @@ METADATA_MODES = ("strict", "identical", "ignore")
 
 @dataclass(frozen=True, slots=True)
 class EvergreenSettings:
-    """Knobs and limits of a session; sizes in bytes.
+    """Settings and limits of a session; sizes in bytes.
 
     Attributes:
         metadata: One of `METADATA_MODES`.

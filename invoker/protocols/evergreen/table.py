@@ -10,7 +10,7 @@ import msgspec
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
-from invoker.core.kept import Kept
+from invoker.core.cache import Cache
 from invoker.core.naming import Names, Words, bind_outputs, in_order, listed, meant
 from invoker.errors.wording import known_as, quoted
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
@@ -70,7 +70,7 @@ class Table:
         self.settings = settings
         self._names = Names(specs, settings.actions, tells=tells)
         # Bindings of actions with the same names; each id in them is the place of its parameter in the action.
-        self._kept: Kept[Hashable, Binding] = Kept(_MOST, _MOST_BYTES)
+        self._kept: Cache[Hashable, Binding] = Cache(_MOST, _MOST_BYTES)
 
     @property
     def names(self) -> Mapping[str, FunctionSpec]:

@@ -8,7 +8,7 @@ from typing import Final
 from google.protobuf.duration_pb2 import Duration
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.protocols.federated.words import Capabilities, Eligibility, Offer, Resource, Window
+from invoker.protocols.federated.messages import Capabilities, Eligibility, Offer, Resource, Window
 
 __all__ = ["ack", "fill_acceptance", "fill_eligibility", "rejection", "report_response", "resource", "window"]
 

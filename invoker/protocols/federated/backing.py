@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from invoker.protocols.federated.config import PopulationConfig, TaskConfig
-from invoker.protocols.federated.words import Blob, Tokens
+from invoker.protocols.federated.messages import Blob, Tokens
 
 if TYPE_CHECKING:
     from invoker.protocols.federated.aggregating import AggregatingSession, Word

@@ -29,11 +29,8 @@ from invoker.errors import (
 from invoker.message import Headers
 from invoker.protocols.federated.backing import Backing, PopulationSetup
 from invoker.protocols.federated.gate import SMALL_BYTES, Gate
-from invoker.protocols.federated.members import Floor, Member, Stage
-from invoker.protocols.federated.population import Population, TaskStatus
-from invoker.protocols.federated.tally import Tally
-from invoker.protocols.federated.timers import Timers
-from invoker.protocols.federated.words import (
+from invoker.protocols.federated.members import Member, RoundContext, Stage
+from invoker.protocols.federated.messages import (
     Checkin,
     Device,
     Eligibility,
@@ -42,6 +39,9 @@ from invoker.protocols.federated.words import (
     Resume,
     Window,
 )
+from invoker.protocols.federated.population import Population, TaskStatus
+from invoker.protocols.federated.tally import Tally
+from invoker.protocols.federated.timers import Timers
 
 __all__ = ["DeskLimits", "FederatedDesk"]
 
@@ -85,7 +85,7 @@ class FederatedDesk:
         self._gate: Gate[Member] = Gate(
             self._limits.report_bytes, self._timers, owner=_owner, resume=_resume, put_out=_put_out
         )  # fmt: skip
-        self._floor = Floor(backing, self._timers, self.tally, self._gate)
+        self._floor = RoundContext(backing, self._timers, self.tally, self._gate)
         self._populations: dict[str, Population] = {}
         self._closed: dict[str, Population] = {}  # during the drain
         self._members: dict[Device, Member] = {}

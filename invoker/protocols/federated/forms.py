@@ -14,8 +14,8 @@ import msgspec
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import Packed, Terms
 from invoker.protocols.federated import answers
+from invoker.protocols.federated.messages import Capabilities, Eligibility, Offer
 from invoker.protocols.federated.negotiation import options_for
-from invoker.protocols.federated.words import Capabilities, Eligibility, Offer
 
 __all__ = ["Form", "form_of_eligibility", "form_of_offer"]
 

@@ -24,9 +24,7 @@ from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import InvocationError
 from invoker.protocols.federated.backing import Backing
 from invoker.protocols.federated.gate import Gate
-from invoker.protocols.federated.tally import Tally
-from invoker.protocols.federated.timers import Timer, Timers
-from invoker.protocols.federated.words import (
+from invoker.protocols.federated.messages import (
     Accepted,
     Device,
     Notice,
@@ -36,8 +34,10 @@ from invoker.protocols.federated.words import (
     ReportIn,
     ReportTaken,
 )
+from invoker.protocols.federated.tally import Tally
+from invoker.protocols.federated.timers import Timer, Timers
 
-__all__ = ["HALF_CLOSE_S", "Floor", "Member", "Party", "Stage"]
+__all__ = ["HALF_CLOSE_S", "Member", "Party", "RoundContext", "Stage"]
 
 HALF_CLOSE_S: Final = 5.0
 
@@ -67,7 +67,7 @@ class Party(Protocol):
         """The device has left."""
 
 
-class Floor:
+class RoundContext:
     """What all devices and rounds of a desk share.
 
     Attributes:
@@ -98,7 +98,7 @@ class Member:
 
     __slots__ = ("_floor", "_limit", "device", "has_token", "number", "peer", "population", "round", "stage")
 
-    def __init__(self, floor: Floor, device: Device, peer: str) -> None:
+    def __init__(self, floor: RoundContext, device: Device, peer: str) -> None:
         self._floor = floor
         self._limit: Timer | None = None
         self.device, self.peer = device, peer

@@ -9,7 +9,7 @@ import msgspec
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.codecs.chunks import LEVELS, UNCOMPRESSED, Terms
-from invoker.protocols.federated.words import Capabilities
+from invoker.protocols.federated.messages import Capabilities
 
 __all__ = ["DeviceSettings", "capabilities", "options_for", "terms_for"]
 

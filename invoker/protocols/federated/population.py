@@ -12,10 +12,10 @@ from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import Headers
 from invoker.protocols.federated.assignment import choose, eligible
 from invoker.protocols.federated.backing import PopulationSetup, TaskSetup
-from invoker.protocols.federated.members import Floor, Member
+from invoker.protocols.federated.members import Member, RoundContext
+from invoker.protocols.federated.messages import Checkin, Eligibility, Verdict, Window
 from invoker.protocols.federated.round import Round
 from invoker.protocols.federated.secure import SecureRound
-from invoker.protocols.federated.words import Checkin, Eligibility, Verdict, Window
 
 __all__ = ["Population", "Task", "TaskStatus"]
 
@@ -51,7 +51,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
 class Task:
     """One task: its last checkpoint and its present round."""
 
-    def __init__(self, floor: Floor, population: str, setup: TaskSetup) -> None:
+    def __init__(self, floor: RoundContext, population: str, setup: TaskSetup) -> None:
         self.population, self.setup = population, setup
         self.committed = setup.committed
         self.checkpoint = setup.checkpoint
@@ -118,7 +118,7 @@ class Population:
         setup: What the service knows of it.
     """
 
-    def __init__(self, floor: Floor, setup: PopulationSetup) -> None:
+    def __init__(self, floor: RoundContext, setup: PopulationSetup) -> None:
         self.setup = setup
         self.config = setup.config
         self.name = setup.config.name
@@ -230,7 +230,7 @@ class Population:
         return any(task.round is not None and task.round.accepted > 0 for task in self.tasks.values())
 
 
-def _eligibility(floor: Floor, setup: PopulationSetup) -> Eligibility | None:
+def _eligibility(floor: RoundContext, setup: PopulationSetup) -> Eligibility | None:
     """The eligibility task; one for all clients, so that each form of it is packed once (F-048)."""
     task = setup.eligibility
     if task is None:

@@ -16,8 +16,8 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status, StatusError
 from invoker.message import Headers
 from invoker.protocols.federated.fields import has_more_fields
+from invoker.protocols.federated.messages import Checkin, ReportIn
 from invoker.protocols.federated.negotiation import DeviceSettings, capabilities
-from invoker.protocols.federated.words import Checkin, ReportIn
 
 __all__ = ["AnyCheckin", "check_same", "checkin_of", "invalid", "parsed", "report_of"]
 

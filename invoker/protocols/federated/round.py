@@ -37,11 +37,11 @@ from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
 from invoker.protocols.federated.backing import Commit, TaskSetup, excess
 from invoker.protocols.federated.config import TaskConfig
-from invoker.protocols.federated.members import Floor, Member, Stage
+from invoker.protocols.federated.members import Member, RoundContext, Stage
+from invoker.protocols.federated.messages import Blob, Offer, ReportIn, SecAggTerms
 from invoker.protocols.federated.selection import Selection
 from invoker.protocols.federated.tally import RoundRecord
 from invoker.protocols.federated.timers import Timer
-from invoker.protocols.federated.words import Blob, Offer, ReportIn, SecAggTerms
 from invoker.tensors.checkpoint import CHECKPOINT
 
 __all__ = ["Phase", "Round", "Rounds"]
@@ -97,7 +97,7 @@ class Round:
         checkpoint: What it starts from.
     """
 
-    def __init__(self, floor: Floor, task: Rounds, number: int, checkpoint: Blob) -> None:
+    def __init__(self, floor: RoundContext, task: Rounds, number: int, checkpoint: Blob) -> None:
         self.phase = Phase.SELECTING
         self.phase_id = floor.backing.new_id()  # F-048
         self.number = number

@@ -21,9 +21,9 @@ from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.protocols.federated.aggregating import Enough
 from invoker.protocols.federated.members import Member, Stage
+from invoker.protocols.federated.messages import ReportIn, SecAggTerms, Secure
 from invoker.protocols.federated.round import Phase, Round
 from invoker.protocols.federated.secagg.words import Drop, Failed, Outcome, Summed
-from invoker.protocols.federated.words import ReportIn, SecAggTerms, Secure
 from invoker.tensors.checkpoint import NUM_CLIENTS
 
 if TYPE_CHECKING:

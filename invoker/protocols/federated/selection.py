@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from invoker.protocols.federated.config import TaskConfig
-from invoker.protocols.federated.members import Floor, Member, Party, Stage
+from invoker.protocols.federated.members import Member, Party, RoundContext, Stage
 from invoker.protocols.federated.timers import Timer
 
 __all__ = ["Selection"]
@@ -28,7 +28,7 @@ class Selection:
     """
 
     def __init__(
-        self, floor: Floor, config: TaskConfig, least: int, decided: Callable[[Sequence[Member]], None]
+        self, floor: RoundContext, config: TaskConfig, least: int, decided: Callable[[Sequence[Member]], None]
     ) -> None:
         self._floor, self._config, self._least_clients = floor, config, least
         self._decided: Callable[[Sequence[Member]], None] | None = decided

@@ -41,10 +41,7 @@ from invoker.errors import InvocationError, LimitExceeded
 from invoker.message import EMPTY, Headers
 from invoker.protocols.federated import answers
 from invoker.protocols.federated.forms import form_of_eligibility, form_of_offer
-from invoker.protocols.federated.negotiation import DeviceSettings, options_for, terms_for
-from invoker.protocols.federated.outgoing import Outgoing, Pack
-from invoker.protocols.federated.reading import AnyCheckin, check_same, checkin_of, invalid, parsed, report_of
-from invoker.protocols.federated.words import (
+from invoker.protocols.federated.messages import (
     Accepted,
     Checkin,
     Desk,
@@ -59,6 +56,9 @@ from invoker.protocols.federated.words import (
     Secure,
     Window,
 )
+from invoker.protocols.federated.negotiation import DeviceSettings, options_for, terms_for
+from invoker.protocols.federated.outgoing import Outgoing, Pack
+from invoker.protocols.federated.reading import AnyCheckin, check_same, checkin_of, invalid, parsed, report_of
 
 __all__ = ["OUTSIDE_BYTES", "DeviceSession", "State"]
 

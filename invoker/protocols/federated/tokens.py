@@ -20,7 +20,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from invoker.protocols.federated.words import Verdict
+from invoker.protocols.federated.messages import Verdict
 
 __all__ = ["RetryTokens"]
 

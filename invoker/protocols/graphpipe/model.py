@@ -19,7 +19,7 @@ from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.codecs.several import SEVERAL
 from invoker.codecs.tensor import TENSOR, array_wanted
 from invoker.codecs.typed import bytes_like, leaves, members
-from invoker.core.kept import Kept
+from invoker.core.cache import Cache
 from invoker.errors.wording import known_as
 from invoker.protocols.graphpipe.options import Rows
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
@@ -145,7 +145,7 @@ class Model:
             _output(spec, index, one, has_arrays=has_arrays)
             for index, one in enumerate(spec.outputs or ((spec.any_output,) if spec.open_outputs else ()))
         )
-        self.plans: Kept[int, tuple[Any, ...]] = Kept(_MOST_PLANS, _MOST_PLAN_BYTES)
+        self.plans: Cache[int, tuple[Any, ...]] = Cache(_MOST_PLANS, _MOST_PLAN_BYTES)
         self._inputs = {f"input{index}": index for index in range(len(self.inputs))}
         self._inputs |= {one.name: index for index, one in enumerate(self.inputs)}
         self._outputs = {f"output{index}": index for index in range(len(self.outputs))}

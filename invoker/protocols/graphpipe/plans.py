@@ -7,7 +7,7 @@ plan keeps the *skeleton* of a request that was found right. A request that fits
 on. A request that was refused leaves no plan, so every refusal is found and told anew.
 
 Plans belong to a model, so they are gone with it. They are kept by the sizes of their requests, a few of each. Peers
-choose their requests, so `Kept` bounds what the plans take.
+choose their requests, so `Cache` bounds what the plans take.
 """
 
 from __future__ import annotations

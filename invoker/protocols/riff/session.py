@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.core.kept import Kept
+from invoker.core.cache import Cache
 from invoker.core.steps import (
     CallStep,
     Close,
@@ -62,10 +62,10 @@ _DEFAULT_TYPE = "application/octet-stream"
 _PATIENCE_S = 1.0
 """How long a refusal waits for the caller's next frame."""
 
-_TAILS: Kept[tuple[str, int], bytes] = Kept(64, 64 * 1024)
+_TAILS: Cache[tuple[str, int], bytes] = Cache(64, 64 * 1024)
 """What follows the payload of a frame without headers, by media type and index; alike for most frames (R-011)."""
 
-_STARTS: Kept[bytes, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = Kept(128, 1024 * 1024)
+_STARTS: Cache[bytes, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = Cache(128, 1024 * 1024)
 """What a first frame says, by its bytes: media types that are accepted, names of inputs, names of outputs."""
 
 _ENTRY_BYTES = 256

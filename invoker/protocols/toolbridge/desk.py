@@ -83,7 +83,7 @@ class Keeper(Protocol):
 
 
 class Aside(Protocol):
-    """Reads the arguments of large requests where nobody waits; see `invoker.protocols.toolbridge.service.aside`."""
+    """Reads the arguments of large requests where nobody waits; see `invoker.protocols.toolbridge.service.offload`."""
 
     def is_due(self) -> bool:
         """Whether others wait for this thread, so that it must not do it itself."""

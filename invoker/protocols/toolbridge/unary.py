@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from google.protobuf.message import DecodeError as WireError
 from google.protobuf.message import Message as Protobuf
 
-from invoker.core.steps import Answered, Close, Elapsed, Event, Send, Step, Told
+from invoker.core.steps import Answered, Close, Elapsed, Event, Send, Step, StoreChanged
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.toolbridge.desk import Desk
@@ -139,7 +139,7 @@ class UnarySession(ABC, Generic[R]):
         try:
             if type(event) is Answered:
                 return self.answered(event.key, event.value)
-            if type(event) is Told:
+            if type(event) is StoreChanged:
                 return self.told(event.topic, event.value)
             if type(event) is Elapsed:
                 return self.elapsed()

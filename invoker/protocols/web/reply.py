@@ -1,4 +1,4 @@
-"""HTTP responses of the riff request/reply front: the status table, error bodies, and which output headers may leave.
+"""HTTP responses of the riff request/reply handler: the status table, error bodies, and which output headers may leave.
 
 =========================================== ======= ================================================================
 what ended the invocation                   status  why

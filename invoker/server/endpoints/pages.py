@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.exchange import Exchange
 
-__all__ = ["PATHS", "PagesFront", "PagesService"]
+__all__ = ["PATHS", "PagesHandler", "PagesService"]
 
 log = logging.getLogger(__name__)
 
@@ -34,19 +34,19 @@ class PagesService(Service):
         super().__init__(around)
         from invoker.telemetry.metrics import Metrics
 
-        self._front = PagesFront(around.is_ready, Metrics(around.numbers, around.families).render)
+        self._handler = PagesHandler(around.is_ready, Metrics(around.numbers, around.families).render)
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
         """On the HTTP door only."""
         return is_chosen and has_http
 
-    def http_front(self, path: str) -> PagesFront | None:
+    def http_handler(self, path: str) -> PagesHandler | None:
         """Who answers their paths."""
-        return self._front if path in PATHS else None
+        return self._handler if path in PATHS else None
 
 
-class PagesFront:
+class PagesHandler:
     """Answers ``/healthz``, ``/livez``, ``/readyz`` and ``/metrics``.
 
     Args:

@@ -36,7 +36,6 @@ from invoker.execution.whole import Whole
 from invoker.message import EMPTY, Headers
 from invoker.transports.grpc.cygrpc import cygrpc
 from invoker.transports.grpc.details import status_of
-from invoker.transports.grpc.held import Held
 from invoker.transports.grpc.lending import Lender
 from invoker.transports.grpc.loopline import JoiningLine, LoopLine
 from invoker.transports.grpc.methods import (
@@ -48,10 +47,11 @@ from invoker.transports.grpc.methods import (
     largest_message,
     metadata_of,
 )
+from invoker.transports.grpc.replybatch import ReplyBatch
 from invoker.transports.grpc.servicers import Handlers, ServicerCall
 from invoker.transports.grpc.settings import GrpcSettings
 from invoker.transports.grpc.settling import settle_time
-from invoker.transports.grpc.wholeline import Habit, Rest, WholeLine
+from invoker.transports.grpc.wholeline import ArrivalStats, Rest, WholeLine
 from invoker.transports.sockets import no_grpc
 
 __all__ = ["FastDoor"]
@@ -111,7 +111,7 @@ class FastDoor:
         self._lender: Lender | None = None
         self._leaders: Leaders | None = None
         self._rest = Rest(self._free, driver)
-        self._habits: dict[tuple[str, str], Habit] = {}
+        self._habits: dict[tuple[str, str], ArrivalStats] = {}
         self._is_started = False
         self._is_stopping = False
         self._stopped = asyncio.Event()
@@ -188,7 +188,7 @@ class FastDoor:
 
     def _lead(self, turn: Turn) -> None:
         """Wait for calls and serve them, until another thread does."""
-        queue, held = self._queue, Held(turn, self._finish)
+        queue, held = self._queue, ReplyBatch(turn, self._finish)
         while True:
             event = held.next(queue)
             tag = event.tag
@@ -234,7 +234,7 @@ class FastDoor:
         except ValueError:
             return
 
-    def _accept(self, event: Any, accept: _Accept, turn: Turn, held: Held) -> None:
+    def _accept(self, event: Any, accept: _Accept, turn: Turn, held: ReplyBatch) -> None:
         """Serve one call."""
         driver = self.driver
         line = WholeLine(event.call, accept.queue, driver, turn)
@@ -253,7 +253,7 @@ class FastDoor:
             line.cut(InternalError())
             self._finish(line, [], Close(InternalError()))
 
-    def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn, held: Held) -> None:
+    def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn, held: ReplyBatch) -> None:
         """Run one call in a slot that was taken for it."""
         driver = self.driver
         sent: list[bytes] = []
@@ -279,14 +279,14 @@ class FastDoor:
             driver.threads.leave()  # before the peer hears of the end: it may call again at once
         held.finish(line, sent, close)
 
-    def _habit(self, method: CallMethod, metadata: Headers) -> Habit:
+    def _habit(self, method: CallMethod, metadata: Headers) -> ArrivalStats:
         """What is known of calls of one kind. Peers choose the kinds, so few are remembered."""
         key = (method.path, method.kind(metadata))
         habit = self._habits.get(key)
         if habit is None:
             if len(self._habits) >= _MOST_HABITS:
                 self._habits.clear()
-            habit = self._habits[key] = Habit()
+            habit = self._habits[key] = ArrivalStats()
         return habit
 
     def _finish(self, line: WholeLine, frames: list[bytes], close: Close) -> None:

@@ -2,7 +2,7 @@
 
 Theory. The thread that accepted the call receives what is there. Some clients send headers, messages and the half-close
 in one packet, others in several that follow each other at once; so the thread waits for the rest for some milliseconds,
-if calls of this kind have tended to come whole (`Habit`). If the half-close has come, the call is a *whole*
+if calls of this kind have tended to come whole (`ArrivalStats`). If the half-close has come, the call is a *whole*
 conversation, and what is sent leaves with the status in as few batches as there are messages. The operation that tells
 of a cancel is part of the last batch then. A `ThreadLine` takes over what was received, or what is left to send,
 
@@ -31,7 +31,7 @@ from invoker.transports.grpc.operations import CLOSE, DONE, READ, SENT
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 from invoker.transports.grpc.threadline import AHEAD, ThreadLine
 
-__all__ = ["Habit", "Rest", "WholeLine"]
+__all__ = ["ArrivalStats", "Rest", "WholeLine"]
 
 _PARK_S = 0.003
 """How long the rest of a call is waited for. It comes within a fraction of that, from clients that send it at once."""
@@ -44,7 +44,7 @@ _LIGHT_BYTES = 16 * 1024
 _MOST_MISSES = 10
 
 
-class Habit:
+class ArrivalStats:
     """Whether calls of one kind tend to come whole, so that waiting for the rest of one pays."""
 
     __slots__ = ("_misses", "_skips")
@@ -106,7 +106,7 @@ class WholeLine:
 
     # For the thread that accepted the call.
 
-    def take(self, habit_of: Callable[[], Habit], *, takes_one: bool = False) -> bool:
+    def take(self, habit_of: Callable[[], ArrivalStats], *, takes_one: bool = False) -> bool:
         """Receive what is there, and what comes in a moment; whether that is all, with its end.
 
         Args:

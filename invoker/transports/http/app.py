@@ -1,6 +1,6 @@
 """`HttpApp`: what is the same for every request of the HTTP door: who may call, and who answers.
 
-First `Origins` judges who may call. Every path belongs to a `Front`: the part of a service that answers requests of
+First `Origins` judges who may call. Every path belongs to a `Handler`: the part of a service that answers requests of
 this door.
 """
 
@@ -32,29 +32,29 @@ __all__ = [
     "FAULT",
     "FULL",
     "NOT_FOUND",
-    "Alike",
     "Begin",
     "Coded",
     "Conversation",
     "Farewell",
-    "Front",
-    "FrontOf",
+    "Handler",
+    "HandlerOf",
     "HttpApp",
-    "PromptFront",
+    "PreparedRequest",
+    "PromptHandler",
     "RequestSession",
-    "SocketFront",
+    "SocketHandler",
     "SocketOf",
     "SocketSettings",
     "SocketWire",
-    "WholeFront",
+    "WholeHandler",
     "prompt_of",
     "whole_of",
 ]
 
 log = logging.getLogger(__name__)
 
-FrontOf: TypeAlias = Callable[[str], "Front | None"]
-SocketOf: TypeAlias = Callable[[str], "SocketFront | None"]
+HandlerOf: TypeAlias = Callable[[str], "Handler | None"]
+SocketOf: TypeAlias = Callable[[str], "SocketHandler | None"]
 
 Begin: TypeAlias = Callable[[Exchange], Listener]
 """Begins to answer one request, by methods of its exchange, which may be called before this returns."""
@@ -67,7 +67,7 @@ FULL: Final = Response(
 )
 NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
 FAULT: Final = Response(500, (), b"", close=True)
-"""A front is at fault, and nothing of that may reach the peer."""
+"""A handler is at fault, and nothing of that may reach the peer."""
 
 
 _SILENCE_S: Final = 60.0
@@ -80,7 +80,7 @@ _NOTHING_FITS: Final = Response(
 )
 
 
-class Front(Protocol):
+class Handler(Protocol):
     """A service on this door."""
 
     async def answer(self, exchange: Exchange) -> Response | None:
@@ -92,17 +92,17 @@ class Front(Protocol):
         """
 
 
-class PromptFront(Front, Protocol):
+class PromptHandler(Handler, Protocol):
     """A service that needs no task of its own for a request."""
 
     def prompt(self, head: RequestHead) -> Begin | None:
         """How requests with this head are answered without a task; None: they need one."""
 
 
-class WholeFront(Front, Protocol):
-    """A front that can also answer requests in a thread, whose bodies are there."""
+class WholeHandler(Handler, Protocol):
+    """A handler that can also answer requests in a thread, whose bodies are there."""
 
-    def whole(self, head: RequestHead) -> Alike | None:
+    def whole(self, head: RequestHead) -> PreparedRequest | None:
         """How a thread answers requests with this head by itself; None: they are answered on the loop.
 
         Args:
@@ -110,7 +110,7 @@ class WholeFront(Front, Protocol):
         """
 
 
-class Alike(Protocol):
+class PreparedRequest(Protocol):
     """Requests with the same head, which only differ in their bodies.
 
     Attributes:
@@ -195,7 +195,7 @@ class Conversation(Protocol):
         """The connection is closed; called once."""
 
 
-class SocketFront(Protocol):
+class SocketHandler(Protocol):
     """A service on this door whose conversations are WebSocket connections."""
 
     settings: SocketSettings
@@ -225,15 +225,15 @@ class Coded(NamedTuple):
 # `isinstance` with a protocol would look at every member of the front's class, for each head.
 
 
-def prompt_of(front: Front | None, head: RequestHead) -> Begin | None:
-    """How a front answers requests with this head without a task; None: it needs one, or is none."""
-    prompt: Callable[[RequestHead], Begin | None] | None = getattr(front, "prompt", None)
+def prompt_of(handler: Handler | None, head: RequestHead) -> Begin | None:
+    """How a handler answers requests with this head without a task; None: it needs one, or is none."""
+    prompt: Callable[[RequestHead], Begin | None] | None = getattr(handler, "prompt", None)
     return None if prompt is None else prompt(head)
 
 
-def whole_of(front: Front | None, head: RequestHead) -> Alike | None:
-    """How a front lets a thread answer requests with this head; None: it does not."""
-    whole: Callable[[RequestHead], Alike | None] | None = getattr(front, "whole", None)
+def whole_of(handler: Handler | None, head: RequestHead) -> PreparedRequest | None:
+    """How a handler lets a thread answer requests with this head; None: it does not."""
+    whole: Callable[[RequestHead], PreparedRequest | None] | None = getattr(handler, "whole", None)
     return None if whole is None else whole(head)
 
 
@@ -243,23 +243,23 @@ class HttpApp:
     Args:
         driver: Its drain ends the connections, and its memory budget counts the bodies.
         settings: Limits in bytes and time.
-        front: Gives who answers a path; None: nobody does.
+        handler: Gives who answers a path; None: nobody does.
         sockets: Gives who serves the WebSockets of a path; None: nobody does.
 
     Attributes:
         connections: All that are open on the loop.
         is_leaving: Whether responses tell clients of HTTP/1 to use another connection.
         origins: Judges who may call.
-        front: Gives who answers a path.
+        handler: Gives who answers a path.
         sockets: Gives who serves the WebSockets of a path.
     """
 
     def __init__(
-        self, driver: Driver, settings: HttpSettings, front: FrontOf, sockets: SocketOf = lambda _: None
+        self, driver: Driver, settings: HttpSettings, handler: HandlerOf, sockets: SocketOf = lambda _: None
     ) -> None:
         self.driver = driver
         self.settings = settings
-        self.front = front
+        self.handler = handler
         self.sockets = sockets
         self.connections = Connections()
         self.is_leaving = False
@@ -275,12 +275,12 @@ class HttpApp:
         """Let a request pass, answer it, or refuse it; as `Origins.judge`."""
         return self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
 
-    def coded(self, head: RequestHead, front: Front | None, verdict: Verdict) -> Coded:
+    def coded(self, head: RequestHead, handler: Handler | None, verdict: Verdict) -> Coded:
         """Read what a head says of codings and of traces.
 
         Args:
             head: Of a request.
-            front: Who answers it; one that has ``takes_packed = False`` gets its body as it is.
+            handler: Who answers it; one that has ``takes_packed = False`` gets its body as it is.
             verdict: Of the origins.
         """
         packed = _AS_IT_IS
@@ -290,7 +290,7 @@ class HttpApp:
         choice = chosen(head, self.settings.codings)
         if choice is None:
             return Coded(Verdict(verdict.response or _NOTHING_FITS, verdict.headers), head, is_traced=bool(told))
-        if any(name == "content-encoding" for name, _ in head.headers) and getattr(front, "takes_packed", True):
+        if any(name == "content-encoding" for name, _ in head.headers) and getattr(handler, "takes_packed", True):
             try:
                 packed = packed_with(head)
             except UnsupportedMediaType as error:
@@ -323,14 +323,14 @@ class HttpApp:
         """The response where nobody answers."""
         return as_problem(NOT_FOUND, head.value("accept"))
 
-    async def answer(self, exchange: Exchange, front: Front) -> Response | None:
+    async def answer(self, exchange: Exchange, handler: Handler) -> Response | None:
         """The response; None when the client has left and nobody is there to take it.
 
         Raises:
             asyncio.CancelledError: The task of the request was cancelled.
         """
         try:
-            response = await front.answer(exchange)
+            response = await handler.answer(exchange)
         except Cancelled:
             return None
         finally:

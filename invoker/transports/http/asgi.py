@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from invoker.core.http import RequestHead, Response
-from invoker.transports.http.app import FAULT, Begin, Coded, Front, HttpApp, prompt_of
+from invoker.transports.http.app import FAULT, Begin, Coded, Handler, HttpApp, prompt_of
 from invoker.transports.http.asgiexchange import AsgiExchange, Receive, Scope, Send
 from invoker.transports.http.heads import target_host, text_of
 
@@ -66,20 +66,20 @@ class AsgiApp:
 
     async def _answer(self, exchange: AsgiExchange, known: _Known) -> Response | None:
         """The response; None if it is written already, or nobody is there to take it."""
-        if known.front is None:
+        if known.handler is None:
             return self._app.not_found(exchange.head)
         try:
             if known.begin is not None:
                 if (full := self._app.full(exchange.head)) is not None:
                     return full
                 return await exchange.run(known.begin)
-            return await self._app.answer(exchange, known.front)
+            return await self._app.answer(exchange, known.handler)
         except asyncio.CancelledError:
             if known.begin is not None or not exchange.is_gone:
                 raise  # only the end of the connection cancels a request that has no task of its own
             exchange.uncancel()
             return None
-        except Exception:  # a front is at fault, and nothing of it may reach the peer
+        except Exception:  # a handler is at fault, and nothing of it may reach the peer
             log.exception("a request failed")
             return FAULT
 
@@ -89,22 +89,22 @@ class _Known(NamedTuple):
 
     Attributes:
         coded: Whether it may call, and how bodies are packed.
-        front: Who answers; None: nobody.
+        handler: Who answers; None: nobody.
         begin: The same, if it needs no task for that.
     """
 
     coded: Coded
-    front: Front | None
+    handler: Handler | None
     begin: Begin | None
 
     @classmethod
     def of(cls, app: HttpApp, head: RequestHead, *, host: str, is_local: bool) -> _Known:
         """Ask everybody."""
-        front = app.front(head.path)
-        coded = app.coded(head, front, app.judge(head, host=host, is_local=is_local))
+        handler = app.handler(head.path)
+        coded = app.coded(head, handler, app.judge(head, host=host, is_local=is_local))
         is_let_in = coded.verdict.response is None
-        begin = prompt_of(front, coded.head) if is_let_in else None
-        return cls(coded, front, begin)
+        begin = prompt_of(handler, coded.head) if is_let_in else None
+        return cls(coded, handler, begin)
 
 
 def head_of(scope: Scope) -> RequestHead:

@@ -114,7 +114,7 @@ class AsgiExchange(Exchange):
         return None if self.is_gone else self._response
 
     async def carried(self) -> None:
-        """Wait until a streamed response is written that a front has begun; cut it if it was not ended."""
+        """Wait until a streamed response is written that a handler has begun; cut it if it was not ended."""
         if self._carrier is not None:
             if not self._is_over:
                 self.cut()

@@ -50,15 +50,15 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
     if verdict.response is not None:
         await refuse(scope, receive, send, app.judged(verdict.response, head))
         return
-    front = app.sockets(head.path)
-    met = NOT_FOUND if front is None else front.meet(head)
+    handler = app.sockets(head.path)
+    met = NOT_FOUND if handler is None else handler.meet(head)
     if isinstance(met, Response):
         told = {"status": met.status, "path": head.path, "detail": met.body.decode().rstrip()}
         log.info("a WebSocket was refused", extra=told)
         await refuse(scope, receive, send, met)
         return
-    assert front is not None  # else there is a response
-    wire = AsgiSocket(app, met, front.settings, receive, send)
+    assert handler is not None  # else there is a response
+    wire = AsgiSocket(app, met, handler.settings, receive, send)
     wire.peer.address = peer_of(scope.get("client"))
     await wire.serve()
 

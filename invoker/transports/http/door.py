@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from invoker.execution.driver import Driver
 from invoker.settings import parsers as parse
 from invoker.transports.accepting import Acceptor
-from invoker.transports.http.app import FrontOf, HttpApp, SocketOf
+from invoker.transports.http.app import HandlerOf, HttpApp, SocketOf
 from invoker.transports.http.asgi import AsgiApp
 from invoker.transports.http.connections import NEW_S
 from invoker.transports.http.exchange import HttpSettings
@@ -48,7 +48,7 @@ class HttpDoor:
 
     Args:
         driver: Runs the conversations.
-        front: Gives who answers a path; None: nobody does.
+        handler: Gives who answers a path; None: nobody does.
         host: Address to listen on.
         port: 0 takes a free one.
         tls: For TLS; None serves plain text.
@@ -67,7 +67,7 @@ class HttpDoor:
     def __init__(  # noqa: PLR0913 - the composition root gives each by name
         self,
         driver: Driver,
-        front: FrontOf,
+        handler: HandlerOf,
         *,
         host: str = "127.0.0.1",
         port: int = 8080,
@@ -82,7 +82,7 @@ class HttpDoor:
         self._port = port
         self._tls = tls
         self._share_port = share_port
-        self.app = HttpApp(driver, settings or HttpSettings(), front, sockets)
+        self.app = HttpApp(driver, settings or HttpSettings(), handler, sockets)
         self.connections = self.app.connections
         self.leader: HttpLeader | None = None
         self._hyper: Hyper | None = None
@@ -126,7 +126,7 @@ class HttpDoor:
         take = None
         if self.leader is not None and tls is None:
             heads = PlainHeads(
-                self.app.front,
+                self.app.handler,
                 self.app.origins,
                 is_local=sock.family == socket.AF_UNIX,
                 codings=self.app.settings.codings,

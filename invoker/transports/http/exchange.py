@@ -1,9 +1,9 @@
-"""`Exchange`: one request of the HTTP door as fronts see it, whatever carries it.
+"""`Exchange`: one request of the HTTP door as handlers see it, whatever carries it.
 
 Carriers are `transports.http.request` for HTTP/1.1, and `transports.http.asgi` for HTTP/2. An exchange reads the
 body within its time and within the memory of the process.
 
-A front is answered in one of two ways: it reads the body in a task and returns the response, or it listens, and
+A handler is answered in one of two ways: it reads the body in a task and returns the response, or it listens, and
 everything happens in the callbacks that bring the body. In both it may `answer` with one response, or `begin` one that
 it writes piece by piece, while the body may still come.
 """

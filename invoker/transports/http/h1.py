@@ -30,13 +30,13 @@ from typing import Any, Final
 from invoker.core.http import Response, ResponseHead
 from invoker.core.peers import peer_of
 from invoker.transports.http.alarm import Alarm, Soon
-from invoker.transports.http.app import FAULT, Front, HttpApp
+from invoker.transports.http.app import FAULT, Handler, HttpApp
 from invoker.transports.http.bodies import Chunks, Counted
+from invoker.transports.http.cachedhead import CachedHead, Heads
 from invoker.transports.http.connections import Connections, State
 from invoker.transports.http.heads import RefusedError
-from invoker.transports.http.known import Heads, Known
+from invoker.transports.http.readcontrol import ReadControl
 from invoker.transports.http.request import HIGH_BYTES, Request
-from invoker.transports.http.tap import Tap
 from invoker.transports.http.writer import Writer
 from invoker.transports.http.writing import response_bytes
 from invoker.transports.sockets import ask_whether_alive, reset
@@ -73,7 +73,7 @@ class Http1(asyncio.Protocol):
     """
 
     _heads: Heads
-    _tap: Tap
+    _tap: ReadControl
     _writer: Writer
 
     def __init__(self, app: HttpApp, connections: Connections, hand_over: HandOver, early: bytes = b"") -> None:
@@ -103,7 +103,7 @@ class Http1(asyncio.Protocol):
         is_local = sock.family == socket.AF_UNIX
         self._heads = Heads(self._app, is_local=is_local)
         self.peer = peer_of(transport.get_extra_info("peername"))
-        self._tap = Tap(self._transport, self.abort, patience_s=self._settings.write_s)
+        self._tap = ReadControl(self._transport, self.abort, patience_s=self._settings.write_s)
         if not is_local:
             ask_whether_alive(sock)
         if tls is not None and tls.selected_alpn_protocol() == "h2":
@@ -212,7 +212,7 @@ class Http1(asyncio.Protocol):
         self._data, self._seen = data[end:], 0
         self._begin(known)
 
-    def _begin(self, known: Known) -> None:
+    def _begin(self, known: CachedHead) -> None:
         head = known.head
         self._state = State.BUSY
         self._connections.idle.pop(self, None)
@@ -225,18 +225,18 @@ class Http1(asyncio.Protocol):
         self._bring()
         if request.is_gone:
             return  # its body is refused
-        front = known.meet(request, self._app)
-        if front is not None:
-            request.task = self._loop.create_task(self._answer(request, front), name="request")
+        handler = known.meet(request, self._app)
+        if handler is not None:
+            request.task = self._loop.create_task(self._answer(request, handler), name="request")
         elif not (request.is_whole or request.is_stream) and self._state is State.BUSY:
             self._connections.waiting[self] = None
 
-    async def _answer(self, request: Request, front: Front) -> None:
+    async def _answer(self, request: Request, handler: Handler) -> None:
         try:
-            response = await self._app.answer(request, front)
+            response = await self._app.answer(request, handler)
         except asyncio.CancelledError:
             response = None  # the client has left, or the door has cut it; nobody else knows this task
-        except Exception:  # a front is at fault, and nothing of it may reach the peer
+        except Exception:  # a handler is at fault, and nothing of it may reach the peer
             log.exception("a request failed")
             response = FAULT
         if self._is_lost:

@@ -1,4 +1,4 @@
-"""HTTP/2 at this door: `Http2` refuses what hypercorn would take, and `Calm` bounds frames that ask for nothing.
+"""HTTP/2: `Http2` refuses what hypercorn would take, and `FrameRateLimit` bounds frames that ask for nothing.
 
 A frame of nine bytes costs a server a thousand times what it costs its sender: the server parses it, answers it, or
 begins a request that the next frame takes back. So each connection has an allowance for frames that are neither a
@@ -28,7 +28,7 @@ from priority.priority import MissingStreamError
 from invoker.transports.http.h1 import PREFACE
 from invoker.transports.http.inbox import Inboxes
 
-__all__ = ["Buffer", "Calm", "FloodError", "Http2"]
+__all__ = ["Buffer", "FloodError", "FrameRateLimit", "Http2"]
 
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _CONTINUATION = 0, 1, 3, 4, 9
 _END_STREAM, _PADDED = 1, 8
@@ -57,7 +57,7 @@ class FloodError(Exception):
     """The client has used up its allowance."""
 
 
-class Calm:
+class FrameRateLimit:
     """Watches what one client sends, from the preface on.
 
     Args:

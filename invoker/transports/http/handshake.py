@@ -45,15 +45,15 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
 
     def begin(exchange: Exchange) -> Listener:
         assert isinstance(exchange, Request)  # HTTP/2 is not told that this door serves WebSocket
-        request, front = head.request, app.sockets(head.request.path)
-        met = NOT_FOUND if front is None else _refusal(head) or front.meet(request)
+        request, handler = head.request, app.sockets(head.request.path)
+        met = NOT_FOUND if handler is None else _refusal(head) or handler.meet(request)
         if isinstance(met, Response):
             told = {"status": met.status, "path": request.path, "detail": met.body.decode().rstrip()}
             log.info("a WebSocket was refused", extra=told)
             exchange.answer(closing(as_problem(met, request.value("accept"))))
         else:
-            assert front is not None  # else there is a response
-            exchange.switch(_Switch(app, met, front.settings, _accepted(request, met.subprotocol)))
+            assert handler is not None  # else there is a response
+            exchange.switch(_Switch(app, met, handler.settings, _accepted(request, met.subprotocol)))
         return _NOBODY
 
     return begin

@@ -72,7 +72,7 @@ class Head(msgspec.Struct, frozen=True):
     """What a head means.
 
     Attributes:
-        request: What fronts see of it.
+        request: What handlers see of it.
         host: Of a target that is a whole URI; else empty.
         length: Bytes of the body; None: it comes in chunks.
         is_kept: Whether the connection may serve another request.

@@ -3,7 +3,7 @@
 What hypercorn 0.18 does, and what is done here instead:
 
 * It works off all frames of HTTP/2 that were read before anybody else has a turn. Few are given to it at once, and a
-  client that floods is stopped (see `Calm`).
+  client that floods is stopped (see `FrameRateLimit`).
 * Over HTTP/2 it waits for ever until a client that has left takes its response. Here the end of the connection ends
   the wait.
 
@@ -22,7 +22,7 @@ from hypercorn.protocol import ProtocolWrapper
 from hypercorn.protocol.h2 import H2Protocol
 
 from invoker.transports.http.h1 import PREFACE
-from invoker.transports.http.h2 import Calm, FloodError, Http2
+from invoker.transports.http.h2 import FloodError, FrameRateLimit, Http2
 
 __all__ = ["PatientServer"]
 
@@ -36,7 +36,7 @@ _FAREWELL_BYTES: Final = 4 << 20
 class PatientServer(TCPServer):
     """One connection, on which the client may not flood."""
 
-    _calm: Calm | None = None
+    _calm: FrameRateLimit | None = None
 
     @property
     def protocol(self) -> ProtocolWrapper:
@@ -53,7 +53,7 @@ class PatientServer(TCPServer):
         one = self._wrapper
         about = (one.context, one.task_group, one.state, one.ssl, one.client, one.server, one.send)
         one.protocol = Http2(one.app, one.config, *about)
-        self._calm = Calm()
+        self._calm = FrameRateLimit()
 
     async def protocol_send(self, event: Any) -> None:
         """Send something of the protocol."""

@@ -280,7 +280,7 @@ class HttpLeader:
             reply.refusal = session.refusal
             whole = Whole(session, self._driver, reply, turn=turn, deadline=deadline, is_counted=False)
             close, sent, is_long = whole.run(frames), whole.sent, whole.is_long
-        except Exception:  # a front is at fault, and nothing of it may reach the peer
+        except Exception:  # a handler is at fault, and nothing of it may reach the peer
             log.exception("a request failed inside the invoker")
             close, sent, is_long = Close(InternalError()), [], False
         finally:

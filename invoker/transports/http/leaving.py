@@ -1,4 +1,4 @@
-"""How responses leave: as a front has made them, or packed, as `invoker.transports.http.packing` decides.
+"""How responses leave: as a handler has made them, or packed, as `invoker.transports.http.packing` decides.
 
 Short ones are packed at once, long ones in a thread, so that the loop goes on meanwhile.
 """
@@ -34,7 +34,7 @@ def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = 
     """A whole response as it leaves; None if to pack it takes so long that it is better done in a thread.
 
     Args:
-        response: As a front has made it.
+        response: As a handler has made it.
         choice: What the client takes.
         head: Of its request.
         most: A longer body takes long.

@@ -15,7 +15,7 @@ from typing import Any, Final
 from invoker.core.http import Response
 from invoker.execution.driver import Driver
 from invoker.transports.http import asgisocket
-from invoker.transports.http.app import FrontOf, HttpApp, SocketOf
+from invoker.transports.http.app import HandlerOf, HttpApp, SocketOf
 from invoker.transports.http.asgi import AsgiApp, Receive, Scope, Send, head_of
 from invoker.transports.http.exchange import HttpSettings
 
@@ -30,15 +30,15 @@ class MountedDoor:
 
     Args:
         driver: Runs the conversations.
-        front: Gives who answers a path; None: nobody does.
+        handler: Gives who answers a path; None: nobody does.
         settings: Limits in bytes and time.
         sockets: Gives who serves the WebSockets of a path; None: nobody does.
     """
 
     def __init__(
-        self, driver: Driver, front: FrontOf, *, settings: HttpSettings, sockets: SocketOf = lambda _: None
+        self, driver: Driver, handler: HandlerOf, *, settings: HttpSettings, sockets: SocketOf = lambda _: None
     ) -> None:
-        self.app = HttpApp(driver, settings, front, sockets)
+        self.app = HttpApp(driver, settings, handler, sockets)
         self.app.origins.mount()
         self._asgi = AsgiApp(self.app)
         self._requests = 0

@@ -1,7 +1,7 @@
 """`PlainHeads`: what heads of plain requests say, and how a thread answers them.
 
 A request is plain if nothing but its body is still to be read, and nothing but one response is to be written, whole or
-streamed: a POST of HTTP/1.1 with a short body of a known length, on a connection that stays, for a front that can
+streamed: a POST of HTTP/1.1 with a short body of a known length, on a connection that stays, for a handler that can
 answer it in a thread. All others are left to the loop's server, which reads them from the first byte. So whatever is
 refused is refused there.
 
@@ -14,9 +14,9 @@ from __future__ import annotations
 import threading
 from typing import Final, NamedTuple
 
+from invoker.core.cache import Cache
 from invoker.core.http import RequestHead
-from invoker.core.kept import Kept
-from invoker.transports.http.app import Alike, FrontOf, whole_of
+from invoker.transports.http.app import HandlerOf, PreparedRequest, whole_of
 from invoker.transports.http.codings import PACKED, PLAIN, Choice, chosen
 from invoker.transports.http.heads import MOST_BYTES, RefusedError, read_head
 from invoker.transports.http.origins import Origins
@@ -51,7 +51,7 @@ class Plain(NamedTuple):
 
     size: int
     whole: int
-    alike: Alike
+    alike: PreparedRequest
     headers: tuple[tuple[str, str], ...]
     head: RequestHead = RequestHead("POST", "/")
     choice: Choice = PLAIN
@@ -62,20 +62,20 @@ class PlainHeads:
     """Reads heads, and keeps what they say.
 
     Args:
-        front: Gives who answers a path.
+        handler: Gives who answers a path.
         origins: Judges who may call.
         is_local: Whether they come by a Unix socket.
         codings: In which responses may leave.
     """
 
     def __init__(
-        self, front: FrontOf, origins: Origins, *, is_local: bool = False, codings: tuple[str, ...] = PACKED
+        self, handler: HandlerOf, origins: Origins, *, is_local: bool = False, codings: tuple[str, ...] = PACKED
     ) -> None:
-        self._front = front
+        self._handler = handler
         self._origins = origins
         self._is_local = is_local
         self._codings = codings
-        self._kept: Kept[bytes, Plain] = Kept(_KEPT, _KEPT_BYTES, threading.Lock())
+        self._kept: Cache[bytes, Plain] = Cache(_KEPT, _KEPT_BYTES, threading.Lock())
 
     def read(self, data: bytes) -> Plain | None:
         """What the head says with which these bytes begin; None if it is not plain, or not whole."""
@@ -100,8 +100,8 @@ class PlainHeads:
             return None
         verdict = self._origins.judge(request, is_local=self._is_local)
         request, told = traced(request)
-        front = None if verdict.response is not None else self._front(request.path)
-        alike = whole_of(front, request)
+        handler = None if verdict.response is not None else self._handler(request.path)
+        alike = whole_of(handler, request)
         choice = chosen(request, self._codings)
         if alike is None or choice is None:
             return None

@@ -1,6 +1,6 @@
 """`Request`: one request of HTTP/1.1. Its connection brings the body and learns how much of it is wanted.
 
-A front reads the body, in a task; or it listens, so that everything happens in the callback that brought it.
+A handler reads the body, in a task; or it listens, so that everything happens in the callback that brought it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from invoker.transports.http.packing import Packer
 from invoker.transports.http.unpacking import STEPS, Unpacker
 from invoker.transports.http.writing import size_of
 
-__all__ = ["HIGH_BYTES", "Bringer", "Request"]
+__all__ = ["HIGH_BYTES", "BodySource", "Request"]
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ HIGH_BYTES = 64 * 1024
 """So many bytes are read ahead of who wants them."""
 
 
-class Bringer(Protocol):
+class BodySource(Protocol):
     """The connection of a request."""
 
     peer: str
@@ -78,7 +78,7 @@ class Request(Exchange):
     def __init__(
         self,
         head: Head,
-        bringer: Bringer,
+        bringer: BodySource,
         settings: HttpSettings,
         memory: ProcessBudget,
         packed: tuple[str, ...] = (),

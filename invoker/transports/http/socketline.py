@@ -37,7 +37,7 @@ from invoker.transports.http.connections import Connections
 from invoker.transports.http.exchange import Listener
 from invoker.transports.http.frames import CLOSE, PING, PONG, Control, FrameError, FrameReader, closing, control, framed
 from invoker.transports.http.outgoing import Outgoing
-from invoker.transports.http.tap import Tap
+from invoker.transports.http.readcontrol import ReadControl
 
 __all__ = ["SocketLine"]
 
@@ -67,7 +67,7 @@ class SocketLine(asyncio.Protocol):
     """
 
     _listener: Listener
-    _tap: Tap
+    _tap: ReadControl
     _transport: Any
 
     def __init__(
@@ -98,7 +98,7 @@ class SocketLine(asyncio.Protocol):
         """Begin."""
         self._transport = transport
         self.peer = Client(peer_of(transport.get_extra_info("peername")), field="")
-        self._tap = Tap(self._transport)
+        self._tap = ReadControl(self._transport)
         self._connections.enter(self)
         self._pings.set(self._settings.ping_s, self._ping)
         self._listener = self._conversation.begin(self)

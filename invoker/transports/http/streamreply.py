@@ -35,7 +35,7 @@ from invoker.transports.http.plain import Plain
 from invoker.transports.http.streamed import StreamingSession
 from invoker.transports.http.writing import stream_head_bytes
 
-__all__ = ["MOST_HELD", "StreamReply", "Way"]
+__all__ = ["MOST_HELD", "ConnectionOps", "StreamReply"]
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ _LOOK_S: Final = 0.05
 _LAST: Final = b"0\r\n\r\n"
 
 
-class Way(Protocol):
+class ConnectionOps(Protocol):
     """What the door does with the connections of its replies.
 
     Attributes:
@@ -104,7 +104,7 @@ class StreamReply:
 
     def __init__(
         self,
-        way: Way,
+        way: ConnectionOps,
         connection: Connection,
         plain: Plain,
         session: StreamingSession,

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 from invoker.attach.service import Service
 from invoker.settings import parsers as parse
-from invoker.settings.knob import knob
+from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.core.http import Response
     from invoker.execution.driver import Driver
     from invoker.transports.grpc.methods import Method
-    from invoker.transports.http.app import Front
+    from invoker.transports.http.app import Handler
     from invoker.transports.http.exchange import Exchange
 
-__all__ = ["EchoKnobs", "EchoService"]
+__all__ = ["EchoService", "EchoSettings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EchoKnobs:
+class EchoSettings:
     """What may be chosen of the toy."""
 
-    echo_path: str = knob(
+    echo_path: str = setting(
         "/echo", "INVOKER_ECHO_PATH", parse.path, "Path on the HTTP port at which the toy answers.", heading="toy",
     )  # fmt: skip
 
@@ -34,7 +34,7 @@ class EchoService(Service):
 
     name = "echo"
     interface = 1
-    knobs = EchoKnobs
+    settings = EchoSettings
     on_grpc = True
     on_http = True
 
@@ -45,13 +45,13 @@ class EchoService(Service):
 
         return (CallMethod("toy.Toy", "Echo", EchoSession),)
 
-    def http_front(self, path: str) -> Front | None:
+    def http_handler(self, path: str) -> Handler | None:
         """Who answers the path of the toy."""
-        is_ours = path == self.around.config.of(EchoKnobs).echo_path
-        return EchoFront(self.around.driver) if is_ours else None
+        is_ours = path == self.around.config.of(EchoSettings).echo_path
+        return EchoHandler(self.around.driver) if is_ours else None
 
 
-class EchoFront:
+class EchoHandler:
     """Answers requests: each is a conversation whose frames are lines."""
 
     def __init__(self, driver: Driver) -> None:

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 _POINTS = """[invoker.protocols]
 echo = toy.service:EchoService
 broken = toy.broken:Service
-nothing = toy.service:EchoKnobs
+nothing = toy.service:EchoSettings
 taken = toy.others:Riff
 tomorrow = toy.others:Tomorrow
 """
@@ -34,7 +34,7 @@ class Tomorrow(Service):
 """
 _LEFT_OUT = {
     "broken": "ImportError: it is broken",
-    "nothing": "<class 'toy.service.EchoKnobs'> is no subclass of invoker.attach.service.Service",
+    "nothing": "<class 'toy.service.EchoSettings'> is no subclass of invoker.attach.service.Service",
     "taken": "there is a protocol named 'riff' already",
     "tomorrow": "it was written for interface 99 of services, and this is 1",
 }

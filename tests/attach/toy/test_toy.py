@@ -17,7 +17,7 @@ from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, S
 from invoker.message import EMPTY, Message
 from invoker.server.server import Server
 from invoker.server.table import SERVICES, Table
-from invoker.settings import knob_of
+from invoker.settings import setting_of
 from tests.attach.toy.protocol import EchoSession
 from tests.attach.toy.service import EchoService
 
@@ -62,11 +62,11 @@ async def test_the_row_serves_it_on_both_doors(driver, function):
         assert await server.stop(drain_s=1)
 
 
-def test_its_knob_is_read_and_listed_like_any_other():
+def test_its_setting_is_read_and_listed_like_any_other():
     """From the environment, and behind those of other services."""
-    assert [knob_of(one).env for one in TABLE.knobs][-1] == "INVOKER_ECHO_PATH"
+    assert [setting_of(one).env for one in TABLE.settings][-1] == "INVOKER_ECHO_PATH"
     config = TABLE.read({"INVOKER_ECHO_PATH": "/here", "INVOKER_PROTOCOLS": "echo"})
-    assert config.of(EchoService.knobs).echo_path == "/here"
+    assert config.of(EchoService.settings).echo_path == "/here"
     assert TABLE.served(config) == (EchoService,)
     assert EchoService in TABLE.served(TABLE.configured())
 

@@ -62,7 +62,7 @@ def test_R117_tracebacks_are_told_in_debug_only():
 
 
 @pytest.mark.parametrize(("shows", "expected"), [("message", "KeyError: 'x'"), ("type", "KeyError"), ("none", "")])
-def test_R117_a_knob_says_what_a_peer_sees(shows, expected):
+def test_R117_a_setting_says_what_a_peer_sees(shows, expected):
     """Of a user's exception; a chosen status keeps its text, and the log its cause."""
     policy = ErrorPolicy(shows)
     cause = KeyError("x")

@@ -38,7 +38,7 @@ async def test_nothing_is_left() -> None:
 
 
 async def test_one_more_than_may_is_refused() -> None:
-    """At once, with the knob's name."""
+    """At once, with the setting's name."""
     async with serving(f.accumulate, f.square, most=1) as world:
         running = asyncio.create_task(world.call("accumulate", iter(range(10**9))))
         await until(lambda: world.driver.children.busy)

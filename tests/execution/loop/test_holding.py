@@ -15,7 +15,7 @@ from tests.execution.memory import driver_of
 MIB = 1 << 20
 
 
-class Kept:
+class Cache:
     """A session that does nothing with its frames until it is told to end."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ async def test_a_frame_counts_until_the_conversation_is_over(ending: str) -> Non
     """However it ends; small ones are free, as everywhere."""
     driver = driver_of()
     closed: list[Close] = []
-    reactor = HoldingReactor(Kept(), Nowhere(), driver, closed.append)
+    reactor = HoldingReactor(Cache(), Nowhere(), driver, closed.append)
     memory: ProcessBudget = driver.engine.memory
     reactor.arrived(b"little")
     assert memory.held == 0
@@ -68,7 +68,7 @@ async def test_a_frame_for_which_there_is_no_room_ends_its_call_only() -> None:
     driver = driver_of()
     driver.engine.memory.most_bytes = 10 * MIB
     closed: list[Close] = []
-    first, second = (HoldingReactor(Kept(), Nowhere(), driver, closed.append) for _ in range(2))
+    first, second = (HoldingReactor(Cache(), Nowhere(), driver, closed.append) for _ in range(2))
     first.arrived(bytes(8 * MIB))
     second.arrived(bytes(8 * MIB))
     (close,) = closed
@@ -76,7 +76,7 @@ async def test_a_frame_for_which_there_is_no_room_ends_its_call_only() -> None:
     assert close.error.status is Status.RESOURCE_EXHAUSTED
     assert second.session.frames == []  # type: ignore[attr-defined]  # it is ours
     first.arrived(b"end")
-    third = HoldingReactor(Kept(), Nowhere(), driver, closed.append)
+    third = HoldingReactor(Cache(), Nowhere(), driver, closed.append)
     third.arrived(bytes(8 * MIB))
     assert len(closed) == 2
     third.gone()

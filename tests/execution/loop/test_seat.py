@@ -22,10 +22,10 @@ from invoker.core.steps import (
     Open,
     Send,
     Step,
+    StoreChanged,
     Subscribe,
     Terms,
     Timer,
-    Told,
 )
 from invoker.core.store import Change, Create, Drop, Get, Guest, Hold, Look, News, Put, Question, Reason, Refused, Space
 from invoker.errors import Cancelled, InternalError
@@ -116,8 +116,8 @@ async def test_what_one_conversation_writes_others_read_and_hear(kind):
     reading, writing = kind(driver, reader), kind(driver, writer)
     reading.say(Subscribe("s", has_initial=True))
     writing.say(Ask("1", Put("s", "a", b"1")), Ask("2", Put("s", "a", b"2")), Ask("3", Drop("s")))
-    await until(lambda: len(reader.of(Told)) == 4)
-    changes = [one.value for one in reader.of(Told)]
+    await until(lambda: len(reader.of(StoreChanged)) == 4)
+    changes = [one.value for one in reader.of(StoreChanged)]
     assert [(one.name, one.value, one.is_new) for one in changes[:3]] == [
         ("before", b"x", True),
         ("a", b"1", True),
@@ -155,7 +155,7 @@ async def test_a_slow_peer_makes_news_wait_where_they_are_joined(kind):
     """Its wire is given one that finds no room; the rest comes when there is some, as the last change of each."""
 
     def answer(event: Event) -> Iterable[Step]:
-        return [Send(event.value.value)] if type(event) is Told else ()
+        return [Send(event.value.value)] if type(event) is StoreChanged else ()
 
     driver = served()
     script = Script(answer)
@@ -179,7 +179,7 @@ async def test_a_slow_peer_makes_news_wait_where_they_are_joined(kind):
 async def test_a_peer_that_never_reads_is_not_waited_for(kind):
     """Its conversation ends while news wait for room."""
     driver = served()
-    line = kind(driver, Script(lambda event: [Send("x")] if type(event) is Told else ()))
+    line = kind(driver, Script(lambda event: [Send("x")] if type(event) is StoreChanged else ()))
     line.is_full = True
     line.say(Subscribe("s"))
     write(driver, "a")
@@ -220,8 +220,8 @@ async def test_what_expires_is_told_without_a_question():
     line.say(Ask("k", Create("s", 10)), Subscribe("s"))
     assert swept == [1.0]
     now = 20 * 1_000_000_000
-    await until(lambda: script.of(Told))
-    assert script.of(Told)[0].value == Refused(Reason.EXPIRED)
+    await until(lambda: script.of(StoreChanged))
+    assert script.of(StoreChanged)[0].value == Refused(Reason.EXPIRED)
     await until(lambda: swept[-1] is None)
     assert driver._sweeping is None
     line.say(Ask("k", Create("s", 10)))

@@ -1,4 +1,4 @@
-"""`Away`: a thread that waits while the loop carries on with its conversation."""
+"""`LoopHandoff`: a thread that waits while the loop carries on with its conversation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from invoker.core.steps import Close
 from invoker.errors import Cancelled
-from invoker.execution.thread.away import Away
+from invoker.execution.thread.away import LoopHandoff
 from tests.execution.memory import driver_of
 
 
@@ -23,7 +23,7 @@ async def test_the_thread_gets_how_it_ended():
         busy.append(driver.threads.busy)
         return ended
 
-    assert await asyncio.to_thread(Away(driver, lambda: False).run, rest()) is ended
+    assert await asyncio.to_thread(LoopHandoff(driver, lambda: False).run, rest()) is ended
     assert (busy, driver.threads.busy) == ([0], 1)
     driver.close()
 
@@ -44,7 +44,7 @@ async def test_the_rest_is_cancelled_when_the_peer_is_gone():
             raise
         raise AssertionError("nothing sets this event")
 
-    waiting = asyncio.create_task(asyncio.to_thread(Away(driver, gone.is_set).run, rest()))
+    waiting = asyncio.create_task(asyncio.to_thread(LoopHandoff(driver, gone.is_set).run, rest()))
     await begun.wait()
     gone.set()
     close = await waiting
@@ -55,5 +55,5 @@ async def test_the_rest_is_cancelled_when_the_peer_is_gone():
 
 def test_the_sweeper_lets_go_of_it():
     """Once it is over, whatever the peer does."""
-    away = Away(driver_of(lambda x: x), lambda: False)
+    away = LoopHandoff(driver_of(lambda x: x), lambda: False)
     assert away.sweep(0.0)

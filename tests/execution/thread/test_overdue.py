@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from invoker.errors import Cancelled, InputCancelled
-from invoker.execution.thread.overdue import Overdue
+from invoker.execution.thread.overdue import CallWatchdog
 from tests.execution.memory import driver_of
 
 
@@ -18,7 +18,7 @@ def square(x: int) -> int:
 
 def test_R134_an_invocation_that_outlives_its_inputs_is_logged_once(caplog):
     """Not before the time is over, and not before the inputs have ended."""
-    overdue = Overdue(driver_of(square, lingering_s=60))
+    overdue = CallWatchdog(driver_of(square, lingering_s=60))
     overdue.look(1e6, None)
     overdue.ended_at = 100
     overdue.look(160, None)
@@ -31,7 +31,7 @@ def test_R134_an_invocation_that_outlives_its_inputs_is_logged_once(caplog):
 def test_R116_a_deaf_thread_is_counted_until_it_leaves():
     """It has a grace; its slot counts as stuck once."""
     driver = driver_of(square, grace_s=5)
-    overdue = Overdue(driver)
+    overdue = CallWatchdog(driver)
     for now in (100, 105):
         overdue.notice_gone(now, None)
     assert driver.threads.stuck == 0
@@ -45,7 +45,7 @@ def test_R116_a_deaf_thread_is_counted_until_it_leaves():
 def test_a_thread_that_has_left_is_not_counted():
     """The look and the end may come together."""
     driver = driver_of(square, grace_s=5)
-    overdue = Overdue(driver)
+    overdue = CallWatchdog(driver)
     overdue.notice_gone(100, None)
     overdue.left()
     overdue.notice_gone(200, None)
@@ -57,7 +57,7 @@ async def test_R115_a_wait_ends_when_the_peer_goes(is_gone_before):
     """Whether it goes before the thread waits, or meanwhile."""
     driver, raised = driver_of(square), []
     driver.loop = asyncio.get_running_loop()
-    overdue, begun = Overdue(driver), asyncio.Event()
+    overdue, begun = CallWatchdog(driver), asyncio.Event()
 
     async def sleep() -> None:
         begun.set()

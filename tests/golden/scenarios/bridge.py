@@ -12,7 +12,7 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack
 from invoker.core.limits import LimitReached
 from invoker.core.spaces import MemoryStore, StoreLimits
-from invoker.core.steps import Answered, Ask, Await, Close, Subscribe, Told
+from invoker.core.steps import Answered, Ask, Await, Close, StoreChanged, Subscribe
 from invoker.core.store import News
 from invoker.errors import (
     CallError,
@@ -125,7 +125,7 @@ class Talk:
     def tell(self) -> None:
         """Deliver what happened in the store."""
         while self._news is not None and (change := self._news.take()) is not None:
-            self._do(self._session.deliver(Told(self._news.space, change)))
+            self._do(self._session.deliver(StoreChanged(self._news.space, change)))
 
     def _do(self, steps: Any) -> None:
         for step in steps:

@@ -13,8 +13,8 @@ from invoker.core.steps import Answered, Emitted, Finished, Wants
 from invoker.errors import Cancelled, DeadlineExceeded, FunctionError, InvocationError, Status, StatusError
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report
+from invoker.protocols.federated.messages import Accepted, Over, Rejected, ReportTaken, Resume, Secure
 from invoker.protocols.federated.negotiation import DeviceSettings
-from invoker.protocols.federated.words import Accepted, Over, Rejected, ReportTaken, Resume, Secure
 from invoker.tensors.checkpoint import CHECKPOINT
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.golden.scenarios import populations

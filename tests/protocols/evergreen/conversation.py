@@ -112,7 +112,7 @@ class Conversation:
         models: By name, of streaming functions.
         extensions: As the client names them.
         clock: For lifetimes, in seconds.
-        knobs: Of `EvergreenSettings`.
+        settings: Of `EvergreenSettings`.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class Conversation:
         models: Mapping[str, Callable[..., Any]] | None = None,
         extensions: str = "",
         clock: Callable[[], float] | None = None,
-        **knobs: Any,
+        **settings: Any,
     ) -> None:
         self.models = dict(models or {})
         specs = [one if isinstance(one, FunctionSpec) else read(one) for one in functions]
         for one, spec in zip(functions, specs, strict=True):
             if not isinstance(one, FunctionSpec) and (model := mapped(one, spec)) is not None:
                 self.models.setdefault(spec.name, model)
-        self.settings = EvergreenSettings(**knobs)
+        self.settings = EvergreenSettings(**settings)
         metadata = {"evergreen-extensions": extensions} if extensions else {}
         self.session = EvergreenSession(specs, metadata, self.settings)  # type: ignore[arg-type]
         if clock is not None:

@@ -19,8 +19,8 @@ from tests.protocols.evergreen.notation import END_OF_TURN, A, F, K
 UPPER = A("upper", {"x": "p"}, {"y": "r"})
 
 
-def graph_of(*fragments, **knobs):
-    graph = Graph(EvergreenSettings(**knobs))
+def graph_of(*fragments, **settings):
+    graph = Graph(EvergreenSettings(**settings))
     for one in fragments:
         graph.accept(one)
     return graph

@@ -41,7 +41,7 @@ many = settings(
 
 
 # Settings that change when things happen, and nothing else.
-knobs = st.builds(
+settings = st.builds(
     EvergreenSettings,
     window=st.sampled_from([1, 2, 64]),
     actions_running=st.sampled_from([1, 2, 64]),
@@ -61,10 +61,12 @@ def test_E062_E063_a_graph_stands_for_what_a_naive_model_says(world: World) -> N
 
 
 @many
-@given(st.data(), worlds(), knobs)
-def test_E009_E018_E019_E033_order_and_retries_mean_nothing(data: Any, world: World, knob: EvergreenSettings) -> None:
+@given(st.data(), worlds(), settings)
+def test_E009_E018_E019_E033_order_and_retries_mean_nothing(
+    data: Any, world: World, setting: EvergreenSettings
+) -> None:
     """Fragments and actions in any order, grouping and number; however few actions run and messages wait at once."""
-    run = Run(knob)
+    run = Run(setting)
     for frame in data.draw(deliveries(world)):
         run.receive(frame)
     assert all(run.sent.is_complete(plain_id(one)) for one in expected(world)), "nothing waits for the half-close"
@@ -106,15 +108,15 @@ def spoilt_fragments(draw: st.DrawFn, first: pb.NodeFragment) -> pb.NodeFragment
 
 
 @many
-@given(st.data(), worlds(), knobs)
+@given(st.data(), worlds(), settings)
 def test_E032_E114_what_is_missing_matters_only_to_who_needs_it(
-    data: Any, world: World, knob: EvergreenSettings
+    data: Any, world: World, setting: EvergreenSettings
 ) -> None:
     """Until the client half-closes nothing is missing; then the session ends in MISS, or in OK when nobody needs it."""
     sent = pieces(world)
     lost = data.draw(st.sets(st.sampled_from([one.id for one in sent if isinstance(one, pb.NodeFragment)]), max_size=2))
     kept = [one for one in sent if isinstance(one, pb.Action) or one.id not in lost]
-    run = Run(knob)
+    run = Run(setting)
     for one in data.draw(st.permutations(kept)):
         run.receive(message_of([one]))
     assert not run.is_closed

@@ -280,10 +280,10 @@ def test_E116_our_own_mistakes_withhold_their_detail():
     assert ending.error.status is Status.INTERNAL
 
 
-@pytest.mark.parametrize("knob", ["session_bytes", "nodes"])
-def test_E115_limits_of_the_session_abort(knob):
+@pytest.mark.parametrize("setting", ["session_bytes", "nodes"])
+def test_E115_limits_of_the_session_abort(setting):
     """Bytes that it holds, and nodes (ET-77)."""
-    c = Conversation(upper, **{knob: 3000 if knob == "session_bytes" else 3})
+    c = Conversation(upper, **{setting: 3000 if setting == "session_bytes" else 3})
     c.send(F("a", 0, "x" * 900), F("b", 0, "x" * 900), F("c", 0, "x" * 900))
     assert c.is_open
     c.send(F("d", 0, "x" * 900)).fails("LIM", "node 'd'")

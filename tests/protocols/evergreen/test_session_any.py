@@ -121,18 +121,18 @@ class Clock:
         return self.now
 
 
-def played(parts, extensions, knobs, events):
+def played(parts, extensions, settings, events):
     """A conversation of these parts, and what happens between them."""
     clock = Clock()
     specs = [upper, add, either, several, *(spec_of(one) for one in (join, relay, objects, split))]
     c = Conversation(
         *specs,
         ticks,
-        spec_of(rows, retain=knobs.pop("retain")),
+        spec_of(rows, retain=settings.pop("retain")),
         models=MODELS,
         extensions=extensions,
         clock=clock,
-        **knobs,
+        **settings,
     )
     for part, event in zip(parts, events, strict=True):
         if not c.is_open:
@@ -162,8 +162,8 @@ def test_E011_E114_any_session_ends_once_and_without_an_exception(seed, running,
     """With OK or one status of the table, and with nothing left behind; what was not dropped is complete."""
     chance = random.Random(seed)
     parts = parts_of(chance, extensions)
-    knobs = {"actions_running": running, "window": window, "retain": retain, "session_bytes": 20_000, "depth": 6}
-    c = played(parts, extensions, knobs, [chance.choice(EVENTS) for _ in parts])
+    settings = {"actions_running": running, "window": window, "retain": retain, "session_bytes": 20_000, "depth": 6}
+    c = played(parts, extensions, settings, [chance.choice(EVENTS) for _ in parts])
     assert c.ending is not None, "the session waits for nothing"
     if c.ending.error is not None:
         assert str(c.ending.error).startswith("Evergreen: ")

@@ -31,10 +31,10 @@ ROWS = A("rows", {}, {"y": "r"})
 UPPER = A("upper", {"x": "p"}, {"y": "r"})
 
 
-def ran(function, *values, **knobs):
+def ran(function, *values, **settings):
     """A source that gave these values and ended."""
     name = getattr(function, "__name__", "") or function.name
-    return Conversation(function, models={name: source(*values)}, **knobs).send(A(name, {}, {"y": "r"}))
+    return Conversation(function, models={name: source(*values)}, **settings).send(A(name, {}, {"y": "r"}))
 
 
 def test_E097_one_value_is_one_leaf_of_one_fragment():

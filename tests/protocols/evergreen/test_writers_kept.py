@@ -29,10 +29,10 @@ ROWS = A("rows", {}, {"y": "r"})
 UPPER = A("upper", {"x": "p"}, {"y": "r"})
 
 
-def ran(function, *values, **knobs):
+def ran(function, *values, **settings):
     """A source that gave these values and ended."""
     name = getattr(function, "__name__", "") or function.name
-    return Conversation(function, models={name: source(*values)}, **knobs).send(A(name, {}, {"y": "r"}))
+    return Conversation(function, models={name: source(*values)}, **settings).send(A(name, {}, {"y": "r"}))
 
 
 # Several outputs.

@@ -10,10 +10,7 @@ from invoker.codecs.chunks import ChunkStream, Limits, Terms
 from invoker.core.steps import Answered, Await, Close, Send, Step
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
-from invoker.protocols.federated.negotiation import DeviceSettings
-from invoker.protocols.federated.outgoing import Pack
-from invoker.protocols.federated.session import DeviceSession
-from invoker.protocols.federated.words import (
+from invoker.protocols.federated.messages import (
     Blob,
     Checkin,
     Device,
@@ -26,6 +23,9 @@ from invoker.protocols.federated.words import (
     SecAggTerms,
     Window,
 )
+from invoker.protocols.federated.negotiation import DeviceSettings
+from invoker.protocols.federated.outgoing import Pack
+from invoker.protocols.federated.session import DeviceSession
 
 PLAN = Blob(b"the plan", Resource("https://x/plan", "https://x/plan.gz", "plan-hash", 60.0))
 MODEL = Blob(b"the model", Resource("https://x/model", "https://x/model.gz"))

@@ -12,7 +12,7 @@ from invoker.protocols.federated.aggregating import Abandon, AggregatingSession,
 from invoker.protocols.federated.backing import Commit, EligibilitySetup, PopulationSetup, TaskSetup
 from invoker.protocols.federated.config import PopulationConfig, TaskConfig
 from invoker.protocols.federated.desk import DeskLimits, FederatedDesk
-from invoker.protocols.federated.words import (
+from invoker.protocols.federated.messages import (
     Accepted,
     Blob,
     Capabilities,

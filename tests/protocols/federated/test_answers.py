@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.protocols.federated import answers
-from invoker.protocols.federated.words import Blob, Capabilities, Eligibility, Offer, Resource, Window
+from invoker.protocols.federated.messages import Blob, Capabilities, Eligibility, Offer, Resource, Window
 from tests.protocols.federated.desks import OFFER, SECURE_OFFER, TASK
 
 

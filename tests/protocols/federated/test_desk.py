@@ -9,7 +9,7 @@ from invoker.errors import DeadlineExceeded, InvocationError, LimitExceeded, Shu
 from invoker.message import Headers
 from invoker.protocols.federated.desk import DeskLimits
 from invoker.protocols.federated.gate import SMALL_BYTES
-from invoker.protocols.federated.words import Checkin, Over, Rejected, ReportTaken
+from invoker.protocols.federated.messages import Checkin, Over, Rejected, ReportTaken
 from tests.protocols.federated.house import Client, House, population, task
 
 LARGE = 1_000_000

@@ -9,9 +9,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.core.steps import Answered, Close, Send, Step
 from invoker.message import Headers
-from invoker.protocols.federated.negotiation import DeviceSettings
-from invoker.protocols.federated.session import DeviceSession
-from invoker.protocols.federated.words import (
+from invoker.protocols.federated.messages import (
     Accepted,
     Blob,
     Eligibility,
@@ -22,6 +20,8 @@ from invoker.protocols.federated.words import (
     Secure,
     Window,
 )
+from invoker.protocols.federated.negotiation import DeviceSettings
+from invoker.protocols.federated.session import DeviceSession
 from tests.protocols.federated.client import golden
 from tests.protocols.federated.desks import NoMailbox, NotedDesk
 

@@ -13,8 +13,8 @@ import pytest
 
 from invoker.errors import FunctionError, InvocationError, ShuttingDown
 from invoker.protocols.federated.desk import DeskLimits
+from invoker.protocols.federated.messages import Checkin, Over, Rejected, ReportTaken
 from invoker.protocols.federated.tally import RoundRecord
-from invoker.protocols.federated.words import Checkin, Over, Rejected, ReportTaken
 from tests.protocols.federated.house import Aggregator, Client, House, caught, population, task
 
 LIVES = 320

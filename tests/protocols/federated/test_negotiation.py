@@ -6,8 +6,8 @@ import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import Terms
+from invoker.protocols.federated.messages import Capabilities
 from invoker.protocols.federated.negotiation import DeviceSettings, capabilities, options_for, terms_for
-from invoker.protocols.federated.words import Capabilities
 from tests.protocols.federated.desks import options
 
 

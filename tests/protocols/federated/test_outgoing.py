@@ -11,8 +11,8 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import Packed
 from invoker.core.steps import Answered, Await, Send
 from invoker.errors import InternalError, Status, StatusError
+from invoker.protocols.federated.messages import Accepted, Blob, Offer, Over, ReportTaken
 from invoker.protocols.federated.negotiation import DeviceSettings
-from invoker.protocols.federated.words import Accepted, Blob, Offer, Over, ReportTaken
 from tests.protocols.federated.desks import OFFER, TASK, NotedDesk, Talk, checkin, options, report, trying
 
 BYTES = random.Random(5).randbytes(300_000) + bytes(700_000)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from invoker.protocols.federated.config import SecAggConfig
-from invoker.protocols.federated.words import Capabilities, Checkin, Eligibility, Rejected, Verdict, Window
+from invoker.protocols.federated.messages import Capabilities, Checkin, Eligibility, Rejected, Verdict, Window
 from tests.protocols.federated.house import CAN, Client, House, population, task
 
 SECAGG = {"w": (5, 3)}

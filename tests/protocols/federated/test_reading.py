@@ -8,9 +8,9 @@ from google.protobuf.any_pb2 import Any
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status, StatusError
 from invoker.message import EMPTY
+from invoker.protocols.federated.messages import Checkin, ReportIn
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.reading import check_same, checkin_of, parsed, report_of
-from invoker.protocols.federated.words import Checkin, ReportIn
 from tests.protocols.federated.desks import checkin, report
 
 NAN, INF = float("nan"), float("inf")

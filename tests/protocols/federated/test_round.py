@@ -15,7 +15,7 @@ from invoker.protocols.federated.aggregating import Begin, Enough
 from invoker.protocols.federated.backing import DEVICE_BYTES
 from invoker.protocols.federated.client.downloads import MOST_BYTES
 from invoker.protocols.federated.forms import form_of_offer
-from invoker.protocols.federated.words import Capabilities, Rejected, ReportTaken
+from invoker.protocols.federated.messages import Capabilities, Rejected, ReportTaken
 from tests.protocols.federated.house import Client, House, caught, population, task
 
 LARGE = bytes(100_000)

@@ -14,9 +14,9 @@ from invoker.errors import FunctionError, ShuttingDown, Status
 from invoker.protocols.federated.aggregating import Enough
 from invoker.protocols.federated.backing import DEVICE_BYTES
 from invoker.protocols.federated.config import SecAggConfig
+from invoker.protocols.federated.messages import Over, Rejected, ReportIn, ReportTaken, SecAggTerms, Secure
 from invoker.protocols.federated.secagg.words import Drop, Failed, Reason, Summed
 from invoker.protocols.federated.secure import SecureRound, serialize
-from invoker.protocols.federated.words import Over, Rejected, ReportIn, ReportTaken, SecAggTerms, Secure
 from tests.protocols.federated.house import Client, House, population, task
 
 KEYS = secagg_pb.ClientToServerWrapperMessage(advertise_keys=secagg_pb.AdvertiseKeys())

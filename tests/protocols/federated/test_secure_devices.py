@@ -15,7 +15,7 @@ import pytest
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status
 from invoker.protocols.federated.config import SecAggConfig
-from invoker.protocols.federated.words import Over, ReportTaken, Secure
+from invoker.protocols.federated.messages import Over, ReportTaken, Secure
 from tests.protocols.federated.house import House, population, task
 from tests.protocols.federated.trained import Trained
 

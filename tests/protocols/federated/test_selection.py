@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invoker.protocols.federated.words import Rejected
+from invoker.protocols.federated.messages import Rejected
 from tests.protocols.federated.house import House, population, task
 
 

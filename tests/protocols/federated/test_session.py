@@ -8,8 +8,8 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.core.steps import Send
 from invoker.errors import Cancelled, LimitExceeded, Status, StatusError
 from invoker.message import Headers
+from invoker.protocols.federated.messages import Accepted, Over, Rejected, ReportTaken
 from invoker.protocols.federated.negotiation import DeviceSettings
-from invoker.protocols.federated.words import Accepted, Over, Rejected, ReportTaken
 from tests.protocols.federated.desks import (
     OFFER,
     TASK,

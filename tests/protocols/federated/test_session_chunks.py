@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.core.steps import Answered, Await, Close, Send
 from invoker.errors import InvocationError, Status
+from invoker.protocols.federated.messages import Accepted, Blob, Over, Rejected, ReportTaken, Resume
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.session import DeviceSession
-from invoker.protocols.federated.words import Accepted, Blob, Over, Rejected, ReportTaken, Resume
 from tests.protocols.federated.desks import (
     OFFER,
     SECURE_OFFER,

@@ -9,7 +9,7 @@ import pytest
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import Status
-from invoker.protocols.federated.words import Accepted, Over, ReportIn, ReportTaken, Secure
+from invoker.protocols.federated.messages import Accepted, Over, ReportIn, ReportTaken, Secure
 from tests.protocols.federated.desks import OFFER, SECURE_OFFER, Talk, checkin, report
 
 

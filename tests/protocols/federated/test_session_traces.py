@@ -14,9 +14,7 @@ import pytest
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.core.steps import Answered, Close, Send, Step
-from invoker.protocols.federated.negotiation import DeviceSettings
-from invoker.protocols.federated.session import DeviceSession
-from invoker.protocols.federated.words import (
+from invoker.protocols.federated.messages import (
     Accepted,
     Blob,
     Eligibility,
@@ -27,6 +25,8 @@ from invoker.protocols.federated.words import (
     SecAggTerms,
     Secure,
 )
+from invoker.protocols.federated.negotiation import DeviceSettings
+from invoker.protocols.federated.session import DeviceSession
 from tests.protocols.federated.desks import NoMailbox, NotedDesk
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "federated"

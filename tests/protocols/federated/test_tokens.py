@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from invoker.protocols.federated.messages import Verdict
 from invoker.protocols.federated.tokens import RetryTokens
-from invoker.protocols.federated.words import Verdict
 
 KEY = b"sixteen bytes or more"
 

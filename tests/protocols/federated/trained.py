@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from invoker.protocols.federated.client.messages import SecAggTask, Turn
 from invoker.protocols.federated.client.secagg import SecAggClient
-from invoker.protocols.federated.client.words import SecAggTask, Turn
-from invoker.protocols.federated.words import ReportIn, Secure
+from invoker.protocols.federated.messages import ReportIn, Secure
 from tests.protocols.federated.house import Client
 
 __all__ = ["Trained"]

@@ -1,1 +1,1 @@
-"""Tests of the GraphPipe front."""
+"""Tests of the GraphPipe handler."""

@@ -33,7 +33,7 @@ def finish(x: int) -> int:
     return x
 
 
-class Told:
+class StoreChanged:
     """A house of agents that notes what it is asked."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Case:
     def __init__(self, *functions: Any) -> None:
         self.desk = desk_with(*functions)
         self.session = known(self.desk)
-        self.house = Told()
+        self.house = StoreChanged()
 
     def create(self, signature: str = "question -> answer", **fields: Any) -> Any:
         """The response, or the Close of a refusal."""

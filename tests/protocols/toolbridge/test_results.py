@@ -25,14 +25,14 @@ def same(x: str) -> str:
 def test_T070_responses_of_64_mib_are_kept_and_the_oldest_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few of them may be large."""
     monkeypatch.setattr(module, "_MOST_BYTES", 500)
-    kept = Kept()
+    kept = Cache()
     for number in range(3):
         kept.done(f"r{number}", "x" * 150)
     assert sorted(kept.results._entries) == ["r1", "r2"]
     assert kept.results._size <= 500
 
 
-class Kept:
+class Cache:
     """The results of one session."""
 
     def __init__(self, memory: ProcessBudget | None = None) -> None:
@@ -59,7 +59,7 @@ class Kept:
 
 def test_T070_a_call_that_runs_is_found_and_later_its_response():
     """The response is the same bytes each time."""
-    kept = Kept()
+    kept = Cache()
     assert kept.find("r") is None
     call = kept.run("r")
     found = kept.find("r")
@@ -75,7 +75,7 @@ def test_T070_a_call_that_runs_is_found_and_later_its_response():
 
 def test_T070_a_response_is_kept_for_five_minutes():
     """Then the id is new."""
-    kept = Kept()
+    kept = Cache()
     kept.done("r")
     kept.desk.now += 300 * SECOND
     assert kept.find("r") is not None
@@ -85,7 +85,7 @@ def test_T070_a_response_is_kept_for_five_minutes():
 
 def test_T070_a_thousand_responses_are_kept():
     """The one that was least recently used goes first."""
-    kept = Kept()
+    kept = Cache()
     for number in range(1000):
         kept.done(f"r{number}")
     assert kept.find("r0") is not None
@@ -98,7 +98,7 @@ def test_T070_a_thousand_responses_are_kept():
 def test_responses_take_a_bounded_number_of_bytes(monkeypatch):
     """The older ones make room."""
     monkeypatch.setattr(module, "_MOST_BYTES", 250)
-    kept = Kept()
+    kept = Cache()
     for name in ("a", "b", "c"):
         kept.done(name, "x" * 50)
     assert kept.find("a", "x" * 50, "same") is None
@@ -108,7 +108,7 @@ def test_responses_take_a_bounded_number_of_bytes(monkeypatch):
 @pytest.mark.parametrize(("value", "tool"), [(2, "square"), (1, "same")])
 def test_T071_an_id_that_was_used_for_something_else_is_refused(value, tool):
     """While that runs and afterwards."""
-    kept = Kept()
+    kept = Cache()
     call = kept.run("r")
     for _ in range(2):
         with pytest.raises(BridgeError) as caught:
@@ -120,14 +120,14 @@ def test_T071_an_id_that_was_used_for_something_else_is_refused(value, tool):
 
 def test_T072_a_failed_call_is_not_kept():
     """A retry runs again."""
-    kept = Kept()
+    kept = Cache()
     kept.run("r").finish(Overloaded("full"))
     assert kept.find("r") is None
 
 
 def test_T017_the_ids_of_two_sessions_are_unrelated():
     """Each has its own."""
-    kept = Kept()
+    kept = Cache()
     kept.done("r")
     other = known(kept.desk, "s2", enable_caching=1)
     assert results_of(kept.desk, other).find(Asked("s2", "square", [pack(1)], request_id="r"), kept.desk.now) is None
@@ -139,7 +139,7 @@ MIB = 1 << 20
 def test_T070_what_sessions_keep_counts_as_memory_and_the_one_that_keeps_most_loses_it() -> None:
     """Sixty-four MiB of each of forty sessions are 2.5 GiB; the others keep theirs."""
     memory = ProcessBudget(23 * MIB // 2)
-    large, small = Kept(memory), Kept(memory)
+    large, small = Cache(memory), Cache(memory)
     large.done("a", "x" * (3 * MIB))
     large.done("b", "x" * (3 * MIB))
     small.done("c", "x" * (3 * MIB))
@@ -160,7 +160,7 @@ def test_T070_what_sessions_keep_counts_as_memory_and_the_one_that_keeps_most_lo
 def test_T070_a_session_that_is_gone_gives_back_what_it_kept() -> None:
     """Also what a call brings that ends behind it."""
     memory = ProcessBudget(10 * MIB)
-    kept = Kept(memory)
+    kept = Cache(memory)
     kept.done("a", "x" * MIB)
     late = kept.run("b", "x" * MIB)
     assert memory.held > MIB
@@ -173,7 +173,7 @@ def test_T070_a_session_that_is_gone_gives_back_what_it_kept() -> None:
 
 def test_T070_a_call_that_outlives_its_session_still_has_its_response() -> None:
     """It was let go of with what was kept, so that whoever waited was answered with null."""
-    kept = Kept()
+    kept = Cache()
     call = kept.run("r")
     entry = kept.find("r")
     assert entry is not None
@@ -197,7 +197,7 @@ def test_T070_a_session_that_is_gone_leaves_nothing_to_the_collector(is_well: bo
     before = alive()
 
     def run() -> None:
-        kept = Kept()
+        kept = Cache()
         call = kept.run("r")
         if is_well:
             call.emitted(emitted(1))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import unpack
 from invoker.core import store
-from invoker.core.steps import Told
+from invoker.core.steps import StoreChanged
 from invoker.core.store import Reason, Refused
 from invoker.errors import Status
 from invoker.protocols.toolbridge.watch import WatchSessionVariables
@@ -173,5 +173,5 @@ def test_T125_no_more_names_are_watched_than_a_session_may_have():
 def test_a_watch_ends_with_unavailable_when_changes_may_be_missed():
     """Its caller watches again, with the values that are there."""
     watch = Varied().watch()
-    (close,) = watch.session.deliver(Told("toolbridge/s1", Refused(Reason.UNAVAILABLE)))
+    (close,) = watch.session.deliver(StoreChanged("toolbridge/s1", Refused(Reason.UNAVAILABLE)))
     assert close.error.status is Status.UNAVAILABLE  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from google.protobuf import any_pb2
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack
 from invoker.core.spaces import MemoryStore, StoreLimits
-from invoker.core.steps import Answered, Ask, Close, Send, Step, Subscribe, Told
+from invoker.core.steps import Answered, Ask, Close, Send, Step, StoreChanged, Subscribe
 from invoker.core.store import Create, Drop, News
 from invoker.protocols.toolbridge.desk import space_of
 from invoker.protocols.toolbridge.unary import UnarySession
@@ -56,7 +56,7 @@ class Talker:
     def tell(self) -> list[pb.VariableUpdate]:
         """What a watch sends of what happened."""
         while (change := self.news.take()) is not None:
-            self.do(self.session.deliver(Told(self.news.space, change)))
+            self.do(self.session.deliver(StoreChanged(self.news.space, change)))
         sent, self.sent = self.sent, []
         return [pb.VariableUpdate.FromString(one) for one in sent]
 

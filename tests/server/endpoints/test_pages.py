@@ -77,7 +77,7 @@ async def test_R156_a_ready_check_that_takes_too_long_says_no(
 def test_only_its_own_paths_are_claimed() -> None:
     """Others are for protocols."""
     service = PagesService(around(square))
-    assert [path for path in ("/", "/metrics", "/metric", "/readyz/", "/livez") if service.http_front(path)] == [
+    assert [path for path in ("/", "/metrics", "/metric", "/readyz/", "/livez") if service.http_handler(path)] == [
         "/metrics",
         "/livez",
     ]
@@ -85,8 +85,8 @@ def test_only_its_own_paths_are_claimed() -> None:
 
 def test_the_metrics_are_those_of_the_process() -> None:
     """As Prometheus reads them."""
-    front = PagesService(around(square)).http_front("/metrics")
-    assert front is not None
-    media_type, body = front._metrics()
+    handler = PagesService(around(square)).http_handler("/metrics")
+    assert handler is not None
+    media_type, body = handler._metrics()
     assert media_type.startswith("text/plain")
     assert b"invoker_frames_in_total 3.0" in body

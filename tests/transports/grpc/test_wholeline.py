@@ -18,7 +18,7 @@ from invoker.execution.whole import Whole
 from invoker.protocols.toolbridge.service.rpcs import SERVICE
 from invoker.transports.grpc import wholeline as module
 from invoker.transports.grpc.settings import GrpcSettings
-from invoker.transports.grpc.wholeline import Habit
+from invoker.transports.grpc.wholeline import ArrivalStats
 from tests.conftest import SLOW
 from tests.transports.bridge import Bridged, packed, unpacked
 from tests.transports.riff import PATH, Riff, data, eventually, start
@@ -129,7 +129,7 @@ def test_a_call_with_many_frames_is_read_while_its_function_runs(ran):
 
 def test_a_kind_of_calls_that_never_comes_whole_is_waited_for_rarely():
     """Twice as rarely after each wait in vain; a wait that pays is followed by others, and makes up for one in vain."""
-    habit = Habit()
+    habit = ArrivalStats()
     waits = []
     for number in range(200):
         if habit.pays():

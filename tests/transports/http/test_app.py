@@ -1,4 +1,4 @@
-"""`invoker.transports.http.app`: who answers which path; more in tests/services, where there are fronts."""
+"""`invoker.transports.http.app`: who answers which path; more in tests/services, where there are handlers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ async def test_a_path_that_nobody_answers_is_404() -> None:
         driver.close()
 
 
-def test_a_front_says_how_it_answers_if_it_can() -> None:
-    """One that cannot, and no front at all, need a task."""
+def test_a_handler_says_how_it_answers_if_it_can() -> None:
+    """One that cannot, and no handler at all, need a task."""
 
     class Both:
         def prompt(self, head: RequestHead) -> str:

@@ -31,8 +31,8 @@ LEFT = {"type": "http.disconnect"}
 Answer = Callable[[Exchange], Awaitable[Response]]
 
 
-class Told:
-    """A front that answers as a test says, and what became of one request to it."""
+class StoreChanged:
+    """A handler that answers as a test says, and what became of one request to it."""
 
     def __init__(self, answer: Answer, *messages: dict[str, Any]) -> None:
         self.answer = answer
@@ -92,15 +92,15 @@ async def whatever_comes(exchange: Exchange) -> Response:
 async def test_R154_a_client_that_leaves_ends_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent, no cancel is left on the task, which is its connection's, and the memory is given back."""
     monkeypatch.setattr("invoker.transports.http.asgiexchange._WATCH_S", 0.01)
-    told = Told(forever, BODY, LEFT)
+    told = StoreChanged(forever, BODY, LEFT)
     await told.run()
     assert (told.sent, told.cancels, told.held) == ([], 0, 0)
 
 
 @pytest.mark.parametrize("answer", [whole, whatever_comes])
 async def test_R154_a_client_that_leaves_within_its_body_is_not_answered(answer: Answer) -> None:
-    """Whether its front lets the error through, or makes a response of it."""
-    told = Told(answer, PART, LEFT)
+    """Whether its handler lets the error through, or makes a response of it."""
+    told = StoreChanged(answer, PART, LEFT)
     await told.run()
     assert (told.sent, told.held) == ([], 0)
 
@@ -114,7 +114,7 @@ async def test_who_stays_is_answered() -> None:
         counted.append(told.held)
         return response
 
-    told = Told(counting, PART, BODY)
+    told = StoreChanged(counting, PART, BODY)
     await told.run()
     assert [one["type"] for one in told.sent] == ["http.response.start", "http.response.body"]
     assert counted[0] >= 2 * len(LARGE)
@@ -128,19 +128,19 @@ async def test_a_cancel_by_somebody_else_goes_on() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await Told(cancelled).run()
+        await StoreChanged(cancelled).run()
 
 
 async def test_what_a_head_means_is_found_out_once() -> None:
     """For the same head, and not for one that differs in anything; what is kept is bounded."""
     asked: list[str] = []
-    told = Told(whole)
+    told = StoreChanged(whole)
 
-    def front(path: str) -> Any:
+    def handler(path: str) -> Any:
         asked.append(path)
         return told
 
-    app = AsgiApp(HttpApp(told.driver, HttpSettings(), front))
+    app = AsgiApp(HttpApp(told.driver, HttpSettings(), handler))
     headers = [[b"accept", b"text/plain"]]
     others = [
         {"path": "/a"}, {"method": "GET"}, {"query_string": b"x"}, {"headers": headers}, {"server": None},

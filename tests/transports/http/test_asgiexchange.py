@@ -208,7 +208,7 @@ async def test_a_request_that_is_cancelled_tells_its_listener() -> None:
     assert run.listener.is_gone
 
 
-async def test_H002_a_front_that_forgets_to_end_cuts() -> None:
+async def test_H002_a_handler_that_forgets_to_end_cuts() -> None:
     """`carried` waits for what was begun, and nothing looks complete that is not."""
     peer = Peer()
     exchange = AsgiExchange(RequestHead("GET", "/x"), {"http_version": "2"}, peer.receive, peer.send, HttpSettings())

@@ -140,8 +140,8 @@ async def test_H099_who_takes_nothing_for_too_long_is_given_up(monkeypatch, capl
     """The function is cancelled."""
     app = invoker.asgi(count)
     async with app:
-        front = next(iter(app._runs.values())).server.application.app.sockets("/count/ws")
-        front.settings = type(front.settings)(write_s=0.01)
+        handler = next(iter(app._runs.values())).server.application.app.sockets("/count/ws")
+        handler.settings = type(handler.settings)(write_s=0.01)
         caller = Caller(app, scope("/count/ws"))
         caller.say(type="websocket.connect")
         await caller.sent.get()
@@ -290,9 +290,9 @@ class Stubborn:
 async def test_H097_H099_a_conversation_is_read_as_it_wants_and_ended_with_the_door():
     """With ShuttingDown, once; it is told when its connection is over."""
     stubborn = Stubborn()
-    front = type("Front", (), {"settings": SocketSettings(), "meet": lambda _, head: stubborn})()
+    handler = type("Handler", (), {"settings": SocketSettings(), "meet": lambda _, head: stubborn})()
     driver = Driver(Engine(Catalog([]), builtin()))
-    door = MountedDoor(driver, lambda _: None, settings=HttpSettings(), sockets=lambda _: front)
+    door = MountedDoor(driver, lambda _: None, settings=HttpSettings(), sockets=lambda _: handler)
     door.start()
     caller = Caller(door, scope("/"))
     caller.say(type="websocket.connect")

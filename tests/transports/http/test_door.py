@@ -54,7 +54,7 @@ async def test_R140_port_0_takes_a_free_one_and_tells_it() -> None:
 
 
 async def test_R140_a_taken_port_is_a_clear_error() -> None:
-    """The text names the port and the knob."""
+    """The text names the port and the setting."""
     async with Served.at(echo) as served:
         port = int(served.address.rpartition(":")[2])
         with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{port} for HTTP: .*in use; set PORT"):

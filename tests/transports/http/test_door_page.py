@@ -24,7 +24,7 @@ def limit(what: str) -> list[int]:
 
 
 def test_the_limits_are_those_of_the_code() -> None:
-    """Each of those that have no knob."""
+    """Each of those that have no setting."""
     settings, config = exchange.HttpSettings(), hyper.configured()
     sizes = [heads.MOST_BYTES >> 10, config.h2_max_header_list_size >> 10]
     assert limit("the head of a request") == sizes

@@ -1,4 +1,4 @@
-"""`transports.http.exchange`: packed bodies reach fronts unpacked, whoever carries them, and bombs do not go off."""
+"""`transports.http.exchange`: packed bodies reach handlers unpacked, whoever carries them, and bombs do not go off."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def sent(served: Served, way: str, body: Any, coding: str = "gzip", path: 
 
 
 class Listens:
-    """A front that listens, and keeps what it hears."""
+    """A handler that listens, and keeps what it hears."""
 
     def __init__(self, *, takes_packed: bool = True, is_stream: bool = False) -> None:
         self.takes_packed = takes_packed
@@ -91,7 +91,7 @@ class Listens:
 
 
 class Reads:
-    """A front that reads, in chunks or as a whole."""
+    """A handler that reads, in chunks or as a whole."""
 
     def __init__(self, read: Callable[[Exchange], Awaitable[int]]) -> None:
         self._read = read
@@ -145,12 +145,12 @@ async def test_H134_a_packed_body_has_its_own_media_type(http2: bool) -> None:
 
 
 @pytest.mark.parametrize("http2", [False, True])
-async def test_H134_a_front_may_want_its_bodies_as_they_are(http2: bool) -> None:
+async def test_H134_a_handler_may_want_its_bodies_as_they_are(http2: bool) -> None:
     """Then it sees the header; else it does not."""
     plain, own = Listens(), Listens(takes_packed=False)
-    fronts = {"/plain": plain, "/own": own}
+    handlers = {"/plain": plain, "/own": own}
     packed = gzip.compress(bytes(100))
-    async with Served.at(size, front=fronts.get) as served:
+    async with Served.at(size, handler=handlers.get) as served:
         for path, length in (("/plain", 100), ("/own", len(packed))):
             assert (await sent(served, "http2" if http2 else "", packed, path=path)).text == str(length)
     assert (plain.heads[0].value("content-encoding"), own.heads[0].value("content-encoding")) == ("", "gzip")
@@ -181,10 +181,10 @@ async def test_H136_a_damaged_body_is_400(way: str) -> None:
 
 @pytest.mark.parametrize("http2", [False, True])
 @pytest.mark.parametrize("read", [in_chunks, as_a_whole])
-async def test_H136_fronts_that_read_are_told_so(http2: bool, read: Callable[[Exchange], Awaitable[int]]) -> None:
+async def test_H136_handlers_that_read_are_told_so(http2: bool, read: Callable[[Exchange], Awaitable[int]]) -> None:
     """As those that listen are."""
     whole = gzip.compress(bytes(200_000))
-    async with Served.at(size, front=lambda _: Reads(read)) as served:
+    async with Served.at(size, handler=lambda _: Reads(read)) as served:
         way = "http2" if http2 else ""
         assert (await sent(served, way, whole, path="/x")).text == "200000"
         assert (await sent(served, way, whole[:-1], path="/x")).text.endswith("the body ends before its gzip does")
@@ -234,52 +234,52 @@ async def test_H137_what_is_unpacked_counts_against_the_memory_of_the_process(
     http2: bool, read: Callable[[Exchange], Awaitable[int]] | None
 ) -> None:
     """A body of few bytes is refused when it has become more than there may be."""
-    front = Listens() if read is None else Reads(read)
-    async with Served.at(size, front=lambda _: front) as served:
+    handler = Listens() if read is None else Reads(read)
+    async with Served.at(size, handler=lambda _: handler) as served:
         served.driver.engine.memory = ProcessBudget(8 * MIB)
         got = await sent(served, "http2" if http2 else "", bomb(64), path="/x")
         assert got.status_code == 400
         assert "INVOKER_MEMORY_BYTES" in got.text
-        if isinstance(front, Listens):
-            assert sum(front.sizes) <= 9 * MIB
+        if isinstance(handler, Listens):
+            assert sum(handler.sizes) <= 9 * MIB
         assert served.driver.engine.memory.held == 0
 
 
 @pytest.mark.parametrize("http2", [False, True])
 async def test_H137_a_listener_that_waits_is_given_no_more(http2: bool) -> None:
     """What it has not asked for stays packed; when it asks, the rest comes, and others have their turns in between."""
-    front = Listens(is_stream=True)
-    front.wants = False
-    async with Served.at(size, front=lambda _: front) as served, served.client() as other:
+    handler = Listens(is_stream=True)
+    handler.wants = False
+    async with Served.at(size, handler=lambda _: handler) as served, served.client() as other:
         attack = asyncio.create_task(sent(served, "http2" if http2 else "", bomb(64), path="/x"))
-        await until(lambda: bool(front.sizes))
+        await until(lambda: bool(handler.sizes))
         assert (await other.get("/livez")).status_code == 200
-        assert len(front.sizes) == 1
-        front.wants = True
-        front.exchange.ask()
+        assert len(handler.sizes) == 1
+        handler.wants = True
+        handler.exchange.ask()
         assert (await attack).text == str(64 * MIB)
-        assert max(front.sizes) <= 64 * 1024
+        assert max(handler.sizes) <= 64 * 1024
 
 
 @pytest.mark.parametrize("http2", [False, True])
 async def test_H137_a_slow_body_gets_time_for_what_was_sent_only(http2: bool) -> None:
     """A thousand bytes that become a million are still a thousand, for the slowest upload that is tolerated."""
-    front = Listens()
+    handler = Listens()
     settings = HttpSettings(body_s=0.2, body_bytes_per_s=100_000)
 
     async def slowly() -> Any:
         packed = bomb(16)
         yield packed[:8192]  # 8 MiB of zeros, which would give it 80 s
-        await front_failed()
+        await handler_failed()
         yield packed[8192:]
 
-    async def front_failed() -> None:
-        await until(lambda: bool(front.errors))
+    async def handler_failed() -> None:
+        await until(lambda: bool(handler.errors))
 
-    async with Served.at(size, front=lambda _: front, settings=settings) as served:
+    async with Served.at(size, handler=lambda _: handler, settings=settings) as served:
         got = await sent(served, "http2" if http2 else "", slowly(), path="/x")
         assert "bytes of the body came in time" in got.text
-        assert sum(front.sizes) > MIB
+        assert sum(handler.sizes) > MIB
 
 
 async def test_H137_packed_bodies_drip_in_byte_by_byte() -> None:

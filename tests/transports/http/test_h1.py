@@ -115,7 +115,7 @@ async def test_a_body_that_nobody_reads_is_not_taken() -> None:
             body = await exchange.whole(1 << 30)
             return Response(200, (), b"%d" % len(body or b""))
 
-    async with Served.at(echo, front=lambda _: Slow()) as served, served.wire() as wire:
+    async with Served.at(echo, handler=lambda _: Slow()) as served, served.wire() as wire:
         size = 32 << 20
         wire.writer.write(f"{POST}Content-Length: {size}\r\n\r\n".encode() + bytes(size))
         await until(lambda: any(one._tap._is_shut for one in served.door.connections.open))  # type: ignore[attr-defined]
@@ -249,14 +249,14 @@ async def test_a_client_that_ends_its_direction_gets_the_rest_of_its_response() 
         assert len(await wire.ended()) == 16 << 20
 
 
-async def test_a_front_that_fails_is_500(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_handler_that_fails_is_500(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing of it reaches the peer, and the log has it."""
 
     class Faulty:
         async def answer(self, exchange: Exchange) -> Response:
             raise ZeroDivisionError("secret")
 
-    async with Served.at(echo, front=lambda _: Faulty()) as served, served.wire() as wire:
+    async with Served.at(echo, handler=lambda _: Faulty()) as served, served.wire() as wire:
         await wire.send(f"{POST}Content-Length: 1\r\n\r\nx")
         answer = await wire.ended()
     assert answer.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")

@@ -14,7 +14,7 @@ from hypercorn.protocol.h2 import BufferCompleteError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.transports.http.h2 import PREFACE, Buffer, Calm, FloodError
+from invoker.transports.http.h2 import PREFACE, Buffer, FloodError, FrameRateLimit
 from tests.attack.floods import (
     CONTINUATION,
     DATA,
@@ -47,13 +47,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def calm(clock: Clock) -> Calm:
-    one = Calm(clock)
+def calm(clock: Clock) -> FrameRateLimit:
+    one = FrameRateLimit(clock)
     list(one.parts(PREFACE))
     return one
 
 
-def is_flood(calm: Calm, data: bytes) -> bool:
+def is_flood(calm: FrameRateLimit, data: bytes) -> bool:
     try:
         list(calm.parts(data))
     except FloodError:
@@ -74,7 +74,7 @@ def is_flood(calm: Calm, data: bytes) -> bool:
         frame(0xFE, 0, 0),
     ],
 )
-def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(calm: Calm, one: bytes) -> None:
+def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(calm: FrameRateLimit, one: bytes) -> None:
     """One more is a flood, whatever their kind."""
     assert not is_flood(calm, one * ALLOWED)
     assert is_flood(calm, one)
@@ -90,40 +90,40 @@ def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(calm: Calm, on
         frame(HEADERS, 5, 1),
     ],
 )
-def test_requests_and_bodies_are_no_flood(calm: Calm, one: bytes) -> None:
+def test_requests_and_bodies_are_no_flood(calm: FrameRateLimit, one: bytes) -> None:
     """However many, and however small their parts."""
     assert not is_flood(calm, one * 5000)
 
 
-def test_requests_that_are_taken_back_are_a_flood(calm: Calm) -> None:
+def test_requests_that_are_taken_back_are_a_flood(calm: FrameRateLimit) -> None:
     """By their RST_STREAMs, which count twice."""
     both = request(1) + frame(RST_STREAM, 0, 1, bytes(4))
     assert not is_flood(calm, both * (ALLOWED // 2))
     assert is_flood(calm, both)
 
 
-def test_long_settings_count_more(calm: Calm) -> None:
+def test_long_settings_count_more(calm: FrameRateLimit) -> None:
     """A frame may hold thousands of them."""
     one = frame(SETTINGS, 0, 0, struct.pack("!HI", 4, 65_535) * 320)
     assert not is_flood(calm, one * 32)
     assert is_flood(calm, one)
 
 
-def test_H175_a_head_has_few_bytes(calm: Calm) -> None:
+def test_H175_a_head_has_few_bytes(calm: FrameRateLimit) -> None:
     """It is read in one go, which takes long where it is long."""
     head = request(1, 0) + frame(CONTINUATION, 0, 1, bytes(16_000)) * 8
     assert not is_flood(calm, head)
     assert is_flood(calm, frame(CONTINUATION, 0, 1, bytes(16_000)))
 
 
-def test_a_head_has_few_continuations(calm: Calm) -> None:
+def test_a_head_has_few_continuations(calm: FrameRateLimit) -> None:
     """Sixteen, then it is a flood; the next head may have as many."""
     head = request(1, 0) + frame(CONTINUATION, 0, 1, b"x") * 16
     assert not is_flood(calm, head * 3)
     assert is_flood(calm, frame(CONTINUATION, 0, 1))
 
 
-def test_time_and_what_is_sent_allow_more(calm: Calm, clock: Clock) -> None:
+def test_time_and_what_is_sent_allow_more(calm: FrameRateLimit, clock: Clock) -> None:
     """A hundred a second, up to a thousand; one for each KiB."""
     ping = frame(PING, 0, 0, bytes(8))
     assert not is_flood(calm, ping * ALLOWED)
@@ -137,7 +137,7 @@ def test_time_and_what_is_sent_allow_more(calm: Calm, clock: Clock) -> None:
     assert is_flood(calm, ping)
 
 
-def test_few_frames_are_given_on_at_once(calm: Calm) -> None:
+def test_few_frames_are_given_on_at_once(calm: FrameRateLimit) -> None:
     """No part has more than 16 frames' heads."""
     ping = frame(PING, 0, 0, bytes(8))
     parts = list(calm.parts(ping * 500))
@@ -149,7 +149,7 @@ def test_few_frames_are_given_on_at_once(calm: Calm) -> None:
 def test_however_it_is_cut_the_same_is_given_on_and_counted(frames: list[bytes], data: st.DataObject) -> None:
     """Reads end anywhere, also in the middle of a head."""
     stream = PREFACE + b"".join(frames)
-    one, whole = Calm(Clock()), Calm(Clock())
+    one, whole = FrameRateLimit(Clock()), FrameRateLimit(Clock())
     list(whole.parts(stream))
     given_on, at = b"", 0
     while at < len(stream):

@@ -192,7 +192,7 @@ async def test_the_window_of_the_connection_is_opened_for_what_nobody_takes() ->
 
 
 @pytest.mark.parametrize("how", ["reset", "abort"])
-async def test_H160_who_leaves_a_front_that_streams_without_reading_cancels_it(how: str) -> None:
+async def test_H160_who_leaves_a_handler_that_streams_without_reading_cancels_it(how: str) -> None:
     """As the numbers of the page do, whose watchers are few."""
     begun, over = asyncio.Event(), asyncio.Event()
 
@@ -205,7 +205,7 @@ async def test_H160_who_leaves_a_front_that_streams_without_reading_cancels_it(h
             finally:
                 over.set()
 
-    async with Served.at(double, front=lambda path: Numbers() if path == "/n" else None) as served:
+    async with Served.at(double, handler=lambda path: Numbers() if path == "/n" else None) as served:
         async with h2_wire(served) as wire:
             wire.begin(1, path="/n", end=True)
             await wire.flush()

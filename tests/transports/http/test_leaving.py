@@ -31,8 +31,8 @@ STREAM = ResponseHead(200, (("Content-Type", "text/event-stream"),))
 Answer = Callable[[Exchange], Awaitable[Response | None]]
 
 
-class Told:
-    """A front that answers as a test says."""
+class StoreChanged:
+    """A handler that answers as a test says."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -51,8 +51,8 @@ def picture(n: int) -> bytes:
 
 
 def serving(*functions: Any, answer: Answer | None = None, **about: Any) -> AbstractAsyncContextManager[Served]:
-    front = (lambda path: Told(answer) if path == "/x" else None) if answer is not None else (lambda _: None)
-    return Served.at(*(functions or (numbers_later,)), front=front, **about)
+    handler = (lambda path: StoreChanged(answer) if path == "/x" else None) if answer is not None else (lambda _: None)
+    return Served.at(*(functions or (numbers_later,)), handler=handler, **about)
 
 
 # Alone.

@@ -13,13 +13,13 @@ import pytest
 from invoker.core.http import Response
 from invoker.core.steps import Close
 from invoker.errors import InvocationError, Overloaded
-from invoker.transports.http.app import Alike, RequestSession
+from invoker.transports.http.app import PreparedRequest, RequestSession
 from invoker.transports.http.led import Connection, Reply
 from invoker.transports.http.origins import Origins
 from invoker.transports.http.plain import Plain, PlainHeads
 
 
-class Tells(Alike):
+class Tells(PreparedRequest):
     """Refuses with the text of the error."""
 
     timeout_s = None

@@ -65,12 +65,12 @@ async def test_H097_a_refusal_is_said_without_a_door():
 async def test_H099_whoever_counts_on_a_response_gets_one_for_a_client_that_has_left():
     """As Starlette's middleware does; servers drop it, or say that nobody takes it."""
 
-    class Front:
+    class Handler:
         async def answer(self, exchange: Exchange) -> Response:
             await exchange.whole(100)
             raise AssertionError("the body is not complete")
 
-    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Front(), settings=HttpSettings())
+    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Handler(), settings=HttpSettings())
     door.start()
     sent: list[dict[str, Any]] = []
 
@@ -94,12 +94,12 @@ async def test_H097_a_stop_waits_for_requests_but_not_for_ever():
     """They are in tasks of others, which are left to them."""
     go = asyncio.Event()
 
-    class Front:
+    class Handler:
         async def answer(self, exchange: Exchange) -> Response:
             await go.wait()
             return Response(200, (), b"done")
 
-    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Front(), settings=HttpSettings())
+    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Handler(), settings=HttpSettings())
     door.start()
     await door.stop(1.0)
     caller = Caller(door, scope_of())

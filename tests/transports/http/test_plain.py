@@ -9,7 +9,7 @@ import pytest
 
 from invoker.core.http import RequestHead, Response
 from invoker.errors import InvocationError
-from invoker.transports.http.app import Alike, Front, RequestSession, WholeFront
+from invoker.transports.http.app import Handler, PreparedRequest, RequestSession, WholeHandler
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.origins import Origins
 from invoker.transports.http.plain import MOST_BODY_BYTES, PlainHeads
@@ -19,7 +19,7 @@ LINE = "POST / HTTP/1.1\r\n"
 HOST = "Host: localhost\r\n"
 
 
-class Some(Alike):
+class Some(PreparedRequest):
     """Requests with a head."""
 
     timeout_s = None
@@ -34,7 +34,7 @@ class Some(Alike):
         raise AssertionError("nor refuses one")
 
 
-class Counting(WholeFront):
+class Counting(WholeHandler):
     """Answers every head, and counts them."""
 
     def __init__(self) -> None:
@@ -43,15 +43,15 @@ class Counting(WholeFront):
     async def answer(self, exchange: Exchange) -> Response:
         raise AssertionError("this is not for the loop")
 
-    def whole(self, head: RequestHead) -> Alike:
+    def whole(self, head: RequestHead) -> PreparedRequest:
         self.heads.append(head)
         return Some(head)
 
 
-def heads_of(front: Front | None, *, is_local: bool = False, origins: Sequence[str] = ()) -> PlainHeads:
+def heads_of(handler: Handler | None, *, is_local: bool = False, origins: Sequence[str] = ()) -> PlainHeads:
     judge = Origins(origins)
     judge.bind("127.0.0.1", is_loopback=True)
-    return PlainHeads(lambda _: front, judge, is_local=is_local)
+    return PlainHeads(lambda _: handler, judge, is_local=is_local)
 
 
 def is_plain(text: str) -> bool:
@@ -59,25 +59,25 @@ def is_plain(text: str) -> bool:
 
 
 def test_a_plain_head_is_read() -> None:
-    """How long the request is, and what its front made of the head."""
+    """How long the request is, and what its handler made of the head."""
     text = f"POST /a?b=c HTTP/1.1\r\n{HOST}X-A: b\r\nContent-Length: 2\r\n\r\n"
-    front = Counting()
-    plain = heads_of(front).read(f"{text}91POST".encode())
+    handler = Counting()
+    plain = heads_of(handler).read(f"{text}91POST".encode())
     assert plain is not None
     assert (plain.size, plain.whole, plain.headers) == (len(text), len(text) + 2, ())
     headers = [("host", "localhost"), ("x-a", "b"), ("content-length", "2")]
-    assert front.heads == [RequestHead("POST", "/a", "b=c", "1.1", headers)]
+    assert handler.heads == [RequestHead("POST", "/a", "b=c", "1.1", headers)]
     assert isinstance(plain.alike, Some)
 
 
 def test_the_same_bytes_are_read_once() -> None:
     """Whatever the body is; any other byte makes another head."""
-    front = Counting()
-    heads = heads_of(front)
+    handler = Counting()
+    heads = heads_of(handler)
     head = f"{LINE}{HOST}Content-Length: 1\r\n\r\n".encode()
     assert heads.read(head + b"1") is heads.read(head + b"2")
     assert heads.read(head.replace(b"localhost", b"127.0.0.1") + b"2") is not heads.read(head)
-    assert len(front.heads) == 2
+    assert len(handler.heads) == 2
 
 
 def test_heads_that_never_come_again_do_not_fill_the_memory() -> None:
@@ -135,7 +135,7 @@ def test_a_head_that_is_too_long_is_not_plain() -> None:
 def test_what_nobody_answers_in_a_thread_is_not_plain() -> None:
     """There is nobody at the path, or who is there answers on the loop."""
 
-    class OnLoop(Front):
+    class OnLoop(Handler):
         async def answer(self, exchange: Exchange) -> Response:
             raise AssertionError("not here")
 
@@ -144,8 +144,8 @@ def test_what_nobody_answers_in_a_thread_is_not_plain() -> None:
             pass
 
     head = f"{LINE}{HOST}Content-Length: 0\r\n\r\n".encode()
-    for front in (None, OnLoop(), Refusing()):
-        assert heads_of(front).read(head) is None
+    for handler in (None, OnLoop(), Refusing()):
+        assert heads_of(handler).read(head) is None
 
 
 def test_whom_origins_refuses_is_not_plain() -> None:

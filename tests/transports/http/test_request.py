@@ -1,4 +1,4 @@
-"""`invoker.transports.http.request`: the body of a request of HTTP/1.1, as its front reads it."""
+"""`invoker.transports.http.request`: the body of a request of HTTP/1.1, as its handler reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from invoker.transports.http.heads import read_head
 from invoker.transports.http.request import Request
 
 
-class Bringer:
+class BodySource:
     """Counts how often it is asked, and keeps responses."""
 
     peer = "192.0.2.1"
@@ -34,14 +34,14 @@ class Bringer:
         self.aborted += 1
 
 
-def begun(bringer: Bringer, **settings: float) -> Request:
+def begun(bringer: BodySource, **settings: float) -> Request:
     head = read_head(b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n")
     return Request(head, bringer, HttpSettings(**settings), ProcessBudget())  # type: ignore[arg-type]  # only floats
 
 
 async def test_a_body_that_is_here_is_read_without_a_wait() -> None:
     """In the turn in which it is asked for, and without a timer."""
-    bringer = Bringer()
+    bringer = BodySource()
     request = begun(bringer)
     request.feed(b"abc", is_last=False)
     request.feed(b"def", is_last=True)
@@ -55,7 +55,7 @@ async def test_a_body_that_is_here_is_read_without_a_wait() -> None:
 
 async def test_more_is_asked_for_when_what_came_was_read() -> None:
     """First for what is waited for, then for what may be read ahead."""
-    bringer = Bringer()
+    bringer = BodySource()
     request = begun(bringer)
     reading = asyncio.ensure_future(request.whole(10))
     await asyncio.sleep(0)
@@ -69,7 +69,7 @@ async def test_more_is_asked_for_when_what_came_was_read() -> None:
 
 async def test_who_reads_is_told_that_the_client_left() -> None:
     """Not cancelled."""
-    request = begun(Bringer())
+    request = begun(BodySource())
     reading = asyncio.ensure_future(request.whole(10))
     await asyncio.sleep(0)
     request.leave()
@@ -80,7 +80,7 @@ async def test_who_reads_is_told_that_the_client_left() -> None:
 
 async def test_G013_R154_who_does_something_else_is_cancelled() -> None:
     """When the client leaves."""
-    request = begun(Bringer())
+    request = begun(BodySource())
     request.feed(b"abc", is_last=True)
 
     async def answer() -> None:
@@ -96,7 +96,7 @@ async def test_G013_R154_who_does_something_else_is_cancelled() -> None:
 
 async def test_a_body_that_stops_is_late() -> None:
     """Whoever waits for it is told."""
-    request = begun(Bringer(), body_s=0.02)
+    request = begun(BodySource(), body_s=0.02)
     request.feed(b"ab", is_last=False)
     with pytest.raises(DeadlineExceeded, match="2 bytes"):
         await request.whole(10)
@@ -124,7 +124,7 @@ class Heard:
 
 async def test_a_listener_hears_what_comes_when_it_comes() -> None:
     """The chunks and the end, in the callback that brings them."""
-    request, heard = begun(Bringer()), Heard()
+    request, heard = begun(BodySource()), Heard()
     request.feed(b"ab", is_last=False)
     request.listen(heard)
     assert heard.heard == [b"ab"]
@@ -136,7 +136,7 @@ async def test_a_listener_hears_what_comes_when_it_comes() -> None:
 
 async def test_a_listener_that_wants_no_more_hears_no_more_until_it_asks() -> None:
     """What comes meanwhile is kept, and counted as unread."""
-    request, heard = begun(Bringer()), Heard(wants=1)
+    request, heard = begun(BodySource()), Heard(wants=1)
     request.listen(heard)
     request.feed(b"ab", is_last=False)
     request.feed(b"c", is_last=True)
@@ -148,7 +148,7 @@ async def test_a_listener_that_wants_no_more_hears_no_more_until_it_asks() -> No
 
 async def test_a_listener_is_told_that_the_body_is_late() -> None:
     """As who reads is."""
-    request, heard = begun(Bringer(), body_s=0.02), Heard()
+    request, heard = begun(BodySource(), body_s=0.02), Heard()
     request.feed(b"ab", is_last=False)
     request.listen(heard)
     rung = asyncio.get_running_loop().create_future()
@@ -159,7 +159,7 @@ async def test_a_listener_is_told_that_the_body_is_late() -> None:
 
 async def test_a_listener_is_told_that_the_process_holds_too_much() -> None:
     """The chunk that is too much is not given to it."""
-    request, heard = begun(Bringer()), Heard()
+    request, heard = begun(BodySource()), Heard()
     request.share = ProcessBudget(10).share()
     request.listen(heard)
     request.feed(bytes(1 << 20), is_last=False)
@@ -168,7 +168,7 @@ async def test_a_listener_is_told_that_the_process_holds_too_much() -> None:
 
 async def test_a_listener_is_told_that_the_client_left_and_its_answer_is_dropped() -> None:
     """There is nobody to take it."""
-    bringer = Bringer()
+    bringer = BodySource()
     request, heard = begun(bringer), Heard()
     request.listen(heard)
     request.leave()
@@ -178,7 +178,7 @@ async def test_a_listener_is_told_that_the_client_left_and_its_answer_is_dropped
 
 async def test_an_answer_goes_to_the_connection_and_nothing_more_to_the_listener() -> None:
     """Whatever comes of the body."""
-    bringer = Bringer()
+    bringer = BodySource()
     request, heard = begun(bringer), Heard()
     request.listen(heard)
     request.answer(Response(404, (), b""))
@@ -188,7 +188,7 @@ async def test_an_answer_goes_to_the_connection_and_nothing_more_to_the_listener
 
 async def test_a_long_answer_counts_until_its_client_has_taken_it() -> None:
     """Short ones cost nothing; the connection of one that takes nothing ends when memory runs out."""
-    bringer, memory = Bringer(), ProcessBudget(1_000_000)
+    bringer, memory = BodySource(), ProcessBudget(1_000_000)
     head = read_head(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
     short, long = (Request(head, bringer, HttpSettings(), memory) for _ in range(2))  # type: ignore[arg-type]
     short.answer(Response(200, (), b"x"))

@@ -176,7 +176,10 @@ async def test_H002_a_cut_response_resets_its_stream() -> None:
             await asyncio.sleep(0.01)
             exchange.cut()
 
-    async with Served.at(double, front=lambda path: Cut() if path == "/cut" else None) as served, served.wire() as wire:
+    async with (
+        Served.at(double, handler=lambda path: Cut() if path == "/cut" else None) as served,
+        served.wire() as wire,
+    ):
         h2 = Http2(wire)
         await h2.begin({":path": "/cut"})
         h2.connection.end_stream(1)

@@ -21,7 +21,7 @@ from tests.transports.http.test_led import Stage, Tells
 MUCH = b"x" * MOST_HELD
 
 
-class Way:
+class ConnectionOps:
     """A door that writes nothing else."""
 
     is_serving = False
@@ -52,7 +52,7 @@ class Streaming(Stage):
         sweeper = SimpleNamespace(gate=self.gate, watch=lambda one: setattr(one, "is_swept", True))
         driver = cast("Any", SimpleNamespace(sweeper=sweeper))
         session = cast("Any", SimpleNamespace(is_told=False))
-        self.one = StreamReply(Way(), self.connection, Plain(1, 1, Tells(), ()), session, driver, None)
+        self.one = StreamReply(ConnectionOps(), self.connection, Plain(1, 1, Tells(), ()), session, driver, None)
         self.gives(ResponseHead(200, ()), BodyChunk(b"1"))
 
     def gives(self, *frames: Any, after_s: float = 0.0) -> None:

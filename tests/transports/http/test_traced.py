@@ -10,7 +10,7 @@ import pytest
 from invoker.context import Context
 from invoker.core.http import RequestHead, Response
 from invoker.traces import SPAN
-from invoker.transports.http.app import Front
+from invoker.transports.http.app import Handler
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.traced import traced
 from tests.transports.doors import Served
@@ -27,8 +27,8 @@ async def span_later(ctx: Context) -> str:
     return span(ctx)
 
 
-class Told:
-    """A front that answers a GET."""
+class StoreChanged:
+    """A handler that answers a GET."""
 
     def answer(self, exchange: Exchange) -> Awaitable[Response]:
         async def answer() -> Response:
@@ -37,8 +37,8 @@ class Told:
         return answer()
 
 
-def front(path: str) -> Front | None:
-    return Told() if path == "/told" else None
+def handler(path: str) -> Handler | None:
+    return StoreChanged() if path == "/told" else None
 
 
 def test_a_head_without_trace_is_left_as_it_is() -> None:
@@ -81,9 +81,9 @@ async def test_H152_responses_say_what_the_function_sees(way: str) -> None:
 
 
 @pytest.mark.parametrize("http2", [False, True])
-async def test_H152_streams_errors_and_other_fronts_say_it_too(http2: bool) -> None:
+async def test_H152_streams_errors_and_other_handlers_say_it_too(http2: bool) -> None:
     """Whatever answers."""
-    async with Served.at(span_later, front=front) as served, served.client(http2=http2) as client:
+    async with Served.at(span_later, handler=handler) as served, served.client(http2=http2) as client:
         accept = {"traceparent": SENT, "Accept": "application/x-ndjson"}
         got = await client.post("/", headers=accept)
         assert got.json().split(" ")[0] == got.headers["traceparent"]
@@ -103,7 +103,7 @@ IDS = [("r-1", True), ("!~" * 64, True), ("!~" * 64 + "x", False), ("a b", False
 async def test_H153_a_request_keeps_its_name(way: str, sent: str, is_taken: bool) -> None:
     """At most 128 visible ASCII characters are answered as they came, and known to the function; others to nobody."""
     function: Any = span if way == "thread" else span_later
-    async with Served.at(function, front=front) as served, served.client(http2=way == "http2") as client:
+    async with Served.at(function, handler=handler) as served, served.client(http2=way == "http2") as client:
         ids = {"X-Request-Id": sent.encode("latin-1")}
         for path, accept in (("/", "text/plain"), ("/", "application/x-ndjson"), ("/told", "*/*"), ("/no", "*/*")):
             got = await client.post(path, headers={**ids, "Accept": accept})

@@ -22,15 +22,15 @@ async def echo(x: bytes) -> bytes:
     return x
 
 
-class Told:
-    """A front that answers as a test says."""
+class StoreChanged:
+    """A handler that answers as a test says."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
 
 
 def serving(answer: Answer, **settings: float) -> object:
-    return Served.at(echo, front=lambda path: Told(answer) if path == "/x" else None, **settings)
+    return Served.at(echo, handler=lambda path: StoreChanged(answer) if path == "/x" else None, **settings)
 
 
 async def two_bursts(exchange: Exchange) -> None:
@@ -98,7 +98,7 @@ async def test_H002_a_cut_response_does_not_look_like_its_end(version: str) -> N
                 await wire.reader.read(-1)
 
 
-async def test_H002_a_front_that_forgets_to_end_cuts() -> None:
+async def test_H002_a_handler_that_forgets_to_end_cuts() -> None:
     """A fault of ours is not taken for the end of the function."""
 
     async def forget(exchange: Exchange) -> None:
@@ -134,7 +134,7 @@ async def test_H003_the_body_comes_while_the_response_leaves() -> None:
 
 
 async def test_H004_who_reads_slowly_is_waited_for_and_then_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The front waits for room, holds little meanwhile, and hears that the client has left."""
+    """The handler waits for room, holds little meanwhile, and hears that the client has left."""
     written = 0
     over = asyncio.Event()
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from invoker.attach.service import Service
 from invoker.errors import ConfigError, InternalError, InvocationError, ProtocolViolation
-from invoker.protocols.evergreen.actions import ActionKnobs
+from invoker.protocols.evergreen.actions import ActionServiceSettings
 from invoker.settings import parsers as parse
-from invoker.settings.knob import knob
+from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.core.http import RequestHead, Response
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from invoker.protocols.evergreen.action_engine.session import ActionEngineSession
     from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
     from invoker.settings import Config
-    from invoker.transports.http.app import Conversation, Farewell, SocketFront, SocketSettings, SocketWire
+    from invoker.transports.http.app import Conversation, Farewell, SocketHandler, SocketSettings, SocketWire
 
-__all__ = ["ActionEngineFront", "ActionEngineKnobs", "ActionEngineService"]
+__all__ = ["ActionEngineHandler", "ActionEngineService", "ActionEngineServiceSettings"]
 
 _NORMAL, _PROTOCOL_ERROR, _INTERNAL = 1000, 1002, 1011
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActionEngineKnobs(ActionKnobs):
+class ActionEngineServiceSettings(ActionServiceSettings):
     """The settings of action-engine."""
 
-    socket_path: str = knob(
+    socket_path: str = setting(
         "/", "INVOKER_SOCKET_PATH", parse.path, "Path on the HTTP port at which action-engine clients connect.",
         heading="action-engine sessions, over WebSocket", before="allowed_origins",
     )  # fmt: skip
@@ -41,8 +41,8 @@ class ActionEngineService(Service):
 
     name = "action-engine"
     is_default = False
-    knobs = ActionEngineKnobs
-    _front: SocketFront | None = None
+    settings = ActionEngineServiceSettings
+    _handler: SocketHandler | None = None
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
@@ -59,17 +59,17 @@ class ActionEngineService(Service):
         from invoker.transports.http.app import SocketSettings
 
         config, actions = self.around.config, self.around.actions
-        known = config.of(ActionEngineKnobs)
+        known = config.of(ActionEngineServiceSettings)
         settings = ActionEngineSettings(actions, dict(known.inputs), known.session_bytes, config.high_bytes)
         sockets = SocketSettings(config.max_message_bytes)
-        self._front = ActionEngineFront(self.around.driver, settings, sockets, sessions=known.sessions)
+        self._handler = ActionEngineHandler(self.around.driver, settings, sockets, sessions=known.sessions)
 
-    def socket_front(self, path: str) -> SocketFront | None:
+    def socket_handler(self, path: str) -> SocketHandler | None:
         """Who serves the connections."""
-        return self._front if path == self.around.config.of(ActionEngineKnobs).socket_path else None
+        return self._handler if path == self.around.config.of(ActionEngineServiceSettings).socket_path else None
 
 
-class ActionEngineFront:
+class ActionEngineHandler:
     """Serves the driver's functions as actions, to so many peers at once.
 
     Args:
@@ -118,19 +118,19 @@ class _Conversation:
 
     subprotocol = ""
 
-    def __init__(self, front: ActionEngineFront, session: ActionEngineSession) -> None:
-        self._front = front
+    def __init__(self, handler: ActionEngineHandler, session: ActionEngineSession) -> None:
+        self._handler = handler
         self._session = session
 
     def begin(self, wire: SocketWire) -> SessionReactor:
         """Run the session."""
         from invoker.execution.loop.sessions import SessionReactor
 
-        known = self._front.known
+        known = self._handler.known
         return SessionReactor(
             self._session,
             wire,
-            self._front.driver,
+            self._handler.driver,
             wire.close,
             hard_bytes=known.session_bytes * 2,
             window=known.window,
@@ -148,7 +148,7 @@ class _Conversation:
 
     def over(self) -> None:
         """Make room for another one."""
-        self._front.running -= 1
+        self._handler.running -= 1
 
 
 def _metadata(head: RequestHead) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`EvergreenService`: attaches Evergreen's sessions to the gRPC door, as the knobs say."""
+"""`EvergreenService`: attaches Evergreen's sessions to the gRPC door, as the settings say."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from invoker.attach.declared import Verb
 from invoker.attach.service import Service, Surroundings
 from invoker.errors import ConfigError
-from invoker.protocols.evergreen.actions import ActionKnobs
+from invoker.protocols.evergreen.actions import ActionServiceSettings
 from invoker.settings import parsers as parse
-from invoker.settings.knob import knob
+from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.author.prepare import Prepared
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.grpc.methods import Method
 
-__all__ = ["EvergreenKnobs", "EvergreenService"]
+__all__ = ["EvergreenService", "EvergreenServiceSettings"]
 
 _METADATA = ("strict", "identical", "ignore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvergreenKnobs(ActionKnobs):
+class EvergreenServiceSettings(ActionServiceSettings):
     """The settings of Evergreen."""
 
-    targets: tuple[str, ...] = knob(
+    targets: tuple[str, ...] = setting(
         (), "INVOKER_TARGETS", parse.names,
         "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
         before="session_bytes",
     )  # fmt: skip
-    evergreen_metadata: str = knob(
+    evergreen_metadata: str = setting(
         "strict", "INVOKER_EVERGREEN_METADATA", parse.one_of(*_METADATA),
         "How metadata on later pieces of an Evergreen node is treated: as an error, as an error unless it equals "
         "that of the first piece, or ignored.", choices=_METADATA,
     )  # fmt: skip
-    session_nodes: int = knob(
+    session_nodes: int = setting(
         100_000, "INVOKER_SESSION_NODES", parse.whole(1), "How many nodes an Evergreen session may hold.", unit="nodes",
         before="sessions",
     )  # fmt: skip
-    ref_roots: tuple[str, ...] = knob(
+    ref_roots: tuple[str, ...] = setting(
         (), "INVOKER_REF_ROOTS", parse.directories,
         "A directory from which Evergreen clients may have files read, by file: references.",
         flag="--ref-root", many=True, before="allowed_origins",
     )  # fmt: skip
-    ref_http: str = knob(
+    ref_http: str = setting(
         "off", "INVOKER_REF_HTTP", parse.hosts,
         "From which hosts Evergreen clients may have content fetched, by http: and https: references: off, public "
         "(public addresses only), or HOST,HOST.",
@@ -63,7 +63,7 @@ class EvergreenService(Service):
     name = "evergreen"
     on_grpc = True
     on_loop = True
-    knobs = EvergreenKnobs
+    settings = EvergreenServiceSettings
     inspection = "invoker.protocols.evergreen.verbs.inspection"
     verbs = (
         Verb(
@@ -75,7 +75,7 @@ class EvergreenService(Service):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._settings = around.config.of(EvergreenKnobs)
+        self._settings = around.config.of(EvergreenServiceSettings)
         self._fetcher: Fetcher | None = None
 
     @classmethod
@@ -87,7 +87,7 @@ class EvergreenService(Service):
 
         return with_actions(
             found,
-            config.of(ActionKnobs).actions,
+            config.of(ActionServiceSettings).actions,
             allow_pickle=config.allow_pickle,
             hook_timeout_s=config.hook_timeout_s,
         )

@@ -38,7 +38,7 @@ class Evergreen:
 
     Args:
         driver: Runs their actions.
-        settings: Knobs and limits of each.
+        settings: Settings and limits of each.
         fetch: Gets what references refer to.
         sessions: That may run at once; one more is refused.
 

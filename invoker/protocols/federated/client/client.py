@@ -29,10 +29,10 @@ from invoker.connect.tls import Tls
 from invoker.protocols.federated.client.cache import Cache
 from invoker.protocols.federated.client.conversation import POLL_S, Conversation, Means
 from invoker.protocols.federated.client.downloads import MOST_BYTES, Downloads
+from invoker.protocols.federated.client.messages import Attempt, Hello, NewSecAgg
 from invoker.protocols.federated.client.running import CallingRunner, Runner
 from invoker.protocols.federated.client.session import DeviceSession
 from invoker.protocols.federated.client.windows import Retry, Windows
-from invoker.protocols.federated.client.words import Attempt, Hello, NewSecAgg
 
 __all__ = ["DeviceOptions", "FederatedClient"]
 

@@ -17,10 +17,10 @@ from invoker.connect.failure import CallFailed
 from invoker.errors import InvokerError, Status
 from invoker.errors.wording import describe
 from invoker.protocols.federated.client.downloads import Downloads, Source
+from invoker.protocols.federated.client.messages import Assigned, Compute, EligibilityAsked, Event, Report
 from invoker.protocols.federated.client.plans import read_plan
 from invoker.protocols.federated.client.running import Ran, Runner, arrays_of, bytes_of, weights_of
 from invoker.protocols.federated.client.session import DeviceSession
-from invoker.protocols.federated.client.words import Assigned, Compute, EligibilityAsked, Event, Report
 
 __all__ = ["Conversation", "Means"]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status, StatusError
 from invoker.protocols.federated.client.downloads import Source
-from invoker.protocols.federated.client.words import SecAggTask
+from invoker.protocols.federated.client.messages import SecAggTask
 
 __all__ = ["parsed", "source_of", "terms_of"]
 

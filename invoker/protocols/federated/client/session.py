@@ -27,9 +27,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.codecs.chunks import ChunkStream, Limits, Terms
 from invoker.errors import InvocationError, Status, StatusError
-from invoker.protocols.federated.client.reading import parsed, source_of, terms_of
-from invoker.protocols.federated.client.windows import Windows
-from invoker.protocols.federated.client.words import (
+from invoker.protocols.federated.client.messages import (
     Assigned,
     Attempt,
     Compute,
@@ -41,6 +39,8 @@ from invoker.protocols.federated.client.words import (
     SecAgg,
     Turn,
 )
+from invoker.protocols.federated.client.reading import parsed, source_of, terms_of
+from invoker.protocols.federated.client.windows import Windows
 
 __all__ = ["DeviceSession"]
 

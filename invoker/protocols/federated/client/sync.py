@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from invoker.connect.portal import Portal
 from invoker.protocols.federated.client.client import FederatedClient
-from invoker.protocols.federated.client.words import Attempt
+from invoker.protocols.federated.client.messages import Attempt
 
 __all__ = ["SyncFederatedClient"]
 

@@ -25,6 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.protocols.federated.messages import SecAggTerms
 from invoker.protocols.federated.secagg import checks, messages
 from invoker.protocols.federated.secagg.derive import session_id
 from invoker.protocols.federated.secagg.jobs import Jobs
@@ -42,7 +43,6 @@ from invoker.protocols.federated.secagg.words import (
     Send,
     Summed,
 )
-from invoker.protocols.federated.words import SecAggTerms
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from invoker.attach.declared import EntryFile, Verb
-from invoker.attach.public import PublicKnobs
+from invoker.attach.public import PublicServiceSettings
 from invoker.attach.service import Service, Surroundings
 from invoker.errors import ConfigError
 from invoker.settings import parsers as parse
-from invoker.settings.knob import knob
+from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.author.prepare import Prepared
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.telemetry.board import Numbers
     from invoker.transports.grpc.methods import Method
-    from invoker.transports.http.app import Front
+    from invoker.transports.http.app import Handler
 
-__all__ = ["FederatedKnobs", "FederatedService"]
+__all__ = ["FederatedService", "FederatedServiceSettings"]
 
 _LEVELS = ("none", "default", "best", "fast")
 """By the numbers of the wire's CompressionLevel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FederatedKnobs(PublicKnobs):
+class FederatedServiceSettings(PublicServiceSettings):
     """The settings of federated rounds."""
 
-    federated: str = knob(
+    federated: str = setting(
         "", "INVOKER_FEDERATED", str.strip,
         "A file such as rounds.toml, which names populations of devices, their tasks and how their rounds go; it may "
         "also stand where the entrypoint does.", heading="federated rounds", before="allowed_origins",
     )  # fmt: skip
-    federated_url: str = knob(
+    federated_url: str = setting(
         "", "INVOKER_FEDERATED_URL", parse.base_url,
         "Where devices reach the HTTP port, to download plans and checkpoints; unset means http://localhost and the "
         "port.",
     )  # fmt: skip
-    federated_sessions: int = knob(
+    federated_sessions: int = setting(
         10_000, "INVOKER_FEDERATED_SESSIONS", parse.whole(1),
         "How many sessions of devices a process may have at once; further ones are refused.", unit="sessions",
     )  # fmt: skip
-    federated_peer_sessions: int = knob(
+    federated_peer_sessions: int = setting(
         32, "INVOKER_FEDERATED_PEER_SESSIONS", parse.whole(1),
         "How many sessions of devices may come from one address at once; further ones are refused.", unit="sessions",
     )  # fmt: skip
-    federated_compression: str = knob(
+    federated_compression: str = setting(
         "none", "INVOKER_FEDERATED_COMPRESSION", parse.one_of(*_LEVELS),
         "How messages in chunks are compressed, up and down, where the device can. Weights in floating point become "
         "hardly smaller, and what is masked does not at all.", choices=_LEVELS,
@@ -70,7 +70,7 @@ class FederatedService(Service):
     on_http = True
     on_loop = True
     shares_state = True
-    knobs = FederatedKnobs
+    settings = FederatedServiceSettings
     host_settings = ("federated",)
     entry_file = EntryFile(
         ".toml", "federated", "a file of federated rounds", "invoker.protocols.federated.verbs.rounds"
@@ -99,7 +99,7 @@ class FederatedService(Service):
         Raises:
             ConfigError: Other machines could reach it without TLS (F-142).
         """
-        known = config.of(FederatedKnobs)
+        known = config.of(FederatedServiceSettings)
         if not is_chosen or not known.federated:
             return False
         host, why = config.bind_host()
@@ -116,7 +116,7 @@ class FederatedService(Service):
         cls, config: Config, found: tuple[Prepared, ...]
     ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
         """Those that aggregate the rounds of the file."""
-        path = config.of(FederatedKnobs).federated
+        path = config.of(FederatedServiceSettings).federated
         if not path:
             return found, {}
         from invoker.protocols.federated.service.setups import with_aggregators
@@ -131,7 +131,7 @@ class FederatedService(Service):
         """
         return (self._made().method,)
 
-    def http_front(self, path: str) -> Front | None:
+    def http_handler(self, path: str) -> Handler | None:
         """Who answers the paths of plans and checkpoints."""
         from invoker.protocols.federated.service.resources import PREFIX
 
@@ -160,5 +160,5 @@ class FederatedService(Service):
         if self._rounds is None:
             from invoker.protocols.federated.service.rounds import Rounds
 
-            self._rounds = Rounds(self.around, self.around.config.of(FederatedKnobs))
+            self._rounds = Rounds(self.around, self.around.config.of(FederatedServiceSettings))
         return self._rounds

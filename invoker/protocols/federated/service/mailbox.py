@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from invoker.protocols.federated.words import Notice
+from invoker.protocols.federated.messages import Notice
 
 __all__ = ["MailBox"]
 
 
 class MailBox:
-    """The notices of one session, in order; see `invoker.protocols.federated.words.Mailbox`.
+    """The notices of one session, in order; see `invoker.protocols.federated.messages.Mailbox`.
 
     Nobody waits when there are many: the desk gives a session a few notices in its whole life.
     """

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from invoker.core.http import Response
-from invoker.protocols.federated.words import Blob, Resource
+from invoker.protocols.federated.messages import Blob, Resource
 
 if TYPE_CHECKING:
     from invoker.transports.http.exchange import Exchange

@@ -20,6 +20,7 @@ from invoker.execution.loop.wire import Wire
 from invoker.message import Headers
 from invoker.protocols.federated import saved
 from invoker.protocols.federated.desk import DeskLimits, FederatedDesk
+from invoker.protocols.federated.messages import Blob
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.service.asker import Asker
@@ -35,7 +36,6 @@ from invoker.protocols.federated.service.setups import Setups
 from invoker.protocols.federated.service.ticker import Ticker
 from invoker.protocols.federated.session import DeviceSession
 from invoker.protocols.federated.tokens import RetryTokens
-from invoker.protocols.federated.words import Blob
 from invoker.settings import parsers as parse
 from invoker.telemetry.board import Numbers
 from invoker.transports.grpc.methods import LoopMethod
@@ -57,7 +57,7 @@ class Rounds:
 
     Args:
         around: What the service finds in its process.
-        known: Its knobs.
+        known: Its settings.
 
     Attributes:
         method: Of the gRPC door.

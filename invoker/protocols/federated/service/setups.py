@@ -27,8 +27,8 @@ from invoker.errors.wording import describe
 from invoker.protocols.federated.aggregators import checker
 from invoker.protocols.federated.backing import EligibilitySetup, PopulationSetup, TaskSetup, excess
 from invoker.protocols.federated.config import FederatedConfig, PopulationConfig, TaskConfig, parse
+from invoker.protocols.federated.messages import Blob, Tokens
 from invoker.protocols.federated.saved import Saved
-from invoker.protocols.federated.words import Blob, Tokens
 from invoker.settings import Config
 from invoker.tensors.checkpoint import Checkpoint
 

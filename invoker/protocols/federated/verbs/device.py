@@ -25,7 +25,7 @@ from invoker.errors.wording import printable
 
 if TYPE_CHECKING:
     from invoker.protocols.federated.client.client import DeviceOptions
-    from invoker.protocols.federated.client.words import Attempt
+    from invoker.protocols.federated.client.messages import Attempt
     from invoker.protocols.federated.verbs.plans import Plans
 
 __all__ = ["add_arguments", "run"]
@@ -206,7 +206,7 @@ class _Fleet:
 
 def _awaited(event: Any, population: str) -> str:
     """What comes next, in plain words."""
-    from invoker.protocols.federated.client.words import Assigned, Report
+    from invoker.protocols.federated.client.messages import Assigned, Report
 
     if isinstance(event, Assigned):
         return "its function is training"
@@ -220,7 +220,7 @@ def _said(event: Any) -> str:
     from invoker.connect.failure import CallFailed
     from invoker.errors import InvokerError, Status
     from invoker.errors.wording import describe
-    from invoker.protocols.federated.client.words import Assigned, Attempt, EligibilityAsked, Report
+    from invoker.protocols.federated.client.messages import Assigned, Attempt, EligibilityAsked, Report
 
     if isinstance(event, EligibilityAsked):
         return "asked for which tasks it is eligible"

@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate, and return the exit code."""
     from invoker.connect.failure import UsageError
-    from invoker.protocols.federated.verbs.simulation.house import House
+    from invoker.protocols.federated.verbs.simulation.simulated_server import House
 
     sys.path.insert(0, str(Path.cwd()))
     try:

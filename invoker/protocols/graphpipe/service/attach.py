@@ -1,4 +1,4 @@
-"""`GraphPipeService`: attaches GraphPipe's paths to the HTTP door, and opens its bare sockets, as the knobs say.
+"""`GraphPipeService`: attaches GraphPipe's paths to the HTTP door, and opens its bare sockets, as the settings say.
 
 Nothing of GraphPipe is imported before somebody asks for it: a start with functions of arrays, with a bare socket or
 with ``--http-root graphpipe``, else the first request for one of its paths.
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 from invoker.attach.service import Address, Port, Service, Surroundings
 from invoker.errors import ConfigError
 from invoker.settings import parsers as parse
-from invoker.settings.knob import knob
+from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.protocols.graphpipe.service.door import FramedDoor
     from invoker.protocols.graphpipe.service.inferences import Inferences
     from invoker.settings import Config
-    from invoker.transports.http.app import Front
+    from invoker.transports.http.app import Handler
 
-__all__ = ["GraphPipeKnobs", "GraphPipeService"]
+__all__ = ["GraphPipeService", "GraphPipeServiceSettings"]
 
 _PATH: Final = "/graphpipe"
 _CONTROL: Final = "/control/"
@@ -34,36 +34,36 @@ _ERRORS: Final = ("http", "200")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GraphPipeKnobs:
+class GraphPipeServiceSettings:
     """The settings of GraphPipe."""
 
-    http_root: str = knob(
+    http_root: str = setting(
         "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
         "What is served at / of the HTTP port: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
         before="unix_mode",
     )  # fmt: skip
-    graphpipe_tcp: str = knob(
+    graphpipe_tcp: str = setting(
         "", "INVOKER_GRAPHPIPE_TCP", parse.endpoint,
         "HOST:PORT of a socket that takes GraphPipe requests without HTTP, each after its length.", heading="GraphPipe",
     )  # fmt: skip
-    graphpipe_unix: str = knob(
+    graphpipe_unix: str = setting(
         "", "INVOKER_GRAPHPIPE_UNIX", str,
         "Path of a Unix socket that takes GraphPipe requests without HTTP, each after its length.",
     )  # fmt: skip
-    graphpipe_connections: int = knob(
+    graphpipe_connections: int = setting(
         1000, "INVOKER_GRAPHPIPE_CONNECTIONS", parse.whole(1),
         "How many connections each of these two sockets may have at once, in each process; further ones are "
         "refused. It is never more than a quarter of the files that the process may open.", unit="connections",
     )  # fmt: skip
-    graphpipe_bytes: int = knob(
+    graphpipe_bytes: int = setting(
         64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1),
         "Size of the largest GraphPipe request that is accepted.", unit="bytes", before="blocked_s",
     )  # fmt: skip
-    graphpipe_timeout_s: float = knob(
+    graphpipe_timeout_s: float = setting(
         30.0, "INVOKER_GRAPHPIPE_TIMEOUT_S", parse.seconds,
         "How long a GraphPipe request may take, from its last byte to the response; 0 means no limit.", unit="seconds",
     )  # fmt: skip
-    graphpipe_errors: str = knob(
+    graphpipe_errors: str = setting(
         "http", "INVOKER_GRAPHPIPE_ERRORS", parse.one_of(*_ERRORS),
         "HTTP status of a GraphPipe response that has errors: 'http' is the status of the error, '200' is always "
         "200.", choices=_ERRORS,
@@ -81,24 +81,24 @@ class GraphPipeService(Service):
     name = "graphpipe"
     on_http = True
     gives_arrays = True
-    knobs = GraphPipeKnobs
+    settings = GraphPipeServiceSettings
     host_settings = ("graphpipe_tcp", "graphpipe_unix", "graphpipe_connections")
     inspection = "invoker.protocols.graphpipe.verbs.inspection"
     needs = "a door of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http beside it"
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._settings = around.config.of(GraphPipeKnobs)
+        self._settings = around.config.of(GraphPipeServiceSettings)
         self._is_root = self._settings.http_root == "graphpipe"
         self._inferences: Inferences | None = None
-        self._front: Front | None = None
+        self._handler: Handler | None = None
         self._sockets: list[FramedDoor] = []
         self._addresses: list[Address] = []
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
         """On the HTTP door, or on a socket of its own."""
-        settings = config.of(GraphPipeKnobs)
+        settings = config.of(GraphPipeServiceSettings)
         if not is_chosen and (settings.has_socket or settings.http_root == "graphpipe"):
             given = "INVOKER_HTTP_ROOT, INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX"
             raise ConfigError(f"{given} is for GraphPipe, and INVOKER_PROTOCOLS does not have graphpipe")
@@ -110,7 +110,7 @@ class GraphPipeService(Service):
     @classmethod
     def ports(cls, config: Config) -> Sequence[Port]:
         """That of the TCP socket."""
-        host, _, port = config.of(GraphPipeKnobs).graphpipe_tcp.rpartition(":")
+        host, _, port = config.of(GraphPipeServiceSettings).graphpipe_tcp.rpartition(":")
         return (Port(host.strip("[]"), int(port), "GraphPipe", "INVOKER_GRAPHPIPE_TCP"),) if port else ()
 
     async def start(self) -> None:
@@ -143,16 +143,16 @@ class GraphPipeService(Service):
         """Those of the sockets."""
         return self._addresses
 
-    def http_front(self, path: str) -> Front | None:
+    def http_handler(self, path: str) -> Handler | None:
         """Who answers its own paths, or every one if it is the root (G-107)."""
         is_ours = self._is_root or path == _PATH or path.startswith((f"{_PATH}/", _CONTROL))
         if not is_ours:
             return None
-        if self._front is None:
-            from invoker.protocols.graphpipe.service.http import GraphPipeFront
+        if self._handler is None:
+            from invoker.protocols.graphpipe.service.http import GraphPipeHandler
 
-            self._front = GraphPipeFront(self._made(), path=_PATH, is_ready=self.around.is_ready)
-        return self._front
+            self._handler = GraphPipeHandler(self._made(), path=_PATH, is_ready=self.around.is_ready)
+        return self._handler
 
     async def _bind(self) -> None:
         from invoker.protocols.graphpipe.service.door import FramedDoor

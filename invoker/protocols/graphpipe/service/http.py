@@ -27,10 +27,10 @@ from invoker.protocols.graphpipe.service.inferences import Inferences
 from invoker.protocols.graphpipe.service.prompt import PromptInference
 from invoker.protocols.graphpipe.service.told import ToldSession, can_tell
 from invoker.tensors import Code, GraphPipeError, http_status, listing
-from invoker.transports.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
+from invoker.transports.http.app import Begin, PreparedRequest, PromptHandler, RequestSession, WholeHandler
 from invoker.transports.http.exchange import Exchange
 
-__all__ = ["GraphPipeFront", "Inferring"]
+__all__ = ["GraphPipeHandler", "Inferring"]
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _MOST_BYTES: Final = 1 << 16
 """What a small body may have."""
 
 
-class GraphPipeFront(PromptFront, WholeFront):
+class GraphPipeHandler(PromptHandler, WholeHandler):
     """Answers requests whose path is a model's.
 
     Args:
@@ -166,7 +166,7 @@ class GraphPipeFront(PromptFront, WholeFront):
         return ", ".join([self._path, *(f"{self._path}/{name}" for name in names if len(names) > 1)])
 
 
-class Inferring(Alike):
+class Inferring(PreparedRequest):
     """Small inferences with one head; `listen` answers one on the loop.
 
     Args:

@@ -33,7 +33,7 @@ class Addresses:
     """The addresses that may be called back.
 
     Args:
-        knob: ``off``, or a comma list: ``loopback``; hosts as INVOKER_REF_HTTP has them; ``unix:PATH`` and
+        setting: ``off``, or a comma list: ``loopback``; hosts as INVOKER_REF_HTTP has them; ``unix:PATH`` and
             ``unix-abstract:NAME``, where ``*`` stands for any signs but a slash, or ``unix`` for every socket.
         resolver: Finds the addresses of a name.
 
@@ -41,8 +41,8 @@ class Addresses:
         ConfigError: The list names something that is neither a host nor an absolute path.
     """
 
-    def __init__(self, knob: str, resolver: Resolver = resolve) -> None:
-        entries = {entry.strip() for entry in knob.split(",")} - {"off", ""}
+    def __init__(self, setting: str, resolver: Resolver = resolve) -> None:
+        entries = {entry.strip() for entry in setting.split(",")} - {"off", ""}
         self._allows_loopback = "loopback" in entries
         self._allows_unix = "unix" in entries
         self._sockets = {one for one in entries if one.startswith(_UNIX)}

@@ -11,11 +11,11 @@ from invoker.attach.service import Surroundings
 from invoker.core.invocation import Invocation
 from invoker.protocols.toolbridge.desk import Desk
 from invoker.protocols.toolbridge.service.addresses import Addresses
-from invoker.protocols.toolbridge.service.agents.house import AgentHouse
-from invoker.protocols.toolbridge.service.aside import AsideThreads
+from invoker.protocols.toolbridge.service.agents.agent_runner import AgentHouse
 from invoker.protocols.toolbridge.service.callback import Callbacks
 from invoker.protocols.toolbridge.service.hostscope import HostScope
 from invoker.protocols.toolbridge.service.keeper import HostKeeper
+from invoker.protocols.toolbridge.service.offload import AsideThreads
 from invoker.protocols.toolbridge.service.watch import Watch
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import PROTOCOL, ToolCall

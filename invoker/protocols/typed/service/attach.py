@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from invoker.protocols.typed.codec import Book
     from invoker.settings import Config
     from invoker.transports.grpc.methods import Method
-    from invoker.transports.http.app import Front
+    from invoker.transports.http.app import Handler
 
 __all__ = ["TypedService"]
 
@@ -39,7 +39,7 @@ class TypedService(Service):
         ),
     )  # fmt: skip
     _is_registered = False
-    _fronts: Mapping[str, Front] = MappingProxyType({})
+    _handlers: Mapping[str, Handler] = MappingProxyType({})
 
     @classmethod
     def unfit(cls, config: Config) -> str:
@@ -62,21 +62,21 @@ class TypedService(Service):
         config, driver = self.around.config, self.around.driver
         if not config.http:
             return
-        from invoker.protocols.typed.service.web import MethodFront
+        from invoker.protocols.typed.service.web import MethodHandler
 
         self._register()
         make = partial(
-            MethodFront,
+            MethodHandler,
             driver=driver,
             most_bytes=min(config.max_message_bytes, driver.engine.limits.hard_bytes),
             settle_s=config.settle_s,
             timeout_s=config.http_timeout_s or None,
         )
-        self._fronts = {one.path: make(one) for one in self._calls}
+        self._handlers = {one.path: make(one) for one in self._calls}
 
-    def http_front(self, path: str) -> Front | None:
+    def http_handler(self, path: str) -> Handler | None:
         """Who answers the path of a method, for Connect and gRPC-Web."""
-        return self._fronts.get(path)
+        return self._handlers.get(path)
 
     def files(self) -> Sequence[bytes]:
         """The descriptors of the functions' messages."""

@@ -8,14 +8,14 @@ from invoker.core.http import RequestHead, Response
 from invoker.execution.driver import Driver
 from invoker.protocols.typed.calls import Call
 from invoker.protocols.typed.web import WebSession, timeout_of
-from invoker.transports.http.app import Begin, PromptFront
+from invoker.transports.http.app import Begin, PromptHandler
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.streamed import Streamed
 
-__all__ = ["MethodFront"]
+__all__ = ["MethodHandler"]
 
 
-class MethodFront(PromptFront):
+class MethodHandler(PromptHandler):
     """Answers requests for one method.
 
     Args:
@@ -39,7 +39,7 @@ class MethodFront(PromptFront):
         """No request needs a task of its own."""
         return self._begin
 
-    async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Front`
+    async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Handler`
         """Never called."""
         raise AssertionError("prompt() answers every request")
 

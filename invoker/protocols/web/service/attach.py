@@ -9,7 +9,7 @@ from invoker.attach.service import Service
 if TYPE_CHECKING:
     from invoker.protocols.web.service.sockets import Sockets
     from invoker.settings import Config
-    from invoker.transports.http.app import Front, SocketFront
+    from invoker.transports.http.app import Handler, SocketHandler
 
 __all__ = ["RiffHttpService"]
 
@@ -19,8 +19,8 @@ class RiffHttpService(Service):
 
     name = "http"
     on_http = True
-    _front: Front | None = None
-    _no_socket: Front | None = None
+    _handler: Handler | None = None
+    _no_socket: Handler | None = None
     _sockets: Sockets | None = None
 
     @classmethod
@@ -30,14 +30,14 @@ class RiffHttpService(Service):
 
     async def start(self) -> None:
         """Read the functions' signatures, so that the first request need not wait for that."""
-        from invoker.protocols.web.service.http import RiffFront
-        from invoker.protocols.web.service.sockets import NoSocketFront, Sockets
+        from invoker.protocols.web.service.http import RiffHandler
+        from invoker.protocols.web.service.sockets import NoSocketHandler, Sockets
         from invoker.transports.http.app import SocketSettings
 
         config = self.around.config
         most_bytes = min(config.max_message_bytes, self.around.driver.engine.limits.hard_bytes)
-        self._sockets, self._no_socket = Sockets(self.around.driver, SocketSettings(most_bytes)), NoSocketFront()
-        self._front = RiffFront(
+        self._sockets, self._no_socket = Sockets(self.around.driver, SocketSettings(most_bytes)), NoSocketHandler()
+        self._handler = RiffHandler(
             self.around.driver,
             max_body_bytes=config.max_message_bytes,
             timeout_s=config.http_timeout_s or None,
@@ -45,10 +45,10 @@ class RiffHttpService(Service):
             ignores_unknown=config.http_ignore_unknown,
         )
 
-    def http_front(self, path: str) -> Front | None:
+    def http_handler(self, path: str) -> Handler | None:
         """Who answers any path."""
-        return self._no_socket if self.socket_front(path) is not None else self._front
+        return self._no_socket if self.socket_handler(path) is not None else self._handler
 
-    def socket_front(self, path: str) -> SocketFront | None:
+    def socket_handler(self, path: str) -> SocketHandler | None:
         """The function of this path."""
-        return None if self._sockets is None else self._sockets.front(path)
+        return None if self._sockets is None else self._sockets.handler(path)

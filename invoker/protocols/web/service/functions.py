@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.exchange import Exchange
 
-__all__ = ["FUNCTIONS", "OPENAPI", "FunctionsFront", "FunctionsService", "openapi_of"]
+__all__ = ["FUNCTIONS", "OPENAPI", "FunctionsHandler", "FunctionsService", "openapi_of"]
 
 FUNCTIONS: Final = "/functions"
 OPENAPI: Final = "/openapi.json"
@@ -33,23 +33,23 @@ Spoken = tuple[tuple[str, str], ...]
 
 
 class FunctionsService(Service):
-    """Tells what the functions take and give, while the knob ``reflection`` is on (H-060)."""
+    """Tells what the functions take and give, while the setting ``reflection`` is on (H-060)."""
 
     name = "functions"
     on_http = True
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._front = FunctionsFront(around.driver.engine, around.spoken, around.hides)
+        self._handler = FunctionsHandler(around.driver.engine, around.spoken, around.hides)
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
         """On the HTTP door only, and only if callers may ask."""
         return is_chosen and has_http and config.reflection
 
-    def http_front(self, path: str) -> FunctionsFront | None:
+    def http_handler(self, path: str) -> FunctionsHandler | None:
         """Who answers its paths."""
-        return self._front if path in self._front.paths else None
+        return self._handler if path in self._handler.paths else None
 
 
 class Page(NamedTuple):
@@ -64,7 +64,7 @@ class Page(NamedTuple):
     tag: str
 
 
-class FunctionsFront:
+class FunctionsHandler:
     """Answers ``/functions`` and ``/openapi.json``.
 
     Args:

@@ -21,18 +21,18 @@ from invoker.protocols.web.fields import Signature, signature_of
 from invoker.protocols.web.http import HttpSession, State
 from invoker.protocols.web.items import Reading
 from invoker.protocols.web.stream import StreamSession
-from invoker.transports.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
+from invoker.transports.http.app import Begin, PreparedRequest, PromptHandler, RequestSession, WholeHandler
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.streamed import Streamed
 
-__all__ = ["RiffFront"]
+__all__ = ["RiffHandler"]
 
 log = logging.getLogger(__name__)
 
 _MOST_LISTED = 20
 
 
-class RiffFront(PromptFront, WholeFront):
+class RiffHandler(PromptHandler, WholeHandler):
     """Answers requests by calling functions.
 
     Args:
@@ -70,7 +70,7 @@ class RiffFront(PromptFront, WholeFront):
             return partial(self._stream, session.asked)
         return partial(self._begin, session if session.can_repeat else None)
 
-    async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Front`
+    async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Handler`
         """Never called."""
         raise AssertionError("prompt() answers every request")
 
@@ -106,7 +106,7 @@ class RiffFront(PromptFront, WholeFront):
             reactor.arrived(request.head)
         return reactor
 
-    def whole(self, head: RequestHead) -> Alike | None:
+    def whole(self, head: RequestHead) -> PreparedRequest | None:
         """How a thread answers requests with this head; None for one that is refused, or may not come here."""
         session = self._read(head)
         asked = session.asked
@@ -181,7 +181,7 @@ class _Reply:
         request.answer(response)
 
 
-class _Requests(Alike):
+class _Requests(PreparedRequest):
     """Requests with one head, which a session has read."""
 
     def __init__(self, session: HttpSession, timeout_s: float | None) -> None:
@@ -195,7 +195,7 @@ class _Requests(Alike):
         return self._session.refusal(error)
 
 
-class _Streams(Alike):
+class _Streams(PreparedRequest):
     """Requests with one head, whose bodies are read as one, and whose responses stream."""
 
     is_stream = True

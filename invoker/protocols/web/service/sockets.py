@@ -12,7 +12,7 @@ from invoker.transports.http.app import Conversation, Farewell, SocketSettings, 
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.handshake import offered
 
-__all__ = ["NoSocketFront", "RiffSocketFront", "Sockets"]
+__all__ = ["NoSocketHandler", "RiffSocketHandler", "Sockets"]
 
 _SUBPROTOCOL = "invoker.v1"
 _SUFFIX = "/ws"
@@ -32,19 +32,19 @@ class Sockets:
 
     def __init__(self, driver: Driver, settings: SocketSettings) -> None:
         engine = driver.engine
-        self._fronts = {
-            f"/{one.spec.name}{_SUFFIX}": RiffSocketFront(
+        self._handlers = {
+            f"/{one.spec.name}{_SUFFIX}": RiffSocketHandler(
                 driver, shape_of(one.spec, engine.registry_for(one)), settings
             )
             for one in engine.catalog
         }
 
-    def front(self, path: str) -> RiffSocketFront | None:
+    def handler(self, path: str) -> RiffSocketHandler | None:
         """Who serves a path; None: nobody."""
-        return self._fronts.get(known_as(path, self._fronts))
+        return self._handlers.get(known_as(path, self._handlers))
 
 
-class RiffSocketFront:
+class RiffSocketHandler:
     """Calls one function for each connection.
 
     Args:
@@ -98,7 +98,7 @@ class _Conversation:
         """Nothing is to be done: the invocation has ended by now."""
 
 
-class NoSocketFront:
+class NoSocketHandler:
     """Tells who asks the path of a WebSocket for a page that it is none."""
 
     async def answer(self, exchange: Exchange) -> Response:

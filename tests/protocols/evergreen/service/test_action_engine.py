@@ -12,7 +12,7 @@ from invoker import Context
 from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
 from invoker.protocols.evergreen.action_engine.statuses import status_chunk
 from invoker.protocols.evergreen.action_engine.wire import END, Action, Chunk, Fragment, Metadata
-from invoker.protocols.evergreen.service.action_engine import ActionEngineFront, ActionEngineService
+from invoker.protocols.evergreen.service.action_engine import ActionEngineHandler, ActionEngineService
 from tests.attach.around import around
 from tests.protocols.evergreen.action_engine.functions import concat, gather, greet, now, split, tag, total
 from tests.transports.doors import until
@@ -39,15 +39,15 @@ async def test_names_are_those_of_the_settings() -> None:
         assert texts(await peer.fragments(), "A#y") == [b"None None None x"]
 
 
-async def test_the_connections_are_as_the_knobs_say() -> None:
+async def test_the_connections_are_as_the_settings_say() -> None:
     """Their path, their number, and the size of a message."""
     about = around(told, socket_path="/here", sessions=3, max_message_bytes=1000, session_bytes=5000)
     service = ActionEngineService(about)
     await service.start()
-    assert service.socket_front("/") is None
-    front = service.socket_front("/here")
-    assert isinstance(front, ActionEngineFront)
-    assert (front.sessions, front.settings.max_message_bytes, front.known.session_bytes) == (3, 1000, 5000)
+    assert service.socket_handler("/") is None
+    handler = service.socket_handler("/here")
+    assert isinstance(handler, ActionEngineHandler)
+    assert (handler.sessions, handler.settings.max_message_bytes, handler.known.session_bytes) == (3, 1000, 5000)
 
 
 def octets(id: str, data: bytes) -> Fragment:

@@ -1,4 +1,4 @@
-"""`invoker.protocols.evergreen.service.attach`: Evergreen as the knobs say."""
+"""`invoker.protocols.evergreen.service.attach`: Evergreen as the settings say."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 
 from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.protocols.federated.client.messages import Hello
 from invoker.protocols.federated.client.session import DeviceSession
 from invoker.protocols.federated.client.windows import Windows
-from invoker.protocols.federated.client.words import Hello
 
 NOW = 1_000.0
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.protocols.federated.client.messages import SecAggTask, Turn
 from invoker.protocols.federated.client.secagg import SecAggClient
-from invoker.protocols.federated.client.words import SecAggTask, Turn
 from invoker.protocols.federated.secagg.derive import session_id
 from invoker.protocols.federated.secagg.keys import KeyPair, seal
 from invoker.protocols.federated.secagg.shares import split

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from invoker.protocols.federated.client import secagg
+from invoker.protocols.federated.client.messages import Assigned, Compute, EligibilityAsked, Hello, Report
 from invoker.protocols.federated.client.secagg import SecAggClient
 from invoker.protocols.federated.client.session import DeviceSession
 from invoker.protocols.federated.client.windows import Windows
-from invoker.protocols.federated.client.words import Assigned, Compute, EligibilityAsked, Hello, Report
 from invoker.protocols.federated.secagg.keys import KeyPair
 from tests.protocols.federated.client import golden
 

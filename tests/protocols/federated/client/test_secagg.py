@@ -10,8 +10,8 @@ import pytest
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import Status
+from invoker.protocols.federated.client.messages import SecAggTask, Turn
 from invoker.protocols.federated.client.secagg import SecAggClient
-from invoker.protocols.federated.client.words import SecAggTask, Turn
 from invoker.protocols.federated.secagg.derive import session_id
 from invoker.protocols.federated.secagg.keys import KeyPair, is_point, open_sealed, seal
 from invoker.protocols.federated.secagg.packing import unpack

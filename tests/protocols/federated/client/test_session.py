@@ -10,7 +10,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import Status
 from invoker.protocols.federated.client.downloads import Source
-from invoker.protocols.federated.client.words import Assigned, EligibilityAsked, Hello, Report, SecAggTask, Turn
+from invoker.protocols.federated.client.messages import Assigned, EligibilityAsked, Hello, Report, SecAggTask, Turn
 from tests.protocols.federated.client.script import (
     Device,
     accepted,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status
-from invoker.protocols.federated.client.words import Report
+from invoker.protocols.federated.client.messages import Report
 from tests.protocols.federated.client.script import Device, accepted, ack, eligibility, no_eligibility, rejected, taken
 from tests.protocols.federated.client.test_session import CHUNKED, SECAGG, FakeSecAgg, bad_level, half_acked, said
 

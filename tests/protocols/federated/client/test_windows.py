@@ -9,8 +9,8 @@ import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status
+from invoker.protocols.federated.client.messages import Report
 from invoker.protocols.federated.client.windows import Windows
-from invoker.protocols.federated.client.words import Report
 from tests.protocols.federated.client.script import (
     NOW,
     Device,

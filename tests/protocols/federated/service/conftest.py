@@ -25,10 +25,10 @@ def serve(tmp_path: Path) -> Serve:
     """Serves a file of rounds, whose text is given."""
 
     @asynccontextmanager
-    async def serving(text: str, **knobs: Any) -> AsyncIterator[Server]:
+    async def serving(text: str, **settings: Any) -> AsyncIterator[Server]:
         path = tmp_path / "rounds.toml"
         path.write_text(text)
-        given = {"host": "127.0.0.1", "grpc_port": 0, "port": 0, "grpc_driver": "aio", **knobs}
+        given = {"host": "127.0.0.1", "grpc_port": 0, "port": 0, "grpc_driver": "aio", **settings}
         server = build(TABLE.configured(federated=str(path), **given), str(path))
         try:
             await server.start()

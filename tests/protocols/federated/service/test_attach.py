@@ -116,7 +116,7 @@ async def test_F137_what_cannot_be_served_stops_the_start(serve: Serve, text: st
 
 
 @pytest.mark.parametrize(
-    ("knobs", "is_refused"),
+    ("settings", "is_refused"),
     [
         ({"host": "0.0.0.0"}, True),
         ({"host": "0.0.0.0", "insecure_public": True}, False),
@@ -124,13 +124,13 @@ async def test_F137_what_cannot_be_served_stops_the_start(serve: Serve, text: st
         ({"host": "127.0.0.1"}, False),
     ],
 )
-def test_F142_other_machines_need_tls(knobs: dict[str, Any], is_refused: bool) -> None:
+def test_F142_other_machines_need_tls(settings: dict[str, Any], is_refused: bool) -> None:
     """Or the operator's word; the process does not start without."""
     if is_refused:
         with pytest.raises(ConfigError, match="federated rounds take no devices of other machines without TLS"):
-            TABLE.configured(federated="rounds.toml", protocols=("riff", "federated"), **knobs)
+            TABLE.configured(federated="rounds.toml", protocols=("riff", "federated"), **settings)
     else:
-        assert FederatedService in TABLE.served(TABLE.configured(federated="rounds.toml", **knobs))
+        assert FederatedService in TABLE.served(TABLE.configured(federated="rounds.toml", **settings))
 
 
 def test_it_is_served_only_where_a_file_is_given() -> None:

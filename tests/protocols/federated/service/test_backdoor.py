@@ -34,8 +34,8 @@ async def test_only_processes_that_know_the_token_are_let_in(serve: Serve, tmp_p
 
 async def test_F139_a_relayed_device_counts_as_one_of_its_own_address(serve: Serve, tmp_path: Path) -> None:
     """It cannot choose that address, nor is it that of the relay."""
-    knobs = {"store": f"sqlite:{tmp_path / 'store.db'}", "federated_peer_sessions": 1}
-    async with serve(rounds(), **knobs) as server:
+    settings = {"store": f"sqlite:{tmp_path / 'store.db'}", "federated_peer_sessions": 1}
+    async with serve(rounds(), **settings) as server:
         door = rounds_of(server)._backdoor
         assert door is not None
         assert await rounds_of(server)._leaderships["iris"].decided(5)

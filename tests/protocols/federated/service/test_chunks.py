@@ -119,7 +119,7 @@ async def test_F039_without_chunks_a_message_has_4_mib_at_most(serve: Serve) -> 
 
 @pytest.mark.timeout(60 * SLOW)
 @pytest.mark.parametrize(("name", "level"), [("none", 0), ("default", 1), ("best", 2), ("fast", 3)])
-async def test_messages_are_compressed_as_the_knob_says(serve: Serve, name: str, level: int) -> None:
+async def test_messages_are_compressed_as_the_setting_says(serve: Serve, name: str, level: int) -> None:
     """INVOKER_FEDERATED_COMPRESSION: `none` unless it is given, since weights become hardly smaller."""
     given = {} if name == "none" else {"federated_compression": name}
     async with (

@@ -17,9 +17,9 @@ from tests.protocols.federated.service.devices import Device, rounds
 
 async def test_F139_sessions_are_bounded_in_all_and_for_each_address(serve: Serve) -> None:
     """The next one is told RESOURCE_EXHAUSTED; when one leaves, another may come."""
-    for knobs in ({"federated_sessions": 2}, {"federated_peer_sessions": 2}):
+    for settings in ({"federated_sessions": 2}, {"federated_peer_sessions": 2}):
         async with (
-            serve(rounds(clients=3), **knobs) as server,
+            serve(rounds(clients=3), **settings) as server,
             grpc.aio.insecure_channel(server.grpc_address) as channel,
         ):
             one, two = Device(channel), Device(channel)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from invoker.protocols.federated.messages import Rejected, ReportTaken, Resume
 from invoker.protocols.federated.service.mailbox import MailBox
-from invoker.protocols.federated.words import Rejected, ReportTaken, Resume
 
 
 async def test_notices_that_are_there_are_taken_together() -> None:

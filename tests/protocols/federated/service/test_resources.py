@@ -10,8 +10,8 @@ import hashlib
 import pytest
 
 from invoker.core.http import RequestHead, Response
+from invoker.protocols.federated.messages import Blob
 from invoker.protocols.federated.service.resources import PREFIX, Resources
-from invoker.protocols.federated.words import Blob
 
 
 class Exchange:

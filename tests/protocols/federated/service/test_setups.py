@@ -11,9 +11,9 @@ import pytest
 from invoker.author.prepare import Prepared, prepare
 from invoker.core.catalog import Catalog
 from invoker.errors import ConfigError, DecodeError, LoadError
+from invoker.protocols.federated.messages import Blob
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.service.setups import Setups, read_rounds, with_aggregators
-from invoker.protocols.federated.words import Blob
 from invoker.settings import Config
 from tests.protocols.federated.service.devices import rounds
 

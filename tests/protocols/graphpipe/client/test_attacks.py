@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
 from invoker.protocols.graphpipe.client import http
 from invoker.tensors import Code, Tensor, TensorType, write_error_response, write_infer_response
-from invoker.tensors import GraphPipeError as Told
+from invoker.tensors import GraphPipeError as StoreChanged
 from invoker.tensors.arrays import to_tensor
 from tests.conftest import SLOW
 from tests.protocols.graphpipe.client.peer import LOOPBACK, Answer, page, serving
@@ -128,7 +128,7 @@ def test_G096_G017_a_frame_of_a_size_that_is_none(size: int) -> None:
 
 
 GOOD = bytes(write_infer_response([numbers(TensorType.FLOAT32), strings(b"a\0", b"")]))
-ERRORS = write_error_response(Told(Code.SHAPE, "it is round"))
+ERRORS = write_error_response(StoreChanged(Code.SHAPE, "it is round"))
 LINES = st.sampled_from(
     [b"Content-Length: 8", b"Content-Length: x", b"Content-Length: 1_0", b"Content-Length: %d" % len(GOOD), b"",
      b"Transfer-Encoding: chunked", b"Transfer-Encoding: gzip, chunked", b"Content-Encoding: br", b"Connection: close",

@@ -1,4 +1,4 @@
-"""`invoker.protocols.graphpipe.service.attach`: what of GraphPipe is served, as the knobs say."""
+"""`invoker.protocols.graphpipe.service.attach`: what of GraphPipe is served, as the settings say."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ async def is_ready() -> bool:
     return True
 
 
-def service_of(function: Any = echo, **knobs: Any) -> GraphPipeService:
+def service_of(function: Any = echo, **settings: Any) -> GraphPipeService:
     driver = Driver(Engine(Catalog([lift(function, read(function))]), builtin(arrays=True)))
-    return GraphPipeService(Surroundings(TABLE.configured(**knobs), driver, {}, is_ready, Numbers))
+    return GraphPipeService(Surroundings(TABLE.configured(**settings), driver, {}, is_ready, Numbers))
 
 
-async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
+async def test_G016_sockets_are_opened_as_the_settings_say(tmp_path: Path) -> None:
     """Each says where it is."""
     path = str(tmp_path / "s")
     made = service_of(graphpipe_tcp="127.0.0.1:0", graphpipe_unix=path, unix_mode="640")
@@ -64,7 +64,7 @@ async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
 
 
 async def test_G101_idle_connections_leave_descriptors_to_the_other_service_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bare socket takes a quarter of them at most, whatever the knob says."""
+    """A bare socket takes a quarter of them at most, whatever the setting says."""
     monkeypatch.setattr("invoker.transports.sockets.open_files", lambda: 8)
     made = service_of(graphpipe_tcp="127.0.0.1:0")
     await made.start()
@@ -80,8 +80,8 @@ async def test_G101_idle_connections_leave_descriptors_to_the_other_service_of(m
         await made.stop(1)
 
 
-def test_G004_G014_G079_G081_limits_are_those_of_the_knobs() -> None:
-    """64 MiB, 30 s, 1 KiB/s and statuses of their own, unless the knobs say something else."""
+def test_G004_G014_G079_G081_limits_are_those_of_the_settings() -> None:
+    """64 MiB, 30 s, 1 KiB/s and statuses of their own, unless the settings say something else."""
     settings = service_of()._made().settings
     assert (settings.limit_bytes, settings.timeout_s) == (64 << 20, 30.0)
     assert (settings.body_s, settings.bytes_per_s) == (30.0, 1024.0)
@@ -98,11 +98,11 @@ def test_G107_only_its_own_paths_are_answered() -> None:
     """Unless it is to be the root."""
     made, root = service_of(), service_of(http_root="graphpipe")
     for path in ("/graphpipe", "/graphpipe/echo", "/control/is_ready"):
-        assert made.http_front(path) is not None
-        assert root.http_front(path) is not None
+        assert made.http_handler(path) is not None
+        assert root.http_handler(path) is not None
     for path in ("/", "/graphpiper", "/elsewhere"):
-        assert made.http_front(path) is None
-        assert root.http_front(path) is not None
+        assert made.http_handler(path) is None
+        assert root.http_handler(path) is not None
 
 
 async def test_a_wrong_shape_is_told_at_the_start() -> None:
@@ -116,7 +116,7 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "text"),
+    ("settings", "text"),
     [
         ({"graphpipe_tcp": "127.0.0.1:0", "protocols": ("riff",)}, "does not have graphpipe"),
         ({"http_root": "graphpipe", "protocols": ("http",)}, "INVOKER_HTTP_ROOT, .* does not have graphpipe"),
@@ -127,14 +127,14 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
         ({"graphpipe_tcp": "127.0.0.1:0", "workers": 2}, "has port 0; with several workers"),
     ],
 )
-def test_knobs_that_cannot_be_together(knobs: dict[str, Any], text: str) -> None:
+def test_settings_that_cannot_be_together(settings: dict[str, Any], text: str) -> None:
     """Each is one sentence."""
     with pytest.raises(ConfigError, match=text):
-        TABLE.configured(**knobs)
+        TABLE.configured(**settings)
 
 
 @pytest.mark.parametrize(
-    ("knobs", "is_served"),
+    ("settings", "is_served"),
     [
         ({}, True),
         ({"http": False}, False),
@@ -142,9 +142,9 @@ def test_knobs_that_cannot_be_together(knobs: dict[str, Any], text: str) -> None
         ({"protocols": ("graphpipe",), "graphpipe_unix": "/tmp/x"}, True),
     ],
 )
-def test_what_serves_graphpipe(knobs: dict[str, Any], is_served: bool) -> None:
+def test_what_serves_graphpipe(settings: dict[str, Any], is_served: bool) -> None:
     """The HTTP door, or a socket of its own."""
-    assert (GraphPipeService in TABLE.served(TABLE.configured(**knobs))) is is_served
+    assert (GraphPipeService in TABLE.served(TABLE.configured(**settings))) is is_served
 
 
 def test_the_port_of_the_socket_is_known_before_it_listens() -> None:

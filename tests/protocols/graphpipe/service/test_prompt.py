@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from invoker import function
 from invoker.core.http import RequestHead
-from invoker.protocols.graphpipe.service.http import GraphPipeFront
+from invoker.protocols.graphpipe.service.http import GraphPipeHandler
 from invoker.tensors import Code
 from invoker.transports.http.exchange import HttpSettings
 from tests.protocols.graphpipe.asking import ask, code_of, values
@@ -45,9 +45,9 @@ async def test_G102_small_inferences_are_prompt_and_all_others_have_a_task() -> 
         return True
 
     async with inferring(echo, batched, limit_bytes=1 << 17) as inferences:
-        front = GraphPipeFront(inferences, path="/graphpipe", is_ready=is_ready)
-        assert front.prompt(head("/graphpipe/echo", 1 << 16)) is not None
-        assert front.whole(head("/graphpipe/echo", 1 << 16)) is not None
+        handler = GraphPipeHandler(inferences, path="/graphpipe", is_ready=is_ready)
+        assert handler.prompt(head("/graphpipe/echo", 1 << 16)) is not None
+        assert handler.whole(head("/graphpipe/echo", 1 << 16)) is not None
         for other in (
             head("/graphpipe/echo", (1 << 16) + 1),
             head("/graphpipe/echo", 10**30),
@@ -59,8 +59,8 @@ async def test_G102_small_inferences_are_prompt_and_all_others_have_a_task() -> 
             head("/graphpipe/nothing", 100),
             head("/control/is_ready", 100),
         ):
-            assert front.prompt(other) is None, other
-            assert front.whole(other) is None, other
+            assert handler.prompt(other) is None, other
+            assert handler.whole(other) is None, other
 
 
 @pytest.mark.parametrize("called", [echo, same])

@@ -30,7 +30,7 @@ def same(x: NDArray[Any]) -> NDArray[Any]:
     return x
 
 
-class Told:
+class StoreChanged:
     """A session, and the lines that it leaves."""
 
     def __init__(self, inferences: Inferences) -> None:
@@ -50,9 +50,9 @@ class Told:
 
 
 @asynccontextmanager
-async def telling() -> AsyncIterator[Told]:
+async def telling() -> AsyncIterator[StoreChanged]:
     async with inferring(same) as inferences:
-        yield Told(inferences)
+        yield StoreChanged(inferences)
 
 
 def reply_of(steps: Sequence[Step]) -> Reply:

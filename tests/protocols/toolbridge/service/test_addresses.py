@@ -16,7 +16,7 @@ from invoker.protocols.toolbridge.service.addresses import Addresses
 DEFAULT = "loopback"
 
 
-def addresses(knob: str, **known: str) -> Addresses:
+def addresses(setting: str, **known: str) -> Addresses:
     """With a resolver that knows these names; ``_`` stands for a dot, ``|`` between addresses."""
     table = {name.replace("_", "."): value for name, value in known.items()}
 
@@ -25,7 +25,7 @@ def addresses(knob: str, **known: str) -> Addresses:
             raise OSError("unknown")
         return [ip_address(one) for one in table[host].split("|")]
 
-    return Addresses(knob, resolver)
+    return Addresses(setting, resolver)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ async def test_T170_a_unix_socket_is_allowed_by_its_path(place: Path, text: str)
     "{}/hosts/a.sock/../../other/a.sock", "{}/hosts%2Fdeep/a.sock", "//other/a.sock", "{}", "/"])  # fmt: skip
 async def test_T170_a_unix_socket_elsewhere_is_forbidden(place: Path, text: str) -> None:
     """By whatever way it leads out of what is listed."""
-    for knob in (f"unix:{place}/hosts/*.sock", f"loopback,unix:{place}/hosts/a.sock", "unix-abstract:*", "public"):
+    for setting in (f"unix:{place}/hosts/*.sock", f"loopback,unix:{place}/hosts/a.sock", "unix-abstract:*", "public"):
         with pytest.raises(BridgeError) as caught:
-            await Addresses(knob).target(f"unix:{text.format(place)}")
+            await Addresses(setting).target(f"unix:{text.format(place)}")
         assert caught.value.details["code"] == "callback_forbidden"
 
 

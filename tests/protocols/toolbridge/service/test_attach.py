@@ -8,12 +8,12 @@ import pytest
 
 from invoker import function
 from invoker.errors import ConfigError, SpecError
-from invoker.protocols.toolbridge.service.attach import ToolBridgeKnobs, ToolBridgeService
+from invoker.protocols.toolbridge.service.attach import ToolBridgeService, ToolBridgeServiceSettings
 from invoker.protocols.toolbridge.service.bridge import Bridge
 from invoker.protocols.toolbridge.service.rpcs import ROWS, methods_of
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.server.table import TABLE
-from invoker.settings.knob import given
+from invoker.settings.setting import given
 from tests.protocols.toolbridge.service.test_rpcs import around, square
 
 TLS = {"INVOKER_TLS_CERT": "cert.pem", "INVOKER_TLS_KEY": "key.pem"}
@@ -79,10 +79,10 @@ def test_T176_a_phase_serves_its_rpcs(phase: int) -> None:
         ("INVOKER_TOOL_CRITICAL", "lm", "some of audit, isolation, llm, callback"),
     ],
 )
-def test_a_knob_refuses_what_means_nothing(name: str, text: str, words: str) -> None:
+def test_a_setting_refuses_what_means_nothing(name: str, text: str, words: str) -> None:
     """A slip of the pen stops the start; it does not switch something else on."""
     with pytest.raises(ConfigError, match=f"{name} is '{text}'; expected {words}"):
-        given(ToolBridgeKnobs, {name: text}, {})
+        given(ToolBridgeServiceSettings, {name: text}, {})
 
 
 def is_refused(method: object) -> bool:

@@ -34,7 +34,7 @@ class Asker:
         raise AssertionError("it subscribes to nothing")
 
 
-class Kept:
+class Cache:
     """A desk, its keeper and a store on one clock."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Kept:
 @pytest.fixture
 async def kept(monkeypatch):
     monkeypatch.setattr(module, "_DELAY_S", 0.0)
-    made = Kept()
+    made = Cache()
     made.driver.loop = asyncio.get_running_loop()
     yield made
     made.keeper.close()

@@ -72,9 +72,9 @@ class Client:
         return [page.response.FromString(one).out async for one in answers]
 
 
-def server_of(*functions: Any, **knobs: Any) -> Server:
+def server_of(*functions: Any, **settings: Any) -> Server:
     """A server that is not started."""
-    config = TABLE.configured(host="127.0.0.1", grpc_port=0, http=False, **knobs)
+    config = TABLE.configured(host="127.0.0.1", grpc_port=0, http=False, **settings)
     return Server(config, Catalog([prepare_function(one).function for one in functions]), builtin(entry_points=False))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from invoker import function
 from invoker.core.catalog import Catalog
-from invoker.protocols.web.service.functions import FUNCTIONS, OPENAPI, FunctionsFront, FunctionsService
+from invoker.protocols.web.service.functions import FUNCTIONS, OPENAPI, FunctionsHandler, FunctionsService
 from invoker.server.table import TABLE
 from tests.attach.around import around
 from tests.transports.doors import Served
@@ -171,7 +171,7 @@ async def test_H067_the_openapi_document_is_of_what_is_served() -> None:
 
 
 def test_H062_without_reflection_nothing_is_told() -> None:
-    """The knob turns it off; without an HTTP door there is nothing to be asked, either."""
+    """The setting turns it off; without an HTTP door there is nothing to be asked, either."""
     assert FunctionsService in TABLE.own(TABLE.configured())
     assert FunctionsService not in TABLE.own(TABLE.configured(reflection=False))
     assert FunctionsService not in TABLE.own(TABLE.configured(protocols=("riff",)))
@@ -181,7 +181,7 @@ def test_H060_only_its_own_paths_are_claimed() -> None:
     """Others are for functions."""
     service = FunctionsService(around(square))
     paths = ("/", FUNCTIONS, "/functions/", "/function", OPENAPI, "/openapi")
-    assert [path for path in paths if service.http_front(path)] == [FUNCTIONS, OPENAPI]
+    assert [path for path in paths if service.http_handler(path)] == [FUNCTIONS, OPENAPI]
 
 
 async def test_H064_nothing_is_made_before_somebody_asks() -> None:
@@ -195,10 +195,10 @@ async def test_H064_nothing_is_made_before_somebody_asks() -> None:
 
     engine = around(square).driver.engine
     engine.catalog = Counted(list(engine.catalog))
-    front = FunctionsFront(engine, tuple, lambda _: False)
+    handler = FunctionsHandler(engine, tuple, lambda _: False)
     assert made == []
     for count, path in enumerate((FUNCTIONS, OPENAPI), 1):
-        assert await front.page(path) is await front.page(path)
+        assert await handler.page(path) is await handler.page(path)
         assert made == [1] * count
 
 
@@ -234,7 +234,7 @@ async def test_H064_others_get_the_loop_while_it_is_made(path: str) -> None:
         f.__name__ = f"f{index}"
         return f
 
-    front = FunctionsFront(around(*(named(index) for index in range(20))).driver.engine, tuple, lambda _: False)
+    handler = FunctionsHandler(around(*(named(index) for index in range(20))).driver.engine, tuple, lambda _: False)
     turns = 0
 
     async def other() -> None:
@@ -244,6 +244,6 @@ async def test_H064_others_get_the_loop_while_it_is_made(path: str) -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    await front.page(path)
+    await handler.page(path)
     task.cancel()
     assert turns >= 20

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
-from invoker.protocols.federated.client.words import Attempt, NewSecAgg
+from invoker.protocols.federated.client.messages import Attempt, NewSecAgg
 from invoker.protocols.federated.verbs.simulation.chances import Chances
 from invoker.protocols.federated.verbs.simulation.device import Conversation
-from invoker.protocols.federated.verbs.simulation.house import House
 from invoker.protocols.federated.verbs.simulation.results import Results
+from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work
 
 __all__ = ["Crowd"]

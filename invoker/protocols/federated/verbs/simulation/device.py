@@ -14,9 +14,7 @@ from typing import Any, Final, Protocol
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.core.steps import Close
 from invoker.errors import Status
-from invoker.protocols.federated.client.session import DeviceSession
-from invoker.protocols.federated.client.windows import Windows
-from invoker.protocols.federated.client.words import (
+from invoker.protocols.federated.client.messages import (
     Assigned,
     Attempt,
     Compute,
@@ -28,8 +26,10 @@ from invoker.protocols.federated.client.words import (
     SecAggTask,
     Turn,
 )
+from invoker.protocols.federated.client.session import DeviceSession
+from invoker.protocols.federated.client.windows import Windows
 from invoker.protocols.federated.verbs.simulation.chances import Chances
-from invoker.protocols.federated.verbs.simulation.house import House
+from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work
 
 __all__ = ["LEAVES", "Conversation", "Means"]

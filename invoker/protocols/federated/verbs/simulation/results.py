@@ -13,7 +13,7 @@ import msgspec
 from invoker.protocols.federated.tally import RoundRecord, Tally
 
 if TYPE_CHECKING:
-    from invoker.protocols.federated.client.words import Attempt
+    from invoker.protocols.federated.client.messages import Attempt
     from invoker.protocols.federated.verbs.simulation.device import Conversation
 
 __all__ = ["Result", "Results", "Times", "Totals", "times_of"]

@@ -15,9 +15,9 @@ from invoker.protocols.federated.tally import RoundRecord
 from invoker.protocols.federated.verbs.simulation.chances import Chances
 from invoker.protocols.federated.verbs.simulation.clock import SimulatedLoop
 from invoker.protocols.federated.verbs.simulation.crowd import Crowd
-from invoker.protocols.federated.verbs.simulation.house import House
 from invoker.protocols.federated.verbs.simulation.results import Result, Results
 from invoker.protocols.federated.verbs.simulation.show import Bar
+from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work, WorkOptions
 
 __all__ = ["Scene", "SceneOptions"]

@@ -15,9 +15,9 @@ from invoker.codecs.checkpoint import read_checkpoint
 from invoker.connect.failure import UsageError
 from invoker.errors import InvokerError, Status
 from invoker.errors.wording import describe
+from invoker.protocols.federated.client.messages import Assigned, EligibilityAsked, Report
 from invoker.protocols.federated.client.plans import Plan, read_plan
 from invoker.protocols.federated.client.running import arrays_of, bytes_of, run_plan, weights_of
-from invoker.protocols.federated.client.words import Assigned, EligibilityAsked, Report
 from invoker.tensors.checkpoint import Checkpoint, Update
 
 __all__ = ["Work", "WorkOptions", "function_at", "numbered"]

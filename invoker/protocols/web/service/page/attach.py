@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from invoker.attach.service import Service
 from invoker.settings import parsers as parse
-from invoker.settings.knob import knob
+from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.protocols.web.service.page.assets import Assets
     from invoker.settings import Config
-    from invoker.transports.http.app import Front
+    from invoker.transports.http.app import Handler
 
-__all__ = ["PageKnobs", "PageService"]
+__all__ = ["PageService", "PageServiceSettings"]
 
 _CHOICES: Final = ("auto", "on", "off")
 _ROOT: Final = "/"
@@ -24,10 +24,10 @@ _FILES: Final = "/_page/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageKnobs:
+class PageServiceSettings:
     """Whether there is a page."""
 
-    page: str = knob(
+    page: str = setting(
         "auto", "INVOKER_PAGE", parse.one_of(*_CHOICES),
         "Whether a browser gets a page at / to try the functions with, and the live numbers behind it; 'auto' is on if "
         "the HTTP port listens on loopback only.", choices=_CHOICES, heading="browsers", before="allowed_origins",
@@ -39,26 +39,26 @@ class PageService(Service):
 
     name = "page"
     on_http = True
-    knobs = PageKnobs
+    settings = PageServiceSettings
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
         """On the HTTP door only, unless it is switched off."""
-        return is_chosen and has_http and config.of(PageKnobs).page != "off"
+        return is_chosen and has_http and config.of(PageServiceSettings).page != "off"
 
-    def http_front(self, path: str) -> Front | None:
+    def http_handler(self, path: str) -> Handler | None:
         """Who answers for the files of the page, and for the numbers."""
         if path == _NUMBERS and self.is_on:
-            return self._numbers_front
+            return self._numbers_handler
         return self._files if path.startswith(_FILES) and self.is_on else None
 
-    def http_over(self, path: str, below: Front) -> Front:
+    def http_over(self, path: str, below: Handler) -> Handler:
         """The page, in front of who answers at ``/``."""
         if path != _ROOT or not self.is_on:
             return below
-        from invoker.protocols.web.service.page.fronts import PageFront
+        from invoker.protocols.web.service.page.handlers import PageHandler
 
-        return PageFront(self._assets, below)
+        return PageHandler(self._assets, below)
 
     @property
     def page(self) -> str:
@@ -68,7 +68,7 @@ class PageService(Service):
     @property
     def is_on(self) -> bool:
         """Whether there is a page; with `auto` that is known once the port is open."""
-        if self.around.config.of(PageKnobs).page == "on":
+        if self.around.config.of(PageServiceSettings).page == "on":
             return True
         host, _, _ = (self.around.http_address() or "").rpartition(":")
         return parse.is_loopback(host.strip("[]"))
@@ -80,13 +80,13 @@ class PageService(Service):
         return Assets()
 
     @cached_property
-    def _files(self) -> Front:
-        from invoker.protocols.web.service.page.fronts import FilesFront
+    def _files(self) -> Handler:
+        from invoker.protocols.web.service.page.handlers import FilesHandler
 
-        return FilesFront(self._assets, _FILES)
+        return FilesHandler(self._assets, _FILES)
 
     @cached_property
-    def _numbers_front(self) -> Front:
-        from invoker.protocols.web.service.page.fronts import NumbersFront
+    def _numbers_handler(self) -> Handler:
+        from invoker.protocols.web.service.page.handlers import NumbersHandler
 
-        return NumbersFront(self.around.driver, workers=self.around.config.workers)
+        return NumbersHandler(self.around.driver, workers=self.around.config.workers)

@@ -11,10 +11,10 @@ import msgspec
 
 from invoker.protocols.federated.verbs.simulation.chances import Chances, read_spread
 from invoker.protocols.federated.verbs.simulation.clock import SimulatedLoop
-from invoker.protocols.federated.verbs.simulation.house import House
 from invoker.protocols.federated.verbs.simulation.results import Results
 from invoker.protocols.federated.verbs.simulation.scene import Scene, SceneOptions
 from invoker.protocols.federated.verbs.simulation.show import Bar
+from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import WorkOptions
 from tests.protocols.federated.verbs.simulation import functions
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from invoker.errors import ConfigError
-from invoker.protocols.federated.verbs.simulation.house import House
+from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from tests.protocols.federated.verbs.simulation import functions
 from tests.protocols.federated.verbs.simulation.scenes import HERE, rounds, simulate
 

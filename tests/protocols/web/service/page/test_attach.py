@@ -21,8 +21,8 @@ def square(x: int) -> int:
     return x * x
 
 
-def service(address: str | None, **knobs: Any) -> PageService:
-    return PageService(replace(around(square, **knobs), http_address=lambda: address))
+def service(address: str | None, **settings: Any) -> PageService:
+    return PageService(replace(around(square, **settings), http_address=lambda: address))
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def service(address: str | None, **knobs: Any) -> PageService:
     ],
 )
 def test_H071_the_page_is_there_where_only_this_machine_sees_it(page: str, address: str | None, is_on: bool) -> None:
-    """Unless the knob says otherwise; where nobody knows what is bound, there is none."""
+    """Unless the setting says otherwise; where nobody knows what is bound, there is none."""
     one = service(address, page=page)
     below = object()
-    assert (one.http_front("/invocations") is not None) is is_on
-    assert (one.http_front("/_page/main.js") is not None) is is_on
+    assert (one.http_handler("/invocations") is not None) is is_on
+    assert (one.http_handler("/_page/main.js") is not None) is is_on
     assert (one.http_over("/", below) is not below) is is_on
 
 
-def test_H071_the_knob_has_three_values() -> None:
+def test_H071_the_setting_has_three_values() -> None:
     """A fourth stops the start; with `off` nothing is served."""
     with pytest.raises(ConfigError, match="INVOKER_PAGE"):
         TABLE.read({"INVOKER_PAGE": "maybe"})
@@ -62,7 +62,7 @@ def test_only_its_own_paths_are_claimed() -> None:
     """Others are for functions, also those with similar names."""
     one, below = service("127.0.0.1:1"), object()
     for path in ("/invocations/", "/invocation", "/_page", "/page", "/_pagemain.js"):
-        assert one.http_front(path) is None
+        assert one.http_handler(path) is None
     for path in ("", "/square", "//", "/index.html"):
         assert one.http_over(path, below) is below
 

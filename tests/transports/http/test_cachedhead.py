@@ -1,4 +1,4 @@
-"""`invoker.transports.http.known`: what a head means to a door."""
+"""`invoker.transports.http.cachedhead`: what a head means to a door."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.http import RequestHead, Response
 from invoker.execution.driver import Driver
-from invoker.transports.http.app import Begin, Front, HttpApp
+from invoker.transports.http.app import Begin, Handler, HttpApp
+from invoker.transports.http.cachedhead import CachedHead
 from invoker.transports.http.exchange import Exchange, HttpSettings, Listener
 from invoker.transports.http.heads import RefusedError
-from invoker.transports.http.known import Known
 from invoker.transports.http.request import Request
 
 
@@ -29,15 +29,15 @@ class Prompt(Plain):
         raise AssertionError("nor here")
 
 
-FRONTS: dict[str, Front] = {"/plain": Plain(), "/prompt": Prompt()}
+HANDLERS: dict[str, Handler] = {"/plain": Plain(), "/prompt": Prompt()}
 
 
-def known(path: str, *, host: str = "localhost", is_local: bool = False) -> Known:
+def known(path: str, *, host: str = "localhost", is_local: bool = False) -> CachedHead:
     driver = Driver(Engine(Catalog([]), builtin()))
-    app = HttpApp(driver, HttpSettings(), FRONTS.get)
+    app = HttpApp(driver, HttpSettings(), HANDLERS.get)
     app.origins.bind("127.0.0.1", is_loopback=True)
     try:
-        return Known(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(), app, is_local=is_local)
+        return CachedHead(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(), app, is_local=is_local)
     finally:
         driver.close()
 
@@ -45,10 +45,10 @@ def known(path: str, *, host: str = "localhost", is_local: bool = False) -> Know
 async def test_it_knows_who_answers_and_how() -> None:
     """By the path; and whether without a task, by the head."""
     plain, prompt, none = known("/plain?x"), known("/prompt"), known("/none")
-    assert (plain.front, plain.begin, none.front, none.begin) == (FRONTS["/plain"], None, None, None)
-    assert prompt.begin == FRONTS["/prompt"].begin  # type: ignore[attr-defined]  # it is a Prompt
+    assert (plain.handler, plain.begin, none.handler, none.begin) == (HANDLERS["/plain"], None, None, None)
+    assert prompt.begin == HANDLERS["/prompt"].begin  # type: ignore[attr-defined]  # it is a Prompt
     slow = known("/prompt?slow")
-    assert (slow.front, slow.begin) == (FRONTS["/prompt"], None)
+    assert (slow.handler, slow.begin) == (HANDLERS["/prompt"], None)
     assert plain.head.request.query == "x"
 
 

@@ -1,4 +1,4 @@
-"""`Fronts`: who answers a path of the HTTP door."""
+"""`Handlers`: who answers a path of the HTTP door."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from invoker.attach.service import Service
 
 if TYPE_CHECKING:
-    from invoker.transports.http.app import Front
+    from invoker.transports.http.app import Handler
 
-__all__ = ["Fronts"]
+__all__ = ["Handlers"]
 
 log = logging.getLogger(__name__)
 
 
-class Fronts:
+class Handlers:
     """Asks the services for a path.
 
     Args:
@@ -26,13 +26,13 @@ class Fronts:
     def __init__(self, services: Sequence[Service]) -> None:
         self._services = services
 
-    def __call__(self, path: str) -> Front | None:
+    def __call__(self, path: str) -> Handler | None:
         """Who answers this path, with whatever services add to each answer; None: nobody does."""
-        front = self._owner(path)
-        if front is not None:
+        handler = self._owner(path)
+        if handler is not None:
             for one in self._services:
-                front = one.http_over(path, front)
-        return front
+                handler = one.http_over(path, handler)
+        return handler
 
     def tell_hidden(self, names: Iterable[str]) -> None:
         """Warn of functions that have no path of their own, because a page or a protocol has it (H-017)."""
@@ -48,8 +48,8 @@ class Fronts:
         """Whether the path of a function belongs to something else."""
         return self._owner(f"/{name}") is not self._owner("/")
 
-    def _owner(self, path: str) -> Front | None:
+    def _owner(self, path: str) -> Handler | None:
         for one in reversed(self._services):
-            if one.on_http and (front := one.http_front(path)) is not None:
-                return front
+            if one.on_http and (handler := one.http_handler(path)) is not None:
+                return handler
         return None

@@ -1,4 +1,4 @@
-"""`invoker.transports.http.tap`: reading is stopped once, and goes on once."""
+"""`invoker.transports.http.readcontrol`: reading is stopped once, and goes on once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from invoker.transports.http import tap as tap_module
-from invoker.transports.http.tap import Tap
+from invoker.transports.http.readcontrol import ReadControl
 from tests.transports.doors import until
 
 
@@ -33,7 +33,7 @@ class Transport:
 def test_each_move_is_told_once() -> None:
     """asyncio and uvloop differ in what a second pause does, so there is none."""
     transport = Transport()
-    tap = Tap(transport)
+    tap = ReadControl(transport)
     for move in (tap.open, tap.shut, tap.shut, tap.open, tap.open):
         move()
     assert transport.calls == ["pause", "resume"]
@@ -42,7 +42,7 @@ def test_each_move_is_told_once() -> None:
 def test_a_connection_that_closes_is_left_alone() -> None:
     """Its transport may refuse to be paused or resumed."""
     transport = Transport()
-    tap = Tap(transport)
+    tap = ReadControl(transport)
     tap.shut()
     transport.closing = True
     tap.open()
@@ -74,7 +74,7 @@ async def test_H163_who_resets_while_nothing_is_read_has_left(monkeypatch: pytes
     monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
     lost = asyncio.Event()
     async with connected() as (peer, transport):
-        tap = Tap(transport, lost.set)
+        tap = ReadControl(transport, lost.set)
         tap.shut()
         peer.send(b"unread")
         reset(peer)
@@ -86,7 +86,10 @@ async def test_H163_who_sends_no_more_has_left_after_a_while(monkeypatch: pytest
     monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
     lost, patient = asyncio.Event(), asyncio.Event()
     async with connected() as (peer, transport):
-        tap, other = Tap(transport, lost.set, patience_s=0.1), Tap(transport, patient.set, patience_s=100)
+        tap, other = (
+            ReadControl(transport, lost.set, patience_s=0.1),
+            ReadControl(transport, patient.set, patience_s=100),
+        )
         peer.shutdown(socket.SHUT_WR)
         other._is_shut = True
         other._watch()
@@ -106,7 +109,7 @@ async def test_a_peer_that_is_there_is_waited_for(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tap_module, "_events", lambda fd: looks.append(fd) or ask(fd))
     lost = asyncio.Event()
     async with connected() as (_, transport):
-        tap = Tap(transport, lost.set, patience_s=0)
+        tap = ReadControl(transport, lost.set, patience_s=0)
         tap.shut()
         await until(lambda: len(looks) >= 3)
         assert not lost.is_set()

@@ -10,9 +10,9 @@ import pytest
 from invoker.core.steps import Close
 from invoker.execution.thread.leaders import Leaders, Turn
 from invoker.transports.grpc import held as module
-from invoker.transports.grpc.held import Held
 from invoker.transports.grpc.operations import DONE
-from invoker.transports.grpc.wholeline import Habit, WholeLine
+from invoker.transports.grpc.replybatch import ReplyBatch
+from invoker.transports.grpc.wholeline import ArrivalStats, WholeLine
 from tests.execution.wires import direct_driver, square
 
 HERE = SimpleNamespace(completion_type=DONE)
@@ -56,7 +56,7 @@ class World:
         self.leaders = Leaders(self.driver.threads, self.driver.sweeper, lambda _: None)
         self.turn = Turn(self.leaders, self.driver.sweeper)
         self.leaders.leader = self.turn
-        self.held = Held(self.turn, lambda _line, frames, _close: self.sent.append(frames))
+        self.held = ReplyBatch(self.turn, lambda _line, frames, _close: self.sent.append(frames))
 
     def line(self) -> WholeLine:
         return WholeLine(SimpleNamespace(start_server_batch=lambda *_: 0), Queue(self), self.driver, self.turn)
@@ -131,7 +131,7 @@ def test_what_is_held_leaves_when_the_lead_is_passed_on(world):
     assert world.sent == [[b"a"]]
 
 
-@pytest.mark.parametrize(("event", "habit"), [(NOTHING, Habit()), (HERE, None)])
+@pytest.mark.parametrize(("event", "habit"), [(NOTHING, ArrivalStats()), (HERE, None)])
 def test_what_is_held_leaves_before_the_rest_of_a_call_is_waited_for_or_a_large_one_read(world, event, habit):
     """The wait may take milliseconds, and so may its values."""
     world.serve(Queue(world, HERE), b"a")

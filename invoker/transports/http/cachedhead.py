@@ -1,4 +1,4 @@
-"""`Known`: what a head means to a door; `Heads`: reads those of one connection.
+"""`CachedHead`: what a head means to a door; `Heads`: reads those of one connection.
 
 A connection keeps what its last head meant, because the next one often has the same bytes.
 """
@@ -9,20 +9,20 @@ import logging
 
 import msgspec
 
-from invoker.transports.http.app import FAULT, Begin, Front, HttpApp, prompt_of
+from invoker.transports.http.app import FAULT, Begin, Handler, HttpApp, prompt_of
 from invoker.transports.http.handshake import closing, shake_hands
 from invoker.transports.http.heads import Head, check_begun, read_head
 from invoker.transports.http.origins import Verdict
 from invoker.transports.http.request import Request
 
-__all__ = ["Heads", "Known"]
+__all__ = ["CachedHead", "Heads"]
 
 log = logging.getLogger(__name__)
 
 _END = b"\r\n\r\n"
 
 
-class Known:
+class CachedHead:
     """What a head means to this door; the same bytes mean the same again.
 
     Args:
@@ -34,7 +34,7 @@ class Known:
         data: Of the head.
         head: As the front sees it.
         verdict: Whether it may call.
-        front: Who answers; None: nobody.
+        handler: Who answers; None: nobody.
         begin: The same, if it needs no task for that.
         packed: How the body is packed.
         choice: In which coding the response leaves.
@@ -44,24 +44,24 @@ class Known:
         RefusedError: It is none.
     """
 
-    __slots__ = ("begin", "choice", "data", "front", "head", "is_traced", "packed", "verdict")
+    __slots__ = ("begin", "choice", "data", "handler", "head", "is_traced", "packed", "verdict")
 
     def __init__(self, data: bytes, app: HttpApp, *, is_local: bool) -> None:
         self.data = data
         head = read_head(data)
         request = head.request
         verdict = app.judge(request, host=head.host, is_local=is_local, is_socket=head.is_socket)
-        self.front: Front | None = app.front(request.path)
-        self.verdict, request, self.packed, self.choice, self.is_traced = app.coded(request, self.front, verdict)
+        self.handler: Handler | None = app.handler(request.path)
+        self.verdict, request, self.packed, self.choice, self.is_traced = app.coded(request, self.handler, verdict)
         self.head: Head = head if request is head.request else msgspec.structs.replace(head, request=request)
-        front = self.front
-        self.begin: Begin | None = prompt_of(front, request)
+        handler = self.handler
+        self.begin: Begin | None = prompt_of(handler, request)
         if self.head.is_socket:
             self.begin = shake_hands(app, self.head)
             if self.verdict.response is not None:
                 self.verdict = Verdict(closing(self.verdict.response), self.verdict.headers)
 
-    def meet(self, request: Request, app: HttpApp) -> Front | None:
+    def meet(self, request: Request, app: HttpApp) -> Handler | None:
         """Answer a request with this head, or let it be listened to; else give who answers it in a task."""
         request.headers, request.choice = self.verdict.headers, self.choice
         if self.verdict.response is not None:
@@ -74,10 +74,10 @@ class Known:
             except Exception:
                 log.exception("a request failed")
                 request.answer(FAULT)
-        elif self.front is None:
+        elif self.handler is None:
             request.answer(app.not_found(request.head))
         else:
-            return self.front
+            return self.handler
         return None
 
 
@@ -94,9 +94,9 @@ class Heads:
     def __init__(self, app: HttpApp, *, is_local: bool) -> None:
         self._app = app
         self._is_local = is_local
-        self._last: Known | None = None
+        self._last: CachedHead | None = None
 
-    def read(self, data: bytes, seen: int) -> tuple[Known, int] | None:
+    def read(self, data: bytes, seen: int) -> tuple[CachedHead, int] | None:
         """The head with which these bytes begin, and its size; None if it is not whole.
 
         Args:
@@ -113,5 +113,5 @@ class Heads:
         end += len(_END)
         head, last = data[:end], self._last
         if last is None or last.data != head or last.is_traced:
-            last = self._last = Known(head, self._app, is_local=self._is_local)
+            last = self._last = CachedHead(head, self._app, is_local=self._is_local)
         return last, end

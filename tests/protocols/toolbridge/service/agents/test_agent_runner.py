@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from invoker.errors import ConfigError, StartupError
-from invoker.protocols.toolbridge.service.agents.house import AgentHouse
+from invoker.protocols.toolbridge.service.agents.agent_runner import AgentHouse
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from tests.protocols.toolbridge.desks import a_desk
 

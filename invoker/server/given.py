@@ -13,8 +13,8 @@ from typing import Any
 
 from invoker.errors import ConfigError, StartupError
 from invoker.server.table import TABLE
-from invoker.settings import Config, flag_of, knob_of
-from invoker.settings.knob import parsed
+from invoker.settings import Config, flag_of, setting_of
+from invoker.settings.setting import parsed
 from invoker.settings.usage import nearest
 
 __all__ = ["config_of", "spelled"]
@@ -26,15 +26,15 @@ def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ)
     """The settings that a program gives, and behind them the environment.
 
     Args:
-        values: By the names of knobs, as ``max_message_bytes``. None stands for a value that is not given. Knobs that
-            take several values take a list, or a dict where each value has a name.
+        values: By the names of settings, as ``max_message_bytes``. None stands for a value that is not given. Settings
+            that take several values take a list, or a dict where each value has a name.
         env: Variables.
 
     Raises:
-        TypeError: There is no such knob.
-        ConfigError: A value that its knob cannot have, or values that do not go together.
+        TypeError: There is no such setting.
+        ConfigError: A value that its setting cannot have, or values that do not go together.
     """
-    known = {one.name: one for one in TABLE.knobs}
+    known = {one.name: one for one in TABLE.settings}
     for refusal in TABLE.refused:
         log.warning("%s", refusal)
     said = {name: value for name, value in values.items() if value is not None}
@@ -58,9 +58,9 @@ def spelled(names: Iterable[str]) -> Iterator[None]:
         yield
     except StartupError as error:
         detail = error.detail
-        for one in TABLE.knobs:
+        for one in TABLE.settings:
             if one.name in names:
-                detail = re.sub(rf"(?<![\w-])({flag_of(one)}|{knob_of(one).env})(?![\w-])", one.name, detail)
+                detail = re.sub(rf"(?<![\w-])({flag_of(one)}|{setting_of(one).env})(?![\w-])", one.name, detail)
         error.detail, error.args = detail, (detail,)
         raise
 
@@ -69,9 +69,9 @@ def _flag(one: Field[Any], value: Any) -> str | bool | Sequence[str]:
     """A value as the command line would give it.
 
     Raises:
-        ConfigError: The knob cannot have it.
+        ConfigError: The setting cannot have it.
     """
-    knob = knob_of(one)
+    setting = setting_of(one)
     if isinstance(value, bool) and isinstance(one.default, bool):
         return value
     if isinstance(value, Mapping):
@@ -82,7 +82,7 @@ def _flag(one: Field[Any], value: Any) -> str | bool | Sequence[str]:
         texts = [str(item) for item in value]
     else:
         raise ConfigError(f"{one.name} is {value!r}; expected a text, a number, a switch or a list of texts")
-    texts = texts if knob.many else [",".join(texts)]
+    texts = texts if setting.many else [",".join(texts)]
     for text in texts:
-        parsed(knob, text, one.name)
-    return texts if knob.many else texts[0]
+        parsed(setting, text, one.name)
+    return texts if setting.many else texts[0]

@@ -1,4 +1,4 @@
-"""`Kept`: what was made for a key that peers choose, kept for the next time within a bound.
+"""`Cache`: what was made for a key that peers choose, kept for the next time within a bound.
 
 What is kept lies in two generations, which are bounded in number and in bytes. What is used moves to the younger
 generation. When that is full it becomes the older one, and what was in the older one is forgotten. A flood of new keys
@@ -11,13 +11,13 @@ from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Kept"]
+__all__ = ["Cache"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
+class Cache(Generic[K, V]):
     """Values by their keys.
 
     Args:

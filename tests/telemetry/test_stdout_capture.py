@@ -12,8 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from invoker.context import RUNNING, Context
-from invoker.telemetry import logs, prints
-from invoker.telemetry.prints import Prints, print_lines
+from invoker.telemetry import logs
+from invoker.telemetry import stdout_capture as prints
+from invoker.telemetry.stdout_capture import Prints, print_lines
 
 
 @pytest.fixture

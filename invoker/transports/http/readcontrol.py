@@ -1,4 +1,4 @@
-"""`Tap`: reads little at once from a connection, stops, and goes on; meanwhile it looks whether the peer is there.
+"""`ReadControl`: reads little at once from a connection, stops, goes on, and looks meanwhile whether the peer is there.
 
 Nobody is told of the end of a connection that is not read. So the kernel is asked now and then. A reset is an end. The
 end of what the peer sends is behind what was not read yet, and maybe nothing is missing: the peer may wait for an
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["Tap"]
+__all__ = ["ReadControl"]
 
 _LOOK_S = 1.0
 _READ_BYTES = 32 * 1024
@@ -22,7 +22,7 @@ _RESET = select.POLLERR | select.POLLHUP
 _ENDED: int = getattr(select, "POLLRDHUP", 0)  # Linux only
 
 
-class Tap:
+class ReadControl:
     """The reading end of one connection.
 
     Args:

@@ -1,4 +1,7 @@
-"""Who answers for the page: `PageFront` at ``/`` in front of who answers there else, `FilesFront`, `NumbersFront`."""
+"""Who answers for the page.
+
+`PageHandler` at ``/`` in front of who answers there else, `FilesHandler`, `NumbersHandler`.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,18 @@ from invoker.mediatypes import rank
 from invoker.protocols.web.service.page.assets import INDEX, Assets
 from invoker.telemetry.live import Live
 from invoker.telemetry.pressure import flows
-from invoker.transports.http.app import Alike, Begin, Front, PromptFront, WholeFront, prompt_of, whole_of
+from invoker.transports.http.app import (
+    Begin,
+    Handler,
+    PreparedRequest,
+    PromptHandler,
+    WholeHandler,
+    prompt_of,
+    whole_of,
+)
 from invoker.transports.http.exchange import Exchange
 
-__all__ = ["MOST_WATCHERS", "FilesFront", "NumbersFront", "PageFront"]
+__all__ = ["MOST_WATCHERS", "FilesHandler", "NumbersHandler", "PageHandler"]
 
 MOST_WATCHERS: Final = 8
 
@@ -29,7 +40,7 @@ _BEAT: Final = 60
 """Periods without news after which a comment tells that the server is there."""
 
 
-class PageFront(PromptFront, WholeFront):
+class PageHandler(PromptHandler, WholeHandler):
     """Gives the page to whoever asks for HTML, and leaves every other request to who answers there else.
 
     Args:
@@ -37,7 +48,7 @@ class PageFront(PromptFront, WholeFront):
         below: Answers the other requests.
     """
 
-    def __init__(self, assets: Assets, below: Front) -> None:
+    def __init__(self, assets: Assets, below: Handler) -> None:
         self._assets = assets
         self._below = below
 
@@ -48,11 +59,11 @@ class PageFront(PromptFront, WholeFront):
         return await self._below.answer(exchange)
 
     def prompt(self, head: RequestHead) -> Begin | None:
-        """As the other front; the page needs a task."""
+        """As the other handler; the page needs a task."""
         return None if wants_page(head) else prompt_of(self._below, head)
 
-    def whole(self, head: RequestHead) -> Alike | None:
-        """As the other front; the page is answered on the loop."""
+    def whole(self, head: RequestHead) -> PreparedRequest | None:
+        """As the other handler; the page is answered on the loop."""
         return None if wants_page(head) else whole_of(self._below, head)
 
 
@@ -65,7 +76,7 @@ def wants_page(head: RequestHead) -> bool:
     return bool(found) and found[0][0] == _HTML
 
 
-class FilesFront(Front):
+class FilesHandler(Handler):
     """Gives the files of the page.
 
     Args:
@@ -82,7 +93,7 @@ class FilesFront(Front):
         return self._assets.answer(exchange.head, exchange.path.removeprefix(self._folder))
 
 
-class NumbersFront(Front):
+class NumbersHandler(Handler):
     """Tells the live numbers: as server-sent events, four times a second while anything changes, or once as JSON.
 
     Args:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from invoker.errors import ConfigError
-from invoker.protocols.evergreen.actions import ActionKnobs
-from invoker.server.knobs import config_of
+from invoker.protocols.evergreen.actions import ActionServiceSettings
+from invoker.server.given import config_of
 
 
 def test_H092_values_of_python_win_over_the_environment():
@@ -26,7 +26,7 @@ def test_H092_values_of_python_win_over_the_environment():
     assert config.allowed_hosts == ("c.example",)
     assert (config.log_level, config.http_unix, config.tls_cert) == ("error", "/tmp/s", "")
     assert config.services[0].protocols == ("riff", "http")
-    assert config_of({"actions": {"ask": "m:f"}}, env={}).of(ActionKnobs).actions == (("ask", "m:f"),)
+    assert config_of({"actions": {"ask": "m:f"}}, env={}).of(ActionServiceSettings).actions == (("ask", "m:f"),)
 
 
 @pytest.mark.parametrize(

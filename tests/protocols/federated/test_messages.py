@@ -1,8 +1,8 @@
-"""Tests of `invoker.protocols.federated.words`."""
+"""Tests of `invoker.protocols.federated.messages`."""
 
 import msgspec
 
-from invoker.protocols.federated.words import Accepted, Blob, Checkin, Offer, Resource
+from invoker.protocols.federated.messages import Accepted, Blob, Checkin, Offer, Resource
 
 
 def test_what_both_sides_share_cannot_be_changed() -> None:

@@ -1,4 +1,4 @@
-"""`Foresight`: finds violations among the frames that wait for a function which does not pull."""
+"""`LookaheadValidator`: finds violations among the frames that wait for a function which does not pull."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from invoker.core.steps import Feed
 from invoker.errors import InvocationError
 from invoker.execution.thread.wire import Wire
 
-__all__ = ["Foresight"]
+__all__ = ["LookaheadValidator"]
 
 
-class Foresight:
+class LookaheadValidator:
     """Looks ahead in one direct conversation, for the sweeper.
 
     The frames stay where they are, since the session and the invocation belong to the thread that runs the function. A

@@ -1,11 +1,11 @@
 """What is kept for keys that peers choose."""
 
-from invoker.core.kept import Kept
+from invoker.core.cache import Cache
 
 
 def test_what_is_kept_is_found_under_its_key() -> None:
     """Also None is an answer: nothing is kept there. Another value takes the place of the first."""
-    kept: Kept[str, int] = Kept(2, 1000)
+    kept: Cache[str, int] = Cache(2, 1000)
     assert kept.find("a") is None
     kept.keep("a", 1, 10)
     kept.keep("a", 2, 10)
@@ -15,7 +15,7 @@ def test_what_is_kept_is_found_under_its_key() -> None:
 
 def test_R011_a_flood_of_keys_pushes_out_only_what_nobody_uses() -> None:
     """There are two generations of at most so many; what is used in each generation stays."""
-    kept: Kept[object, str] = Kept(4, 1000)
+    kept: Cache[object, str] = Cache(4, 1000)
     kept.keep("used", "used", 1)
     kept.keep("idle", "idle", 1)
     for number in range(100):
@@ -27,7 +27,7 @@ def test_R011_a_flood_of_keys_pushes_out_only_what_nobody_uses() -> None:
 
 def test_R011_what_is_kept_is_bounded_in_bytes() -> None:
     """Large values fill a generation sooner, and one that is larger than an eighth of it is not kept."""
-    kept: Kept[int, str] = Kept(100, 1000)
+    kept: Cache[int, str] = Cache(100, 1000)
     for number in range(100):
         kept.keep(number, "large", 125)
         assert len(kept) <= 16

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from invoker.errors import ProtocolViolation
-from invoker.execution.thread.foresight import Foresight
+from invoker.execution.thread.lookahead import LookaheadValidator
 from invoker.protocols.riff.session import RiffSession, State
 from tests.execution.memory import driver_of
 from tests.transports.riff import data, start
@@ -53,7 +53,7 @@ def invocation() -> Any:
 
 def test_R064_a_stray_frame_is_found_at_the_second_look(session, invocation):
     """A function that pulls would have taken it by then."""
-    foresight, wire = Foresight(), Waiting(data(b"1"), data(b"2", 5))
+    foresight, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2", 5))
     assert foresight.look(wire, session, invocation) is None
     wrong = foresight.look(wire, session, invocation)
     assert isinstance(wrong, ProtocolViolation)
@@ -63,7 +63,7 @@ def test_R064_a_stray_frame_is_found_at_the_second_look(session, invocation):
 
 def test_each_frame_is_judged_once(session, invocation):
     """However long they wait."""
-    foresight, wire = Foresight(), Waiting(data(b"1"), data(b"2"))
+    foresight, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2"))
     for _ in range(4):
         assert foresight.look(wire, session, invocation) is None
     wire.frames.append(data(b"3"))
@@ -74,7 +74,7 @@ def test_each_frame_is_judged_once(session, invocation):
 
 def test_nothing_is_judged_of_a_function_that_pulls(session, invocation):
     """Its oldest frame is another one at each look."""
-    foresight, wire = Foresight(), Waiting(data(b"1"), data(b"2", 5))
+    foresight, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2", 5))
     assert foresight.look(wire, session, invocation) is None
     wire.frames.pop(0)
     assert foresight.look(wire, session, invocation) is None
@@ -85,7 +85,7 @@ def test_nothing_is_judged_of_a_function_that_pulls(session, invocation):
 
 def test_the_session_itself_is_left_as_it_is(session, invocation):
     """It belongs to the thread of the function."""
-    foresight, wire = Foresight(), Waiting(data(b"1"))
+    foresight, wire = LookaheadValidator(), Waiting(data(b"1"))
     for _ in range(2):
         foresight.look(wire, session, invocation)
     assert session.state is State.OPENING

@@ -12,7 +12,7 @@ import pytest
 
 from invoker import Field, rule
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.protocols.toolbridge.service.aside import AsideThreads
+from invoker.protocols.toolbridge.service.offload import AsideThreads
 from tests.transports.bridge import DOORS, Bridged, packed, unpacked
 
 

@@ -1,4 +1,4 @@
-"""`Knob`: what is known about one setting, and how the settings of several classes are listed and read."""
+"""`Setting`: what is known about one setting, and how the settings of several classes are listed and read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ from typing import Any, TypeAlias
 
 from invoker.errors import ConfigError
 
-__all__ = ["Flags", "Knob", "as_given", "flag_of", "gathered", "given", "knob", "knob_of", "knobs_of", "parsed"]
+__all__ = [
+    "Flags",
+    "Setting",
+    "as_given",
+    "flag_of",
+    "gathered",
+    "given",
+    "parsed",
+    "setting",
+    "setting_of",
+    "settings_of",
+]
 
 
 Flags: TypeAlias = Mapping[str, str | bool | Sequence[str]]
@@ -17,8 +28,8 @@ Flags: TypeAlias = Mapping[str, str | bool | Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
-    """What is known about one knob besides its name and default.
+class Setting:
+    """What is known about one setting besides its name and default.
 
     Attributes:
         env: Environment variable.
@@ -29,7 +40,7 @@ class Knob:
         choices: The only values, if they are few.
         many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
         heading: What ``--help`` says above it and those that follow it; empty: it follows another one.
-        before: Name of the knob before which it is listed; empty: it follows the one above it in its class.
+        before: Name of the setting before which it is listed; empty: it follows the one above it in its class.
     """
 
     env: str
@@ -43,30 +54,30 @@ class Knob:
     before: str = ""
 
 
-def knob(default: Any, env: str, parse: Callable[[str], Any], help: str, *, unit: str = "", flag: str = "",  # noqa: PLR0913 - one for each attribute
+def setting(default: Any, env: str, parse: Callable[[str], Any], help: str, *, unit: str = "", flag: str = "",  # noqa: PLR0913 - one for each attribute
          choices: tuple[str, ...] = (), many: bool = False, heading: str = "", before: str = "") -> Any:  # fmt: skip
-    """A field that is a knob."""
-    about = Knob(env, help, unit, parse, flag, choices, many, heading, before)
-    return field(default=default, metadata={"knob": about})
+    """A field that is a setting."""
+    about = Setting(env, help, unit, parse, flag, choices, many, heading, before)
+    return field(default=default, metadata={"setting": about})
 
 
-def knobs_of(kind: type) -> Iterator[Field[Any]]:
-    """The fields of a dataclass that are knobs, in its order."""
-    return (one for one in fields(kind) if "knob" in one.metadata)
+def settings_of(kind: type) -> Iterator[Field[Any]]:
+    """The fields of a dataclass that are settings, in its order."""
+    return (one for one in fields(kind) if "setting" in one.metadata)
 
 
 def gathered(kinds: Iterable[type]) -> tuple[Field[Any], ...]:
-    """The knobs of several dataclasses, in the order of the lists. A knob that several of them inherit comes once."""
+    """The settings of several dataclasses, in the order of the lists. One that several of them inherit comes once."""
     found: list[Field[Any]] = []
     for kind in kinds:
         at = len(found)
-        for one in knobs_of(kind):
+        for one in settings_of(kind):
             names = [other.name for other in found]
             if one in found:
                 at = names.index(one.name) + 1
                 continue
-            assert one.name not in names, f"two knobs are named {one.name}"
-            if before := knob_of(one).before:
+            assert one.name not in names, f"two settings are named {one.name}"
+            if before := setting_of(one).before:
                 at = names.index(before)
             found.insert(at, one)
             at += 1
@@ -74,14 +85,14 @@ def gathered(kinds: Iterable[type]) -> tuple[Field[Any], ...]:
 
 
 def given(kind: type, env: Mapping[str, str], flags: Flags) -> dict[str, Any]:
-    """The values that the environment and the command line give to the knobs of a dataclass.
+    """The values that the environment and the command line give to the settings of a dataclass.
 
     Raises:
-        ConfigError: A value that its knob cannot have; names the variable or flag, and the value (R-004).
+        ConfigError: A value that its setting cannot have; names the variable or flag, and the value (R-004).
     """
     values: dict[str, Any] = {}
-    for one in knobs_of(kind):
-        about, said = knob_of(one), flags.get(one.name)
+    for one in settings_of(kind):
+        about, said = setting_of(one), flags.get(one.name)
         if isinstance(said, bool):
             values[one.name] = said
         elif isinstance(said, str):
@@ -93,19 +104,19 @@ def given(kind: type, env: Mapping[str, str], flags: Flags) -> dict[str, Any]:
     return values
 
 
-def knob_of(one: Field[Any]) -> Knob:
-    """The knob that a field carries."""
-    found = one.metadata["knob"]
-    assert isinstance(found, Knob)
+def setting_of(one: Field[Any]) -> Setting:
+    """The setting that a field carries."""
+    found = one.metadata["setting"]
+    assert isinstance(found, Setting)
     return found
 
 
 def flag_of(one: Field[Any]) -> str:
-    """The knob's flag on the command line."""
-    return knob_of(one).flag or "--" + one.name.replace("_", "-")
+    """The setting's flag on the command line."""
+    return setting_of(one).flag or "--" + one.name.replace("_", "-")
 
 
-def parsed(one: Knob, text: str, origin: str) -> Any:
+def parsed(one: Setting, text: str, origin: str) -> Any:
     """The value that a text means.
 
     Raises:
@@ -119,5 +130,5 @@ def parsed(one: Knob, text: str, origin: str) -> Any:
 
 def as_given(detail: str, fields: Iterable[Field[Any]], flags: Container[str]) -> str:
     """Replace each variable in a text by its flag, if the flag was given."""
-    given = {knob_of(one).env: flag_of(one) for one in fields if one.name in flags}
+    given = {setting_of(one).env: flag_of(one) for one in fields if one.name in flags}
     return re.sub(r"\b[A-Z_]+\b", lambda found: given.get(found[0], found[0]), detail)

@@ -1,4 +1,4 @@
-"""`Held`: replies of one leading thread that wait for each other, while more calls than one are there (ADR 38).
+"""`ReplyBatch`: replies of one leading thread that wait for each other, while more calls than one are there (ADR 38).
 
 Theory. A client answers a reply at once with its next call, for which threads of gRPC's core wake on the very core that
 serves the other calls. Where replies leave together, the next calls come together, and wake them once. So while calls
@@ -23,7 +23,7 @@ from invoker.execution.thread.leaders import Turn
 from invoker.transports.grpc.operations import DONE
 from invoker.transports.grpc.wholeline import WholeLine
 
-__all__ = ["Held"]
+__all__ = ["ReplyBatch"]
 
 _MOST: Final = 32
 _LONGEST_S: Final = 0.001
@@ -34,7 +34,7 @@ _QUICK_S: Final = 0.0002
 """A call that took longer than this is answered at once."""
 
 
-class Held:
+class ReplyBatch:
     """The replies of one leading thread.
 
     Args:

@@ -13,7 +13,7 @@ import pytest
 
 from invoker.core.http import RequestHead, Response
 from invoker.protocols.web.service.page.assets import Assets
-from invoker.protocols.web.service.page.fronts import MOST_WATCHERS, NumbersFront, PageFront, wants_page
+from invoker.protocols.web.service.page.handlers import MOST_WATCHERS, NumbersHandler, PageHandler, wants_page
 from tests.transports.doors import Served, until
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -33,19 +33,19 @@ class _Numbers:
 
     def __init__(self) -> None:
         self.served: Served | None = None
-        self.front: NumbersFront | None = None
+        self.handler: NumbersHandler | None = None
 
-    def __call__(self, path: str) -> NumbersFront | None:
+    def __call__(self, path: str) -> NumbersHandler | None:
         if path != "/invocations" or self.served is None:
             return None
-        self.front = self.front or NumbersFront(self.served.driver)
-        return self.front
+        self.handler = self.handler or NumbersHandler(self.served.driver)
+        return self.handler
 
 
 @asynccontextmanager
 async def serving(*functions: Any, **more: Any) -> AsyncIterator[tuple[Served, httpx.AsyncClient]]:
     numbers = _Numbers()
-    async with Served.at(*functions, front=numbers, **more) as served, served.client() as client:
+    async with Served.at(*functions, handler=numbers, **more) as served, served.client() as client:
         numbers.served = served
         yield served, client
 
@@ -97,13 +97,13 @@ async def test_H070_other_requests_go_to_who_answers_there_else() -> None:
             return Response(200, (), b"plain")
 
     post, get = RequestHead("POST", "/"), RequestHead("GET", "/", headers=(("accept", "text/html"),))
-    front = PageFront(Assets(), Below())
-    assert (front.prompt(post), front.whole(post)) == ("prompt", "whole")
-    assert (front.prompt(get), front.whole(get)) == (None, None)
-    bare = PageFront(Assets(), Plain())
+    handler = PageHandler(Assets(), Below())
+    assert (handler.prompt(post), handler.whole(post)) == ("prompt", "whole")
+    assert (handler.prompt(get), handler.whole(get)) == (None, None)
+    bare = PageHandler(Assets(), Plain())
     assert (bare.prompt(post), bare.whole(post)) == (None, None)
     async with (
-        Served.at(square, front=lambda path: front if path == "/" else None) as served,
+        Served.at(square, handler=lambda path: handler if path == "/" else None) as served,
         served.client() as client,
     ):
         assert (await client.get("/", headers={"Accept": "text/html"})).text.startswith("<!doctype html>")
@@ -180,7 +180,7 @@ async def test_H077_a_drain_ends_the_streams() -> None:
 
 async def test_H074_a_quiet_stream_still_says_that_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without news nothing is told again; a comment is."""
-    monkeypatch.setattr("invoker.protocols.web.service.page.fronts._PERIOD_S", 0.001)
+    monkeypatch.setattr("invoker.protocols.web.service.page.handlers._PERIOD_S", 0.001)
     async with serving(square) as (_, client), client.stream("GET", "/invocations", headers=EVENTS) as stream:
         lines = stream.aiter_lines()
         await event(lines)
