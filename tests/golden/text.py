@@ -19,7 +19,7 @@ from invoker.message import Message
 
 __all__ = ["WORDS", "Reads", "show"]
 
-WORDS: dict[str, str] = {}
+WORDS: dict[str, str] = {"StoreChanged": "Told"}
 """The word of the traces for a class or a field that was renamed: its name of today, and the name when it was recorded.
 
 A rename adds a row here, and leaves the recorded files as they are.
