@@ -6,6 +6,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,9 +20,10 @@ _MISSING = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the suite, if it is installed."""
-    if (suite := _suite()) is not None:
-        suite.add_arguments(parser)
+    """Add the arguments of the suite, if it is installed and can be imported."""
+    with suppress(ImportError):  # one of another release; running it says what is wrong
+        if (suite := _suite()) is not None:
+            suite.add_arguments(parser)
 
 
 def run(args: Sequence[str]) -> int:

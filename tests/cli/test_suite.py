@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,3 +37,18 @@ def test_a_missing_suite_says_where_it_went(
     assert parser._actions == []
     assert cli.main(["completion", "bash"]) == 0
     assert "--chapter" not in capsys.readouterr().out
+
+
+def test_a_suite_that_cannot_be_imported_hides_no_other_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as one of another release: completion goes on without its flags, and whoever runs it sees the reason."""
+
+    def fails(_: str) -> None:
+        raise ImportError("no module named 'gone'")
+
+    monkeypatch.setattr(suite, "importlib", SimpleNamespace(import_module=fails))
+    assert cli.main(["completion", "bash"]) == 0
+    assert "--chapter" not in capsys.readouterr().out
+    with pytest.raises(ImportError, match="gone"):
+        cli.main(["conformance"])
