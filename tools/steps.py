@@ -148,5 +148,5 @@ STEPS = {
 }
 STATIC = ("types", "imports", "lint", "format", "docs", "trace", "proto")
 CHECK = ("conformance", "deletable", *STATIC, "fuzz", "simulate", "agents", "tests", "protobuf6")
-CI = ("interop", "image", "dist", *CHECK, "python")
+CI = ("interop", "image", "dist", *CHECK)
 PLANS = {"static": STATIC, "check": CHECK, "ci": CI}
