@@ -140,8 +140,10 @@ STEPS = {
     "simulate": Step(
         "run random schedules through the pure core: --seeds N", (_module("tests.simulate"),), ("--seeds", "3000")
     ),
-    "interop": Step("run foreign clients and hosts", (_module("pytest"),), ("tests/interop",), FOREIGN),
-    "dist": Step("run a part of the tests from an unpacked source distribution", ((".ci/dist",),)),
+    "interop": Step(
+        "run foreign clients and hosts", (_module("pytest"),), (*_SIDE_BY_SIDE, "tests/interop"), FOREIGN, cores=2
+    ),
+    "dist": Step("run a part of the tests from an unpacked source distribution", ((".ci/dist",),), cores=2),
     "image": Step("run the steps of deploy/Containerfile in a bare root, without an engine", (_module("tests.image"),)),
     "picture": Step("take the picture of the page for README.md", (_module("tests.picture"),), needs=FOREIGN[:1]),
     "lock": Step("write the lock files anew with the newest releases", ((".ci/lock",),), ("--upgrade",)),
