@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from importlib import import_module
+from itertools import count
 from pathlib import Path
+from unittest import mock
 
+from invoker.protocols.toolbridge import execute
 from tests.golden.recorder import Scenario, Trace
 from tests.golden.stillness import still
 
@@ -29,11 +32,12 @@ def record(protocol: str) -> str:
     module = import_module(f"tests.golden.scenarios.{protocol}")
     scenarios: Mapping[str, Scenario] = module.scenarios()
     made: list[str] = []
-    for name, scenario in scenarios.items():
-        trace = Trace()
-        with still():
-            scenario(trace)
-        made += [f"[{name}]", *trace.lines, ""]
+    with mock.patch.object(execute, "_NUMBERS", count()):  # other tests of this process have counted, too
+        for name, scenario in scenarios.items():
+            trace = Trace()
+            with still():
+                scenario(trace)
+            made += [f"[{name}]", *trace.lines, ""]
     return "\n".join(made)
 
 

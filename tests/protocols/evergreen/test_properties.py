@@ -41,7 +41,7 @@ many = settings(
 
 
 # Settings that change when things happen, and nothing else.
-settings = st.builds(
+session_settings = st.builds(
     EvergreenSettings,
     window=st.sampled_from([1, 2, 64]),
     actions_running=st.sampled_from([1, 2, 64]),
@@ -61,7 +61,7 @@ def test_E062_E063_a_graph_stands_for_what_a_naive_model_says(world: World) -> N
 
 
 @many
-@given(st.data(), worlds(), settings)
+@given(st.data(), worlds(), session_settings)
 def test_E009_E018_E019_E033_order_and_retries_mean_nothing(
     data: Any, world: World, setting: EvergreenSettings
 ) -> None:
@@ -108,7 +108,7 @@ def spoilt_fragments(draw: st.DrawFn, first: pb.NodeFragment) -> pb.NodeFragment
 
 
 @many
-@given(st.data(), worlds(), settings)
+@given(st.data(), worlds(), session_settings)
 def test_E032_E114_what_is_missing_matters_only_to_who_needs_it(
     data: Any, world: World, setting: EvergreenSettings
 ) -> None:

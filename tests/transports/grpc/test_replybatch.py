@@ -9,7 +9,7 @@ import pytest
 
 from invoker.core.steps import Close
 from invoker.execution.thread.leaders import Leaders, Turn
-from invoker.transports.grpc import held as module
+from invoker.transports.grpc import replybatch as module
 from invoker.transports.grpc.operations import DONE
 from invoker.transports.grpc.replybatch import ReplyBatch
 from invoker.transports.grpc.wholeline import ArrivalStats, WholeLine

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from invoker.transports.http import tap as tap_module
+from invoker.transports.http import readcontrol as tap_module
 from invoker.transports.http.readcontrol import ReadControl
 from tests.transports.doors import until
 
