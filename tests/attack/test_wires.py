@@ -10,7 +10,7 @@ from tests.conftest import SLOW
 
 pytestmark = pytest.mark.timeout(60 * SLOW)
 
-FEW = ("connect-variadic-large", "variadic-large", "tool-loop-tiny", "graphpipe-any-large")
+FEW = ("connect-variadic-large", "tool-loop-tiny")
 
 
 @pytest.mark.parametrize("name", chosen(ATTACKS, FEW))
