@@ -74,3 +74,9 @@ def test_the_index_leads_to_every_page() -> None:
     linked = {(index.parent / one).resolve() for one in re.findall(r"\]\(([^)\s#]+)", index.read_text())}
     pages = {page for page in index.parent.rglob("*.md") if page.parent.name != "adr" and page != index}
     assert {str(page.relative_to(ROOT)) for page in pages - linked} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_has_the_marks_of_a_conflict(page: Path) -> None:
+    """Two branches that changed one paragraph leave them, and a reader would see them."""
+    assert not re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
