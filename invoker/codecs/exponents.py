@@ -4,6 +4,9 @@ Theory. A parser of JSON reads nearly all numbers in 30 ns. Those beyond 1e288, 
 that lie between two floats, such as 1e23, take msgspec 10 µs, in which no other thread of Python runs: 4 MB of
 ``[1e308,1e308,...]`` would hold up the process for ten seconds. Python's own parser takes a quarter of a microsecond
 for any number, and lets others run. So a payload with many of them is read by that one, as strictly as by msgspec.
+
+How many are many depends on the size, since a request may consist of thousands of payloads: msgspec gets as many as
+take it no longer than Python's parser would take for the whole payload, and never more than five milliseconds' worth.
 """
 
 from __future__ import annotations
@@ -19,14 +22,20 @@ from invoker.codecs.wholes import REFUSED, retried
 
 __all__ = ["SMALL_BYTES", "bounded", "capped", "is_costly", "json_value", "read_constant", "read_float"]
 
-SMALL_BYTES: Final = 4096
-"""A payload up to this size has too few numbers to take long, whatever they are: seven milliseconds."""
+SMALL_BYTES: Final = 64
+"""A payload up to this size has too few numbers to take long, whatever they are: a tenth of a millisecond."""
+
+_FEW: Final = 16
+"""Numbers with an exponent of three digits that any payload may have."""
+
+_BYTES_EACH: Final = 256
+"""A longer payload may have another one for each so many bytes,"""
 
 _MOST: Final = 500
-"""Numbers with an exponent of three digits that a payload may have; they take at most eight milliseconds."""
+"""but never more than these, which take five milliseconds."""
 
-_MOST_EXACT: Final = 20_000
-"""The same where there is no other way to read them; they take a fifth of a second."""
+_MOST_EXACT: Final = 5000
+"""The same where there is no other way to read them; they take a twentieth of a second."""
 
 _MOST_HALFWAY: Final = 100_000
 _HALFWAY: Final = (b"e23", b"e+23", b"E23", b"E+23")
@@ -59,7 +68,11 @@ def bounded(parse: Callable[[Any], Any], convert: Callable[[Any], Any] | None = 
     def read(payload: Any) -> Any:
         if isinstance(payload, msgspec.Raw):
             payload = bytes(payload)
-        if len(payload) <= SMALL_BYTES or not is_costly(payload):
+        if (
+            len(payload) <= SMALL_BYTES
+            or (type(payload) is bytes and payload.count(b"e") + payload.count(b"E") <= _FEW)
+            or not is_costly(payload)
+        ):
             try:
                 return parse(payload)
             except msgspec.ValidationError:
@@ -86,7 +99,7 @@ def capped(parse: Callable[[Any], Any], convert: Callable[[Any], Any]) -> Callab
     """
 
     def read(payload: Any) -> Any:
-        if len(payload) > SMALL_BYTES and is_costly(payload, _MOST_EXACT):
+        if len(payload) > _MOST_EXACT and is_costly(payload, _MOST_EXACT):
             raise ValueError(f"it has more than {_MOST_EXACT} numbers with an exponent of three digits")
         try:
             return parse(payload)
@@ -98,9 +111,15 @@ def capped(parse: Callable[[Any], Any], convert: Callable[[Any], Any]) -> Callab
     return read
 
 
-def is_costly(payload: bytes | str, most: int = _MOST) -> bool:
-    """Whether many numbers of a JSON text may take long; texts that look like such numbers count, too."""
+def is_costly(payload: bytes | str, most: int = 0) -> bool:
+    """Whether many numbers of a JSON text may take long; texts that look like such numbers count, too.
+
+    Args:
+        payload: The text.
+        most: Such numbers that it may have; 0: as many as suit its size.
+    """
     data = payload.encode("utf-8", "surrogatepass") if isinstance(payload, str) else payload
+    most = most or min(_MOST, max(_FEW, len(data) // _BYTES_EACH))
     letters = data.count(b"e") + (data.count(b"E") if b"E" in data else 0)
     if letters <= most:
         return False
