@@ -19,6 +19,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from invoker.codecs.aggregands import read_aggregands
+from invoker.codecs.costs import limit_on_loop
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, is_any, members
@@ -47,6 +48,8 @@ _ENTRY: Final = b"PK\1\2"
 _ENCRYPTED: Final = 1
 
 C = TypeVar("C", bound=Checkpoint)
+
+limit_on_loop((CHECKPOINT,), 16 * 1024)  # what is compressed may become a thousand times as long
 
 
 class CheckpointCodec(Specialised):

@@ -24,6 +24,7 @@ import msgspec
 from invoker.codecs import charsets
 from invoker.codecs.collisions import checking
 from invoker.codecs.containers import careful, json_exceeds
+from invoker.codecs.costs import limit_on_loop
 from invoker.codecs.exponents import SMALL_BYTES, bounded, capped, json_value
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.leftout import completed
@@ -52,6 +53,9 @@ __all__ = ["JsonCodec"]
 _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
 _PACK = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
 _PACKED_NAN = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search  # a float64 all of whose exponent's bits are set
+_LOOP_BYTES = 256 * 1024
+"""A longer text holds a loop up for thirty milliseconds, if its numbers are slow."""
+
 _NEVER_NAN = frozenset({str, int, bool, type(None), msgspec.Raw, *BYTES_LIKE})
 
 
@@ -61,6 +65,10 @@ class JsonCodec(Specialised):
     media_types = ("application/json",)
     applies_marks = True
     honours = ("charset",)
+
+    def __init__(self, media_types: tuple[str, ...] = ()) -> None:
+        super().__init__(media_types)
+        limit_on_loop(("", *self.media_types), _LOOP_BYTES)
 
     def accepts(self, media_type: MediaType) -> bool:
         """Whether the charset, if one is asked for, is one of Unicode."""

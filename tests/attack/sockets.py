@@ -29,7 +29,10 @@ def framed(first: int, payload: bytes = b"", *, size: int | None = None, is_mask
     """A frame; ``size`` is what it says of its length."""
     told = len(payload) if size is None else size
     bit = 0x80 if is_masked else 0
-    wide = bytes([bit | told]) if told < 126 else bytes([bit | 127]) + told.to_bytes(8)
+    if told < 126:
+        wide = bytes([bit | told])
+    else:
+        wide = bytes([bit | 126]) + told.to_bytes(2) if told < 1 << 16 else bytes([bit | 127]) + told.to_bytes(8)
     return bytes([first]) + wide + (_MASK if is_masked else b"") + payload
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from invoker.author.spec import Take
+from invoker.codecs.costs import loop_bytes
 from invoker.codecs.interface import payload_of
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
@@ -25,6 +27,7 @@ from invoker.execution.bodies import calls
 from invoker.execution.bodies.pool import Threads, off_loop
 from invoker.execution.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
 from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
+from invoker.execution.loop.turnbudget import NOTED_S
 
 __all__ = ["LoopRunner"]
 
@@ -32,8 +35,8 @@ log = logging.getLogger(__name__)
 
 _CLOSE_S = 5.0
 
-_LARGE_BYTES = 1 << 20
-"""Payloads of this size and more are decoded in a thread, so that the loop has its turns meanwhile."""
+_SMALL_BYTES = 64
+"""Payloads up to this size take no time that is worth a look at the clock."""
 
 
 class LoopRunner:
@@ -309,9 +312,18 @@ class LoopInput:
         if self._runner.host.is_paused and stream.budget.is_low:
             self._runner.host.resume()
         decode, message = item
+        size = len(message.payload)
         try:
-            if len(message.payload) < _LARGE_BYTES or decode is payload_of:
+            if size <= _SMALL_BYTES or decode is payload_of:
                 value = decode(message)
+            elif size < loop_bytes(message.media_type):
+                budget = self._runner.threads.turns.budget
+                if budget.is_spent:
+                    await budget.next()
+                began_s = time.monotonic()
+                value = decode(message)
+                if (took_s := time.monotonic() - began_s) > NOTED_S:
+                    budget.spend(took_s)
             else:
                 threads = self._runner.threads
                 value = await off_loop(threads, lambda: threads.turns.decode(decode, message))

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
 
+from invoker.execution.loop.turnbudget import TurnBudget
 from invoker.message import Message
 
 __all__ = ["LARGE_BYTES", "Turns", "is_of_many"]
@@ -42,10 +43,12 @@ class Turns:
 
     Attributes:
         known: Names of functions that have given a large value.
+        budget: Of the loop, for small messages that it decodes itself.
     """
 
     def __init__(self) -> None:
         self.known: set[str] = set()
+        self.budget = TurnBudget()
         self._free_s = 0.0
         self._lock = threading.Lock()
 

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from invoker.author.spec import FunctionSpec
 from invoker.codecs.containers import MOST_CONTAINERS, careful, json_exceeds
+from invoker.codecs.costs import limit_on_loop
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.errors.wording import Place
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from invoker.protocols.typed.writing import Write, Writers
 
 __all__ = ["Book", "FieldCodec", "Page", "register"]
+
+_LOOP_BYTES = 64 * 1024
+"""A value of JSON, or a ``google.protobuf.Value``, takes several calls of Python."""
 
 
 class Page:
@@ -145,6 +149,7 @@ class FieldCodec(Specialised):
     def __init__(self, book: Book) -> None:
         super().__init__()
         self._book = book
+        limit_on_loop(self.media_types, _LOOP_BYTES)
 
     def accepts(self, media_type: MediaType) -> bool:
         """Whether it says whose field it is."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from invoker.codecs import codec, unregister
 from invoker.errors import DecodeError, Status
+from invoker.execution.bodies import loop as loop_module
 from invoker.message import Message
 from tests.execution.looplines import Line
 from tests.execution.memory import driver_of
@@ -112,3 +116,54 @@ async def test_a_large_payload_is_decoded_off_the_loop():
         assert "invalid literal" in str(error)
     finally:
         unregister(Slow)
+
+
+class _Clock:
+    """Stands in for the module `time` where messages are decoded."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize("calls", [1, 10])
+async def test_few_slow_messages_are_decoded_in_a_turn(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes two milliseconds and all are here, of one call or of several; nobody waits for anything else."""
+    clock, turn, decoded = _Clock(), [0], list[int]()
+    monkeypatch.setattr(loop_module, "time", clock)
+
+    @codec("text/x-slow")
+    class Slow:
+        def decode(self, message: Message[bytes], _: Any) -> int:
+            decoded.append(turn[0])
+            clock.now_s += 0.002
+            return len(message.payload)
+
+    async def total(xs: AsyncIterator[int]) -> int:
+        count = 0
+        async for _ in xs:
+            count += 1
+        return count
+
+    async def ticking() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turn[0] += 1
+
+    try:
+        driver = driver_of(total)
+        peers = [Line(driver).start() for _ in range(calls)]
+        ticks = asyncio.ensure_future(ticking())
+        for peer in peers:
+            for _ in range(100 // calls):
+                peer.data(b"x" * 100, media_type="text/x-slow")
+            peer.half_close()
+        for peer in peers:
+            assert await peer.ending() is None
+        ticks.cancel()
+    finally:
+        unregister(Slow)
+    assert len(decoded) == 100
+    assert max(Counter(decoded).values()) <= 4

@@ -1,0 +1,60 @@
+"""`TurnBudget`: how long bodies may decode in one turn of the loop, all together.
+
+A body that finds its next message never waits, so it would decode all that is here in one go, and a request may consist
+of a thousand messages each of which takes some milliseconds; or of a thousand small calls that all begin in one turn.
+So what decoding takes is added up, and when it is much, bodies wait here before they decode any more. One of them goes
+on in each turn, in order of arrival, until none is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Final
+
+__all__ = ["NOTED_S", "TURN_S", "TurnBudget"]
+
+TURN_S: Final = 0.005
+"""When decoding has taken so long, others have a turn."""
+
+NOTED_S: Final = 0.0002
+"""What takes less is not added up: no more than a few hundred messages of one body are here at a time."""
+
+
+class TurnBudget:
+    """Of one loop; called there only.
+
+    Attributes:
+        is_spent: Whether whoever wants to decode has to wait for `next`.
+    """
+
+    __slots__ = ("_parked", "_spent_s", "is_spent")
+
+    def __init__(self) -> None:
+        self.is_spent = False
+        self._spent_s = 0.0
+        self._parked: deque[asyncio.Future[None]] = deque()
+
+    def spend(self, seconds: float) -> None:
+        """Add up what a decoder took."""
+        self._spent_s += seconds
+        if self._spent_s >= TURN_S and not self.is_spent:
+            self.is_spent = True
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._turn, loop)
+
+    def next(self) -> asyncio.Future[None]:
+        """What a body awaits before it decodes; it then may, once."""
+        parked = asyncio.get_running_loop().create_future()
+        self._parked.append(parked)
+        return parked
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A turn begins."""
+        self._spent_s = 0.0
+        while self._parked:
+            if not (one := self._parked.popleft()).done():  # its body was cancelled
+                one.set_result(None)
+                loop.call_soon(self._turn, loop)
+                return
+        self.is_spent = False
