@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from invoker.codecs.handover import HANDED_OVER
 from invoker.codecs.wholes import REFUSED, retried
 
 __all__ = ["SMALL_BYTES", "bounded", "capped", "is_costly", "json_value", "read_constant", "read_float"]
@@ -133,7 +134,8 @@ def _patient(payload: bytes | str) -> Any:
     text = payload if isinstance(payload, str) else str(payload, "utf-8")
     if _HALF.search(text) and _HALF.search(_PAIR.sub("", text.replace("\\\\", ""))):
         raise ValueError("a text has half of a surrogate pair")
-    return _DECODER.decode(text)
+    with HANDED_OVER:
+        return _DECODER.decode(text)
 
 
 def read_float(text: str) -> float:

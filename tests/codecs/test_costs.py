@@ -36,7 +36,7 @@ def test_what_takes_long_for_its_bytes_has_a_limit_of_its_own() -> None:
         "",
     ]
     assert {loop_bytes(one) for one in json} == {256 * 1024}
-    assert {loop_bytes(f"{one};of=f;in=1") for one in (JSON, PROTO)} == {64 * 1024}
+    assert [loop_bytes(f"{one};of=f;in=1") for one in (JSON, PROTO)] == [16 * 1024, 64 * 1024]
     assert loop_bytes(CHECKPOINT) == 16 * 1024
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Book", "FieldCodec", "Page", "register"]
 
 _LOOP_BYTES = 64 * 1024
-"""A value of JSON, or a ``google.protobuf.Value``, takes several calls of Python."""
+"""A ``google.protobuf.Value`` takes several calls of Python, and even more of them where it comes as JSON."""
 
 
 class Page:
@@ -149,7 +149,8 @@ class FieldCodec(Specialised):
     def __init__(self, book: Book) -> None:
         super().__init__()
         self._book = book
-        limit_on_loop(self.media_types, _LOOP_BYTES)
+        limit_on_loop((PROTO,), _LOOP_BYTES)
+        limit_on_loop((JSON,), _LOOP_BYTES // 4)
 
     def accepts(self, media_type: MediaType) -> bool:
         """Whether it says whose field it is."""

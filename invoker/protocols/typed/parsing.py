@@ -16,6 +16,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
 
 from invoker.codecs.exponents import read_constant, read_float
+from invoker.codecs.handover import HANDED_OVER
 from invoker.protocols.typed.calls import EACH, ENTRY
 
 __all__ = ["AROUND", "parse_json"]
@@ -24,6 +25,9 @@ AROUND: Final = {"": b'{"%b":%b}', EACH: b'{"%b":[%b]}', ENTRY: b'{"%b":{"":%b}}
 """What stands around the JSON of a field, of one element of it, or of the value of one entry."""
 
 _SLICE: Final = 16 * 1024
+
+_SHORT_BYTES: Final = 4096
+"""A text up to this size is read within the time that a thread may keep the interpreter anyway."""
 
 _WHOLE: Final = frozenset({int})
 _TAKEN: Final[dict[int, frozenset[type]]] = {
@@ -53,6 +57,13 @@ def parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
     if not payload:
         return cls()
     text = around % (field.encode(), payload)
+    if len(text) <= _SHORT_BYTES:
+        return _parsed(cls, field, text)
+    with HANDED_OVER:
+        return _parsed(cls, field, text)
+
+
+def _parsed(cls: Any, field: str, text: bytes) -> Any:
     try:
         found, message = _DECODER.decode(str(text, "utf-8")), cls()
         if not _is_filled(message, field, found[field]):
