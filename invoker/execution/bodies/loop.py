@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from invoker.author.spec import Take
@@ -247,7 +248,10 @@ class LoopRunner:
                 except Discarded:
                     await self._discarded()
                     continue
-                room = emitted(invocation, number, message)
+                if len(message.payload) <= LARGE_BYTES:
+                    room = emitted(invocation, number, message)
+                else:
+                    room = await turns.budget.run(partial(emitted, invocation, number, message))
                 if room is not None:
                     del value, message  # the wire has them, and the peer may be slow
                     await room

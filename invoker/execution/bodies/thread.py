@@ -157,6 +157,7 @@ class ThreadRunner(SpreadBody):
     # These methods run on the loop, and send what the body emitted.
 
     async def _forward(self) -> None:
+        budget = self.threads.turns.budget
         while (batch := self._batch()) is not None:
             if not batch:
                 self._wakeup = self.loop.create_future()
@@ -171,8 +172,11 @@ class ThreadRunner(SpreadBody):
                     self.host.ended(self.invocation, index)
                     continue
                 try:
-                    room = self.host.emitted(self.invocation, index, message)
-                    weight, message = _weight(message), None  # it is the wire's now
+                    if (weight := _weight(message)) <= LARGE_BYTES:
+                        room = self.host.emitted(self.invocation, index, message)
+                    else:
+                        room = await budget.run(partial(self.host.emitted, self.invocation, index, message))
+                    message = None  # it is the wire's now
                     if weight:
                         with self.lock:
                             self._count(-weight)

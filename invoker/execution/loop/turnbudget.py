@@ -1,21 +1,26 @@
-"""`TurnBudget`: how long bodies may decode in one turn of the loop, all together.
+"""`TurnBudget`: how long bodies may decode, and send large values, in one turn of the loop, all together.
 
 A body that finds its next message never waits, so it would decode all that is here in one go, and a request may consist
 of a thousand messages each of which takes some milliseconds; or of a thousand small calls that all begin in one turn.
-So what decoding takes is added up, and when it is much, bodies wait here before they decode any more. One of them goes
-on in each turn, in order of arrival, until none is left.
+A value of ten megabytes is copied for the wire, and a hundred calls may give theirs in one turn. So what this takes is
+added up, and when it is much, bodies wait here before they go on. One of them does in each turn, in order of arrival,
+until none is left.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 __all__ = ["NOTED_S", "TURN_S", "TurnBudget"]
 
+T = TypeVar("T")
+
 TURN_S: Final = 0.005
-"""When decoding has taken so long, others have a turn."""
+"""When it has taken so long, others have a turn."""
 
 NOTED_S: Final = 0.0002
 """What takes less is not added up: no more than a few hundred messages of one body are here at a time."""
@@ -25,7 +30,7 @@ class TurnBudget:
     """Of one loop; called there only.
 
     Attributes:
-        is_spent: Whether whoever wants to decode has to wait for `next`.
+        is_spent: Whether whoever wants to decode, or to send a large value, has to wait for `next`.
     """
 
     __slots__ = ("_parked", "_spent_s", "is_spent")
@@ -36,7 +41,7 @@ class TurnBudget:
         self._parked: deque[asyncio.Future[None]] = deque()
 
     def spend(self, seconds: float) -> None:
-        """Add up what a decoder took."""
+        """Add up what decoding or sending took."""
         self._spent_s += seconds
         if self._spent_s >= TURN_S and not self.is_spent:
             self.is_spent = True
@@ -44,10 +49,20 @@ class TurnBudget:
             loop.call_soon(self._turn, loop)
 
     def next(self) -> asyncio.Future[None]:
-        """What a body awaits before it decodes; it then may, once."""
+        """What a body awaits before it goes on; it then may, once."""
         parked = asyncio.get_running_loop().create_future()
         self._parked.append(parked)
         return parked
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do something that may take some milliseconds, in this turn or in a later one."""
+        if self.is_spent:
+            await self.next()
+        began_s = time.monotonic()
+        try:
+            return work()
+        finally:
+            self.spend(time.monotonic() - began_s)
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """A turn begins."""

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
+import pytest
+
+from invoker.execution.bodies.turns import LARGE_BYTES
+from invoker.execution.loop import turnbudget
 from invoker.execution.loop.turnbudget import TURN_S, TurnBudget
+from tests.execution.looplines import Line
+from tests.execution.memory import driver_of
 
 
 async def decoding(budget: TurnBudget, count: int, takes_s: float, turns: int = 30) -> list[int]:
@@ -69,3 +78,61 @@ async def test_once_nobody_waits_the_time_of_a_turn_is_whole_again() -> None:
     assert not budget.is_spent
     budget.spend(TURN_S / 2)
     assert not budget.is_spent
+
+
+class Clock:
+    """Stands in for the module `time`."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+def give(x: int) -> str:
+    return "x" * x
+
+
+def gives(x: Iterator[int]) -> Iterator[str]:
+    for one in x:
+        yield "x" * one
+
+
+async def agive(x: int) -> str:
+    return "x" * x
+
+
+async def agives(x: AsyncIterator[int]) -> AsyncIterator[str]:
+    async for one in x:
+        yield "x" * one
+
+
+@pytest.mark.parametrize("function", [give, gives, agive, agives], ids=lambda one: one.__name__)
+async def test_few_large_values_of_many_calls_leave_in_a_turn(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes three milliseconds to be written; they are made at once."""
+    clock, turn, written = Clock(), [0], list[int]()
+    monkeypatch.setattr(turnbudget, "time", clock)
+
+    class Slow(Line):
+        def write(self, frame: bytes) -> bool:
+            written.append(turn[0])
+            clock.now_s += 0.003
+            return super().write(frame)
+
+    async def ticking() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turn[0] += 1
+
+    driver = driver_of(function)
+    driver.threads.turns._timed = lambda work: work()  # otherwise they are made one after the other
+    peers = [Slow(driver).start().data(b"%d" % (LARGE_BYTES + 1)).half_close() for _ in range(20)]
+    ticks = asyncio.ensure_future(ticking())
+    for peer in peers:
+        assert await peer.ending() is None
+    ticks.cancel()
+    assert len(written) == 20
+    assert max(Counter(written).values()) <= 2
