@@ -106,6 +106,7 @@ class SessionReactor(Reactor):
         hard_bytes: Unread payload at which an invocation fails; the session keeps to less.
         window: Messages that the session feeds an input ahead of its function.
         fetch: Gets what references refer to.
+        forgets: Whether the session keeps nothing of what it has fed, so that its invocations count that.
     """
 
     def __init__(
@@ -119,8 +120,9 @@ class SessionReactor(Reactor):
         hard_bytes: int = 512 * 1024 * 1024,
         window: int = 64,
         fetch: Fetching,
+        forgets: bool = False,
     ) -> None:
-        super().__init__(session, wire, driver, on_close, deadline=deadline)
+        super().__init__(session, wire, driver, on_close, deadline=deadline, is_counted=forgets)
         self._is_halted = False  # whether the wire was told to read no more
         self._storing = session
         self._share = driver.engine.memory.share()
@@ -259,7 +261,8 @@ class SessionReactor(Reactor):
     def _admit(self, step: Open) -> Invocation:
         self._actions += 1
         deadline = None if step.is_shared else self.deadline
-        return self.driver.engine.open(step, deadline=deadline, limits=self._limits, is_counted=step.is_shared)
+        is_counted = self.is_counted or step.is_shared
+        return self.driver.engine.open(step, deadline=deadline, limits=self._limits, is_counted=is_counted)
 
     def _may_begin(self, runner: Runner) -> bool:  # noqa: ARG002 - its session knows what the function is called with
         return True

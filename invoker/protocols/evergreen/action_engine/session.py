@@ -301,7 +301,7 @@ class ActionEngineSession:
     def release(self) -> None:
         """The session is over, however it ended: nothing is kept."""
         self.is_full = False
-        self._store = NodeStore(self._settings)
+        self._store.clear()
         self._running.clear()
         self._readers.clear()
         self._starving.clear()

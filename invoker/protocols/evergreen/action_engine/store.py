@@ -149,6 +149,14 @@ class NodeStore:
         self._nodes[node.id] = node
         return node
 
+    def clear(self) -> None:
+        """Release every node: the session is over."""
+        for node in self._nodes.values():
+            node.readers.clear()  # which know it; the cycle would keep its items until the collector comes
+        self._nodes.clear()
+        self._left.clear()
+        self.size = 0
+
     def check_names(self, action: Action) -> None:
         """See that no name or id of an action is too long.
 

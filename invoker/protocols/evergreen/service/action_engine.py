@@ -135,6 +135,7 @@ class _Conversation:
             hard_bytes=known.session_bytes * 2,
             window=known.window,
             fetch=_fetch,
+            forgets=True,
         )
 
     def farewell(self, error: InvocationError | None) -> Farewell:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from invoker import Context
+from invoker.protocols.evergreen.action_engine.nodes import Node
 from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
 from invoker.protocols.evergreen.action_engine.statuses import status_chunk
 from invoker.protocols.evergreen.action_engine.wire import END, Action, Chunk, Fragment, Metadata
@@ -126,3 +128,31 @@ async def test_octets_are_octets() -> None:
         await peer.say(Action("A", "gather", (("x", "n"),), (("y", "A#y"),)), octets("n", b"\x00\xff"))
         (answered, *_) = await peer.fragments()
         assert answered.content == Chunk(b"\x00\xff", metadata=Metadata("application/octet-stream"))
+
+
+async def deaf(values: AsyncIterator[bytes], signal: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Waits for its second input, so that the first one is read on and kept (R-129)."""
+    async for one in signal:
+        yield one
+    async for one in values:
+        yield one
+
+
+async def test_what_a_function_was_fed_and_has_not_read_counts_with_what_the_session_keeps() -> None:
+    """Of forty items, sixteen were given to the invocation; nothing is left when the peer leaves, nor in a cycle."""
+    action = Action("A", "deaf", (("values", "v"), ("signal", "s")), (("y", "o"),))
+    items = [Fragment("v", Chunk(bytes(100_000), metadata=Metadata()), seq, continued=True) for seq in range(40)]
+    gc.collect()
+    gc.disable()
+    try:
+        async with serving(deaf) as served:
+            memory = served.driver.engine.memory
+            async with served.peer() as peer:
+                await peer.say(action)
+                for one in items:
+                    await peer.say(one)
+                await until(lambda: memory.held >= 4_000_000)
+            await until(lambda: not memory.held)
+            assert [one for one in gc.get_objects() if isinstance(one, Node)] == []
+    finally:
+        gc.enable()
