@@ -79,7 +79,8 @@ class InputStream:
     def take(self) -> tuple[Decode, Message[bytes]] | None:
         """Take the oldest message with its decoder, or None when none is here.
 
-        After None, ``is_ended`` tells an end from a wait.
+        After None, ``is_ended`` tells an end from a wait. What was taken counts against the process until the next
+        look: the function works on it, and a value that it was called with is there until it returns.
 
         Raises:
             InputCancelled: The stream of inputs ended with an error (R-110).
@@ -87,11 +88,13 @@ class InputStream:
         if self.queue:
             item = self.queue.popleft()
             budget = self.budget
-            budget.frames -= 1
-            budget.bytes -= len(item[1].payload)
             if budget.is_charged:
                 budget.shrink()
+            budget.frames -= 1
+            budget.bytes -= len(item[1].payload)
             return item
+        if self.budget.is_charged and not self.spec.single:
+            self.budget.shrink()
         if self.error is not None:
             raise InputCancelled(self.error)
         return None

@@ -4,22 +4,21 @@ python -m tests.attack.inputs [NAME ...] [--seconds 5] [--tree DIR]
 
 ``deaf`` is a function that waits for its other input, so that the first one is read on (R-129); ``asleep`` reads
 nothing; an ``a`` before that is the same on the event loop. Twenty-four clients send 63 MiB each, or 151 where a
-message may have 10 MiB, which is 1.5 GiB. With ``--seconds`` below 5 all is a quarter of the size. Figures: the most
+message may have 10 MiB, which is 1.5 GiB. With ``--seconds`` below 5, twelve
+send 15 MiB each. Figures: the most
 memory, memory once nothing changes any more, how many calls were ended or refused, and memory ten seconds after the
-last client has gone.
+last client has gone (with ``--seconds`` below 5: once it is below 150 MiB).
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import os
 import socket
 import struct
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager
 from functools import partial
@@ -46,13 +45,10 @@ from tests.transports.evergreen import PATH as SESSION
 from tests.transports.evergreen import act, frame, leaf
 from tests.transports.riff import PATH as INVOKE
 
-__all__ = ["ARGS", "ATTACKS", "ROUNDS", "SETTLED_MIB"]
+__all__ = ["ATTACKS", "SETTLED_MIB", "serves"]
 
 FUNCTIONS = "tests.attack.unheeded"
-ARGS = (
-    FUNCTIONS, "--graphpipe-tcp", "127.0.0.1:0", "--auto-session",
-    "--protocols", "riff,evergreen,http,graphpipe,toolbridge,typed,action-engine",
-)  # fmt: skip
+_PROTOCOLS = "riff,evergreen,http,graphpipe,toolbridge,federated,typed,action-engine"
 SETTLED_MIB = 150
 """Less is left once all clients have left."""
 
@@ -229,13 +225,14 @@ def _host_stream(address: str, victim: Victim, _: int, stop: threading.Event) ->
 
 
 _CLIENTS, _MESSAGES = 24, 63
+_LONG_S = 5.0
 
 
 def _together(send: Send, clients: int, victim: Victim, seconds: float) -> Figures:
     """All clients at once, until nothing changes any more; then they leave."""
     count = _MESSAGES
-    if seconds < 5:
-        clients, count = clients // 2, count // 2
+    if seconds < _LONG_S:
+        clients, count = _CLIENTS // 2, count // 4
     found: Counter[str] = Counter()
     stop = threading.Event()
     threads = [
@@ -249,11 +246,11 @@ def _together(send: Send, clients: int, victim: Victim, seconds: float) -> Figur
         stop.set()
         for thread in threads:
             thread.join()
-    return _figures(victim, peak, still, found)
+    return _figures(victim, seconds, peak, still, found)
 
 
-def _figures(victim: Victim, peak: Peak, still: int, found: Counter[str]) -> Figures:
-    after, took_s = settled(victim, SETTLED_MIB * MIB)
+def _figures(victim: Victim, seconds: float, peak: Peak, still: int, found: Counter[str]) -> Figures:
+    after, took_s = settled(victim, SETTLED_MIB * MIB, is_long=seconds >= _LONG_S)
     return {
         "peak MiB": peak.bytes // MIB,
         "still MiB": still // MIB,
@@ -287,12 +284,13 @@ report_timeout_s = 120.0
 
 
 @contextmanager
-def rounds_file(count: int = _CLIENTS) -> Iterator[str]:
-    """A file of rounds, as the victim is given it."""
+def serves() -> Iterator[Sequence[str]]:
+    """The command line of a victim."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rounds.toml"
-        path.write_text(_FILE.format(count=count))
-        yield str(path)
+        path.write_text(_FILE.format(count=_CLIENTS))
+        tcp, rounds = ("--graphpipe-tcp", "127.0.0.1:0"), ("--federated", str(path))
+        yield FUNCTIONS, *tcp, "--auto-session", "--protocols", _PROTOCOLS, *rounds
 
 
 async def _report(device: Device, size: int) -> str:
@@ -317,7 +315,7 @@ def _devices(clients: int, victim: Victim, seconds: float) -> Figures:
     with Peak(victim) as peak:
         found = asyncio.run(run())
         still = victim.rss_bytes
-    return _figures(victim, peak, still, found)
+    return _figures(victim, seconds, peak, still, found)
 
 
 _BOTH = ("deaf", "adeaf", "asleep", "aasleep")
@@ -347,10 +345,9 @@ ATTACKS: dict[str, Attack] = {
     **{name: partial(_together, send, _CLIENTS) for name, send in _SENDS.items()},
     **{name: partial(_together, send, 151) for name, send in _TOOLS.items()},
     "host": _hosts,
+    "reports": partial(_devices, _CLIENTS),
 }
-ROUNDS: dict[str, Attack] = {"reports": partial(_devices, _CLIENTS)}
-"""Of victims that serve rounds."""
 
 if __name__ == "__main__":
-    with rounds_file() as path:
-        main(ROUNDS if os.environ.get("INVOKER_ATTACK_ROUNDS") else ATTACKS, *ARGS)
+    with serves() as args:
+        main(ATTACKS, *args)

@@ -54,12 +54,24 @@ class Peak:
             self.bytes = max(self.bytes, self._target.rss_bytes)
 
 
-def settled(target: Victim, most_bytes: int = 200 * MIB) -> tuple[int, float]:
-    """Memory once it is below that, or after ten seconds; and how long it took."""
-    began = time.monotonic()
-    while (now := target.rss_bytes) > most_bytes and time.monotonic() - began < _SETTLE_S:
+def settled(target: Victim, most_bytes: int = 200 * MIB, *, is_long: bool = False) -> tuple[int, float]:
+    """Memory ten seconds after the last client has gone, and how long it took to be below that.
+
+    Args:
+        target: Whose.
+        most_bytes: It is below that soon.
+        is_long: Wait for the ten seconds in any case, and no longer, as tables have it; else, as tests do, only until
+            it is below that.
+    """
+    began, took_s = time.monotonic(), 0.0
+    while (passed_s := time.monotonic() - began) < (10.0 if is_long else _SETTLE_S):
+        now = target.rss_bytes
+        if now > most_bytes:
+            took_s = passed_s
+        elif not is_long:
+            break
         time.sleep(0.05)
-    return now, time.monotonic() - began
+    return now, took_s
 
 
 def streams(target: Victim, seconds: float) -> Figures:

@@ -8,7 +8,7 @@ from invoker.author.spec import IGNORED, StreamSpec
 from invoker.codecs import builtin
 from invoker.core.budget import STEP_BYTES, ProcessBudget
 from invoker.core.coding import Decoders
-from invoker.core.streams import Budget, InputStream, Limits
+from invoker.core.streams import Budget, InputStream, Limits, SingleInput
 from invoker.errors import (
     Cancelled,
     DecodeError,
@@ -174,12 +174,28 @@ def test_an_error_takes_what_was_not_read_of_an_input_that_has_ended():
 
 
 def test_what_was_read_is_given_back_to_the_process():
-    """As soon as it is taken, not when the invocation is over."""
+    """When the function asks for the next, not when the invocation is over: until then it works on it."""
     process = ProcessBudget(100 * STEP_BYTES)
     stream = make_input(budget=Budget(Limits(), process.share()))
     for _ in range(4):
         stream.feed(text(bytes(4 * STEP_BYTES)))
     assert process.held >= 16 * STEP_BYTES
-    for _ in range(4):
-        stream.take()
+    for left in (4, 3, 2, 1):
+        assert stream.take() is not None
+        assert left * 4 * STEP_BYTES <= process.held <= max(2 * left, 5) * 4 * STEP_BYTES
+    assert stream.take() is None
+    assert process.held == 0
+
+
+def test_a_value_that_the_function_was_called_with_counts_until_it_returns():
+    """It is there as long as the function runs, whoever sent it, and however often the end is looked for."""
+    process = ProcessBudget(100 * STEP_BYTES)
+    decoders = Decoders(0, StreamSpec("x", str, single=True), REGISTRY)
+    stream = SingleInput(decoders, Budget(Limits(), memory=process))
+    stream.feed(text(bytes(4 * STEP_BYTES)))
+    stream.end()
+    assert stream.take() is not None
+    assert stream.take() is None
+    assert process.held >= 4 * STEP_BYTES
+    stream.budget.close()
     assert process.held == 0

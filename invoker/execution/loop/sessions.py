@@ -106,7 +106,6 @@ class SessionReactor(Reactor):
         hard_bytes: Unread payload at which an invocation fails; the session keeps to less.
         window: Messages that the session feeds an input ahead of its function.
         fetch: Gets what references refer to.
-        forgets: Whether the session keeps nothing of what it has fed, so that its invocations count that.
     """
 
     def __init__(
@@ -120,9 +119,8 @@ class SessionReactor(Reactor):
         hard_bytes: int = 512 * 1024 * 1024,
         window: int = 64,
         fetch: Fetching,
-        forgets: bool = False,
     ) -> None:
-        super().__init__(session, wire, driver, on_close, deadline=deadline, is_counted=forgets)
+        super().__init__(session, wire, driver, on_close, deadline=deadline, is_counted=False)
         self._is_halted = False  # whether the wire was told to read no more
         self._storing = session
         self._share = driver.engine.memory.share()

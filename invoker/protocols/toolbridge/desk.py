@@ -212,6 +212,7 @@ class Desk:
         expired: Sessions of this process that have expired since it started.
         hits: Calls that were answered from an earlier result since it started.
         keeper: Set before the first session is known.
+        keeps_arguments: Whether observers look at the arguments of a call, so that large ones stay until it has ended.
         lock: As given; ``threading.Lock`` where several threads serve calls.
         memory: As given.
         new_scope: Makes the scope of a session.
@@ -246,6 +247,7 @@ class Desk:
         self.expired = 0
         self.new_scope: Callable[[HostSession], Any] = lambda _: None
         self.hits = 0
+        self.keeps_arguments = False
         self.observers: list[Observer] = []
         self.repeated: Observer | None = None
         self.sessions: dict[str, HostSession] = {}

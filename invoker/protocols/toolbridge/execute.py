@@ -144,7 +144,11 @@ class ExecuteTool:
     def _run(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
         if asked.request_id and session.caches:
             return self._share(session, asked, call)
-        return call.begin(session) or self._answer(call)
+        steps = call.begin(session)
+        if not steps:
+            return self._answer(call)
+        self._asked = call.asked  # without large arguments, which the function has
+        return steps
 
     def _is_of_host(self, session: HostSession, asked: Asked) -> bool:
         """Whether the tool is none of this process, and the session has a host that may have it (T-171)."""

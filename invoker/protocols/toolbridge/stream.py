@@ -124,7 +124,7 @@ class StreamTool:
             if event.key == "bound":
                 assert self._session is not None
                 assert self._call is not None
-                return self._call.begin(self._session) or self._end(self._call)
+                return self._run(self._session, self._call)
             try:
                 session = found_session(self._desk, self._asked.session_id, event.value)
             except BridgeError as error:
@@ -161,7 +161,14 @@ class StreamTool:
         if aside is not None:
             self._session = session
             return (aside,)
-        return call.begin(session) or self._end(call)
+        return self._run(session, call)
+
+    def _run(self, session: HostSession, call: ToolCall) -> Sequence[Step]:
+        steps = call.begin(session)
+        if not steps:
+            return self._end(call)
+        self._asked = call.asked  # without large arguments, which the function has
+        return steps
 
     def _refuse(self, error: BridgeError) -> Sequence[Step]:
         assert self._asked is not None

@@ -105,6 +105,7 @@ class ToolCall(Operation):
         *(
             "bound",
             "_correlation",
+            "_is_large",
             "_last",
             "_size",
             "asked",
@@ -141,6 +142,7 @@ class ToolCall(Operation):
         self.items: list[list[bytes]] = [[]]
         self.took_s = 0.0
         self.cpu_ns = self.memory_bytes = self._size = 0
+        self._is_large = False
         self._last: Emitted | None = None
         self._correlation = ""
         self.bound: tuple[Tool, Binding | BridgeError] | None = None
@@ -152,8 +154,9 @@ class ToolCall(Operation):
             size: Of the request, in bytes.
             key: Of the answer.
         """
+        self._is_large = size > LARGE
         aside = self.desk.aside
-        if size <= LARGE or aside is None or self.bound is not None or not aside.is_due():
+        if not self._is_large or aside is None or self.bound is not None or not aside.is_due():
             return None
         return Await(key, partial(aside.run, self.bind))
 
@@ -208,6 +211,8 @@ class ToolCall(Operation):
         if self.most_ms:
             timeout_ms = min(timeout_ms or self.most_ms, self.most_ms)
         self.desk.begin(self)
+        if self._is_large and not self.desk.keeps_arguments:
+            self._forget()
         opened = Open(
             key,
             tool.function,
@@ -330,6 +335,14 @@ class ToolCall(Operation):
             self.entry.over()
         for observer in self.desk.observers:
             observer(self)
+        if self._is_large:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Let go of large arguments; a cancelled timer of the function may keep this until it is due."""
+        asked = self.asked
+        own = dict(asked.context)  # each field of a request keeps all of it
+        self.asked = msgspec.structs.replace(asked, args=(), kwargs=_NO_KWARGS, context=own)
 
     def repeated(self, error: InvocationError | None) -> None:
         """It ran nothing: the call that it repeats has ended so, and answers this one, too."""

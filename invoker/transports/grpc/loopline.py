@@ -84,7 +84,7 @@ class LoopLine:
     """
 
     __slots__ = (
-        "_call", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed",
+        "_call", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed", "_large_bytes",
         "_lender", "_listener", "_most_bytes", "_out", "_post", "_reading", "_receive", "_room", "_sending",
         "_settle_s", "_settling", "_status", "_takes_one", "_unread",
         "headers", "is_ended", "is_gone",
@@ -98,7 +98,7 @@ class LoopLine:
         self.headers: tuple[tuple[str, str], ...] = ()
         self._call = call
         self._lender = lender
-        self._most_bytes = most_bytes
+        self._most_bytes, self._large_bytes = most_bytes, min(most_bytes, _LITTLE_BYTES)
         self._settle_s = settle_s
         self._takes_one = takes_one
         self._settling: asyncio.TimerHandle | None = None
@@ -289,9 +289,8 @@ class LoopLine:
                 self.is_ended = True
                 if not self.is_gone:
                     listener.arrived(None)
-        elif len(frame) > self._most_bytes:
+        elif len(frame) > self._large_bytes and not self._may_be_large(frame):
             self.is_ended = True  # the close event tells, as for a message that is too large for grpcio
-            self._call.cancel(*status_of(oversize(len(frame), self._most_bytes)))
         elif self._is_finished:
             return
         elif self._takes_one:
@@ -301,6 +300,14 @@ class LoopLine:
                 listener.arrived(None)
         elif listener.arrived(frame):
             self.ask()
+
+    def _may_be_large(self, frame: bytes) -> bool:
+        """Whether a frame is no larger than is allowed; else the call is ended."""
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the other one keeps the frame until the next comes
+        if len(frame) <= self._most_bytes:
+            return True
+        self._call.cancel(*status_of(oversize(len(frame), self._most_bytes)))
+        return False
 
     def _believe(self) -> None:
         """The half-close has settled: it is an end unless the peer has cancelled by now.

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from typing import Any
 
-from invoker.core.budget import ProcessBudget, Unread
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.steps import Trailers
 from invoker.transports.grpc.cygrpc import NO_FLAGS, cygrpc
 from invoker.transports.grpc.details import clip, oversize, status_of
@@ -41,7 +41,6 @@ class Operations:
     Attributes:
         is_ended: The peer has half-closed.
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
-        most_bytes: A message with more of them ends the call (R-121).
         settles: Whether the function would see a difference between an end of its input and a cancel.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
         memory: Counts large frames that the peer has not taken; set before the first one.
@@ -50,8 +49,8 @@ class Operations:
 
     __slots__ = (
         "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_is_headed",
-        "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone",
-        "lock", "memory", "most_bytes", "queue", "settle_s", "settles", "unread",
+        "_large_bytes", "_most_bytes", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending",
+        "_until", "is_ended", "is_gone", "lock", "memory", "queue", "settle_s", "settles", "unread",
     )  # fmt: skip
 
     memory: ProcessBudget
@@ -61,7 +60,7 @@ class Operations:
         self.lock = threading.Lock()
         self.is_ended = False
         self.is_gone = False
-        self.most_bytes = UNCHECKED
+        self._most_bytes, self._large_bytes = UNCHECKED, STEP_BYTES
         self.settles = True
         self.settle_s = 0.0
         self.unread: Unread | None = None
@@ -76,6 +75,10 @@ class Operations:
         self._headers_due = self._is_accepted = self._is_empty = self._is_finished = False
         self._is_headed = False  # whether the headers have left
         self._pending = 0
+
+    def allow(self, most_bytes: int) -> None:
+        """A message with more bytes ends the call (R-121)."""
+        self._most_bytes, self._large_bytes = most_bytes, min(most_bytes, STEP_BYTES)
 
     # With the lock held.
 
@@ -197,6 +200,14 @@ class Operations:
         if code:
             self._refused()
 
+    def _may_be_large(self, frame: bytes) -> bool:
+        """Whether a frame is no larger than is allowed; else the call is ended."""
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the other one keeps the frame until the next comes
+        if len(frame) <= self._most_bytes:
+            return True
+        self.cut(*status_of(oversize(len(frame), self._most_bytes)))
+        return False
+
     def _believe(self) -> None:
         """The half-close has settled: it is an end unless the peer has cancelled by now.
 
@@ -220,11 +231,10 @@ class Operations:
             self._reading = False
             frame = event.batch_operations[-1].message()
             if frame is not None:
-                if len(frame) > self.most_bytes:
-                    self.cut(*status_of(oversize(len(frame), self.most_bytes)))
-                    self.is_gone = True
-                else:
+                if len(frame) <= self._large_bytes or self._may_be_large(frame):
                     self._frames.append(frame)
+                else:
+                    self.is_gone = True
             elif not event.success:
                 self.is_gone = True
             elif self._is_empty or not self.settles:

@@ -153,6 +153,8 @@ class WholeLine:
         """The line that reads on: what was received is the first that it gives. The whole line is not used any more."""
         line = self._line = self._make_line()
         line.open(self.frames, is_reading=self._pending > 0)
+        self.frames = []
+        self._receive = None  # it keeps the last frame
         return line
 
     def is_light(self, frames: list[bytes]) -> bool:
@@ -332,7 +334,8 @@ class WholeLine:
     def _make_line(self) -> ThreadLine:
         limits, sweeper = self._driver.engine.limits, self._driver.sweeper
         line = ThreadLine(self._call, self.queue, sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes)
-        line.most_bytes, line.settle_s = self.most_bytes, self.settle_s
+        line.allow(self.most_bytes)
+        line.settle_s = self.settle_s
         line.before_wait, line.memory = self._turn.pass_on, self._driver.engine.memory
         return line
 

@@ -14,9 +14,11 @@ from invoker.core.store import Reason
 from invoker.errors import Cancelled, Overloaded
 from invoker.execution.bodies.runner import production_failed
 from invoker.message import Message
+from invoker.protocols.toolbridge.desk import LARGE
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall, correlation_of
+from invoker.protocols.toolbridge.wire import CallRequest
 from tests.protocols.toolbridge.calls import count, desk_with, emitted, square
 from tests.protocols.toolbridge.desks import TestDesk, known
 
@@ -318,3 +320,20 @@ def test_a_session_that_is_closing_takes_no_call():
     assert call.begin(session) == ()
     assert isinstance(call.error, BridgeError)
     assert (call.error.kind, call.error.details["code"]) == (Kind.EXPIRED, "expired")
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_a_call_lets_go_of_large_arguments_which_its_function_has(is_watched):
+    """Once it runs, or once it has ended where observers look at them; of the message that had them, too."""
+    desk = desk_with()
+    desk.keeps_arguments = is_watched
+    request = CallRequest(session_id="s1", tool_id="square", args=[pack(5)], context={"a": "b"})
+    asked = Asked("s1", "square", request.args, request.kwargs, context=request.context)
+    call = ToolCall(desk, asked, "execute")
+    assert call.aside(LARGE + 1) is None
+    assert call.begin(known(desk))
+    assert bool(call.asked.args) is is_watched
+    call.finish(None)
+    assert (call.asked.args, dict(call.asked.kwargs), call.asked.tool_id) == ((), {}, "square")
+    assert type(call.asked.context) is dict
+    assert call.asked.context == {"a": "b"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 
 import grpc
@@ -14,7 +15,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.budget import ProcessBudget
 from invoker.transports.grpc.loopline import JoiningLine, LoopLine
 from tests.conftest import SLOW
-from tests.transports.riff import Riff, eventually
+from tests.transports.riff import FAST, Riff, data, eventually, form, start
 
 
 @pytest.fixture(params=["lending", "uvloop"])
@@ -245,3 +246,34 @@ def test_short_replies_leave_at_the_end_of_the_turn(size):
     for flush in turn.flushes:
         flush()
     assert len(turn.posted) == 1
+
+
+@pytest.mark.parametrize("door", FAST)
+def test_a_large_frame_is_not_kept_by_the_transport(door):
+    """While the function has it there is one copy of its payload, and none of the frame."""
+    size, came, go = 3_000_000, threading.Event(), threading.Event()
+
+    def hold(x: bytes) -> int:
+        came.set()
+        go.wait(20)
+        return len(x)
+
+    async def ahold(x: bytes) -> int:
+        came.set()
+        while not go.is_set():  # noqa: ASYNC110 - it is set by another thread
+            await asyncio.sleep(0.01)
+        return len(x)
+
+    ahold.__name__ = "hold"
+    with Riff(door, form(door, hold, ahold)) as riff:
+        frames = (start(), data(bytes(size)))
+        tracemalloc.start()
+        try:
+            call = riff.raw(*frames)
+            assert came.wait(5 * SLOW)
+            found = [one.size for one in tracemalloc.take_snapshot().traces if one.size >= size]
+            go.set()
+            call.rest()
+        finally:
+            tracemalloc.stop()
+        assert len(found) <= 1, found

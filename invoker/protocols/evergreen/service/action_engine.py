@@ -127,7 +127,7 @@ class _Conversation:
         from invoker.execution.loop.sessions import SessionReactor
 
         known = self._handler.known
-        return SessionReactor(
+        reactor = SessionReactor(
             self._session,
             wire,
             self._handler.driver,
@@ -135,8 +135,9 @@ class _Conversation:
             hard_bytes=known.session_bytes * 2,
             window=known.window,
             fetch=_fetch,
-            forgets=True,
         )
+        reactor.is_counted = True  # the session keeps nothing of what it has fed
+        return reactor
 
     def farewell(self, error: InvocationError | None) -> Farewell:
         """The half-close, or the statuses of what ran and the abort."""

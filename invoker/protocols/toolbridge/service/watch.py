@@ -70,6 +70,7 @@ class Watch:
             redaction = None if shown == ("off",) else Redaction(() if shown == ("on",) else shown)
             audit = self.audit = AuditLog(settings.audit, lambda entry: line_of(entry, redaction))
             self.dependencies["audit"] = lambda: audit.is_well
+            desk.keeps_arguments = True
             desk.observers.append(lambda call: audit.put(entry_of(call)))
             desk.repeated = lambda call: audit.put(entry_of(call, is_repeat=True))
 
