@@ -46,23 +46,23 @@ def initial() -> bytes:
 
 
 def devices(columns: Sequence[Series], *, quick: bool) -> str:  # noqa: ARG001 - every row of the table takes them
-    """A row for each gRPC door: devices that check in with an ack, and then wait for a round."""
+    """A row for each gRPC transport: devices that check in with an ack, and then wait for a round."""
     rows = []
     many = 1000 if quick else 10_000
-    for door in ("fast", "aio"):
+    for transport in ("fast", "aio"):
         try:
-            rows.append([door, *_figures(door, many)])
+            rows.append([transport, *_figures(transport, many)])
         except FAILURES as error:
-            say(f"{door} fails: {error}")
-    head = ("gRPC door", f"KiB a device, of {many:,}", "checkins/s", "MiB in all", "ms until all have left")
+            say(f"{transport} fails: {error}")
+    head = ("gRPC transport", f"KiB a device, of {many:,}", "checkins/s", "MiB in all", "ms until all have left")
     return table("Devices that wait for a federated round", head, rows)
 
 
-def _figures(door: str, many: int) -> list[str]:
+def _figures(transport: str, many: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rounds.toml")
         path.write_text(_ROUNDS)
-        flags = ("--federated-sessions", "100000", "--federated-peer-sessions", "100000", "--grpc-driver", door)
+        flags = ("--federated-sessions", "100000", "--federated-peer-sessions", "100000", "--grpc-driver", transport)
         server = TestServer(str(path), *flags)
         try:
             return asyncio.run(_measured(server, many))

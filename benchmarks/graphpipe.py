@@ -46,7 +46,7 @@ class ConnectionOps:
     name: str
     label: str
     command: list[str]
-    door: str = "http"
+    transport: str = "http"
     is_json: bool = False
     is_ours: bool = False
     times: int = 1
@@ -65,7 +65,7 @@ class ConnectionOps:
                 yield lambda: client.infer(array)
             return
         body = self.body(array)
-        asker = Framed(address, body) if self.door == "graphpipe" else Post(address, body)
+        asker = Framed(address, body) if self.transport == "graphpipe" else Post(address, body)
         try:
             yield asker.ask
         finally:
@@ -167,7 +167,7 @@ def _times(size: int, title: str, count: int, rounds: int) -> str:
             for way, ask in asks.items():
                 took.setdefault(way.name, []).extend(_seconds(ask, max(2, count // 20) if way.is_json else count))
     for way in slow:
-        with serving(way.command, door=way.door) as (address, _), way.asking(address, array) as ask:
+        with serving(way.command, transport=way.transport) as (address, _), way.asking(address, array) as ask:
             began = time.perf_counter()
             reply = ask()
             took[way.name] = [time.perf_counter() - began]
@@ -183,7 +183,7 @@ def _times(size: int, title: str, count: int, rounds: int) -> str:
 
 
 def _opened(stack: ExitStack, way: ConnectionOps, array: Array) -> Ask:
-    address, _ = stack.enter_context(serving(way.command, door=way.door))
+    address, _ = stack.enter_context(serving(way.command, transport=way.transport))
     ask = stack.enter_context(way.asking(address, array))
     way.check(ask(), array)
     return ask
@@ -207,7 +207,7 @@ def _memory(size: int, title: str) -> str:
     """Peak growth of a process that has answered only small requests before."""
     array, rows = _array(size), []
     for way in _HELD:
-        with serving(way.command, door=way.door) as (address, pid):
+        with serving(way.command, transport=way.transport) as (address, pid):
             with way.asking(address, array[:1]) as ask:
                 ask()
             before = resident_mib(pid)
@@ -228,7 +228,7 @@ def _beside(count: int) -> str:
     """1 KiB requests while others of 64 MiB are under way."""
     small, large, rows = _array(1024), _array(64 << 20), []
     for way in (BARE, SYNC, ASYNC):
-        with serving(way.command, door=way.door) as (address, _), way.asking(address, small) as ask:
+        with serving(way.command, transport=way.transport) as (address, _), way.asking(address, small) as ask:
             alone, took = _seconds(ask, 300), list[float]()
             with way.asking(address, large) as asks_much:
                 busy = threading.Thread(target=lambda much=asks_much: [much() for _ in range(count)])
@@ -243,38 +243,39 @@ def _beside(count: int) -> str:
 
 
 def batches(_: Sequence[Series], *, quick: bool, samples: Samples) -> str:
-    """Single rows by many clients at once; figures of both doors, and those of HTTP into ``samples``."""
+    """Single rows by many clients at once; figures of both transports, and those of HTTP into ``samples``."""
     with _on_driver_core():
         return _batches(10 if quick else 40, 1 if quick else 3, samples)
 
 
 def _batches(each: int, rounds: int, samples: Samples) -> str:
     array, rows = _array(1024), []
-    for door, flags in (("http", []), ("graphpipe", _TCP)):
+    for transport, flags in (("http", []), ("graphpipe", _TCP)):
         ways = [
-            ConnectionOps(name, name, _ours(name, *_ALONE, *flags), door, times=2) for name in ("costly", "batched")
+            ConnectionOps(name, name, _ours(name, *_ALONE, *flags), transport, times=2)
+            for name in ("costly", "batched")
         ]
-        ways += [BARE] if door == "http" else []
+        ways += [BARE] if transport == "http" else []
         found = dict[str, list[float]]()
         with ExitStack() as stack:
-            served = [(way, stack.enter_context(serving(way.command, door=door))[0]) for way in ways]
+            served = [(way, stack.enter_context(serving(way.command, transport=transport))[0]) for way in ways]
             for _ in range(rounds):
                 for way, address in served:
                     found.setdefault(way.name, []).append(_rate(way, address, array, each))
-        label = "HTTP" if door == "http" else "bare TCP"
-        if door == "http":
+        label = "HTTP" if transport == "http" else "bare TCP"
+        if transport == "http":
             samples |= {("batches", name): {"rate": values} for name, values in found.items()}
         times = f"{ratio(found['batched'], found['costly']):.1f}"
         rows.append([label, *(spread(found.get(name, [0])) for name in ("costly", "batched")), times])
-        rows[-1].append(spread(found["bare"]) if door == "http" else "")
+        rows[-1].append(spread(found["bare"]) if transport == "http" else "")
         say(f"graphpipe batches {label}: " + " ".join(rows[-1][1:]))
     title = f"GraphPipe: {CLIENTS} clients with single rows, {COST_S * 1e3:g} ms a call, requests/s"
-    return table(title, ("door", "unbatched", "batched", "ratio", "bare ASGI echo"), rows)
+    return table(title, ("transport", "unbatched", "batched", "ratio", "bare ASGI echo"), rows)
 
 
 def _rate(way: ConnectionOps, address: str, array: Array, each: int) -> float:
     body = way.body(array)
-    whole = len(body).to_bytes(4, "little") + body if way.door == "graphpipe" else request(address, body)
+    whole = len(body).to_bytes(4, "little") + body if way.transport == "graphpipe" else request(address, body)
     with way.asking(address, array) as ask:
         reply = ask()
         way.check(reply, array)

@@ -51,12 +51,12 @@ class Fleet:
 
     def served(self, series: Series, row: Row) -> tuple[str, int]:
         """Where a column serves a row's work, and its process, which is 0 for one that we have not started."""
-        key = (series.name, row.work, row.door)
+        key = (series.name, row.work, row.transport)
         if key not in self._served:
             found = (series.address, 0)
             if not series.address:
-                found = self._stack.enter_context(serving(series.command(row.work), door=row.door))
-            if row.door == "grpc":
+                found = self._stack.enter_context(serving(series.command(row.work), transport=row.transport))
+            if row.transport == "grpc":
                 load(found[0], warmer(row))
             self._served[key] = found
         return self._served[key]

@@ -42,7 +42,7 @@ def open_streams(columns: Sequence[Series], *, quick: bool) -> str:
 
 
 def _figures(series: Series, count: int) -> list[str]:
-    with serving(series.command("open"), door="http") as (address, pid):
+    with serving(series.command("open"), transport="http") as (address, pid):
         _close(_opened(address, 1))  # what the first one loads is not the streams' cost
         before, began = resident_mib(pid), time.monotonic()
         held = _opened(address, count)

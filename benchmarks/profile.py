@@ -1,4 +1,4 @@
-"""``python -m benchmarks.profile``: where the microseconds of a call go, for each door and kind of function.
+"""``python -m benchmarks.profile``: where the microseconds of a call go, for each transport and kind of function.
 
 A server is measured twice: as it is, for processor time and context switches of a call (/proc), and under cProfile, for
 Python's calls (`benchmarks.counted`). CASE is one that ``--help`` lists, FOLDER is an older checkout with a .venv.
@@ -75,7 +75,7 @@ def _profiled(case: str, program: str, top: int) -> tuple[list[str], str]:
     name, style, calls = CASES[case]
     row, series = row_named(name).with_calls(calls), Series(style, style, style, "auto")
     flags = series.command(row.work)[3:]
-    with serving([program, "-P", "-m", "invoker", *flags], door=row.door) as (address, pid):
+    with serving([program, "-P", "-m", "invoker", *flags], transport=row.transport) as (address, pid):
         _load(address, row.with_calls(max(row.streams, calls // 10)), series)
         before, switched = processor_split_s(pid), switches(pid)
         _load(address, row, series)
@@ -100,7 +100,7 @@ def _counted(program: str, flags: Sequence[str], row: Row, series: Series) -> Co
     """For each function: its calls by Python, its calls if it is one of C, and its own seconds, all for one call."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["env", f"COUNTS={folder}", program, "-P", str(_COUNTER), *flags]
-        with serving(command, door=row.door) as (address, pid):
+        with serving(command, transport=row.transport) as (address, pid):
             _load(address, row, series)
             before = _told(Path(folder, "0.json"), pid)
             _load(address, row, series)

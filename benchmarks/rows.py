@@ -44,8 +44,8 @@ class Row:
     window: int = 1
 
     @property
-    def door(self) -> str:
-        """The server's door that is measured."""
+    def transport(self) -> str:
+        """The server's transport that is measured."""
         return "http" if self.mode == "posts" or self.is_stream else "grpc"
 
     @property

@@ -194,20 +194,22 @@ def end_with_servers() -> None:
 
 
 @contextmanager
-def serving(command: list[str], *, core: int | None = SERVER_CORE, door: str = "grpc") -> Iterator[tuple[str, int]]:
-    """Run a server for the block: the address of one of its doors, and its process id."""
+def serving(
+    command: list[str], *, core: int | None = SERVER_CORE, transport: str = "grpc"
+) -> Iterator[tuple[str, int]]:
+    """Run a server for the block: the address of one of its transports, and its process id."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(pinned(core, command), stdout=log, stderr=log, start_new_session=True)
         try:
-            yield _address(process, log, door), process.pid
+            yield _address(process, log, transport), process.pid
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # workers too, and no drain of what a row left open on purpose
             process.wait()
 
 
-def _address(process: subprocess.Popen[bytes], log: IO[bytes], door: str) -> str:
-    ready = re.compile(rf"{door}=([^\s,\"]+)")
+def _address(process: subprocess.Popen[bytes], log: IO[bytes], transport: str) -> str:
+    ready = re.compile(rf"{transport}=([^\s,\"]+)")
     until = time.monotonic() + 30
     while time.monotonic() < until and process.poll() is None:
         if found := ready.search(_written(log)):

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from types import CodeType, ModuleType
 from typing import Final
 
-__all__ = ["DISTRIBUTIONS", "KEPT", "MOVED", "lead", "new_name"]
+__all__ = ["DISTRIBUTIONS", "KEPT", "MOVED", "RENAMED", "lead", "new_name"]
 
 MOVED: Final = {
     "aggregators": "protocols.federated.aggregators",
@@ -35,6 +35,7 @@ MOVED: Final = {
     "cli.tools": "protocols.toolbridge.verbs.tools",
     "client.connection": "connect.connection",
     "client.evergreen.": "protocols.evergreen.client.",
+    "client.evergreen.line": "protocols.evergreen.client.sessioncall",
     "client.exchange": "connect.exchange",
     "client.failure": "connect.failure",
     "client.federated.": "protocols.federated.client.",
@@ -54,12 +55,27 @@ MOVED: Final = {
     "core.kept": "core.cache",
     "declared": "tensors.declared",
     "doors": "transports",
+    "doors.grpc.aioline": "transports.grpc.aiocall",
     "doors.grpc.held": "transports.grpc.replybatch",
+    "doors.grpc.lending": "transports.grpc.queue_poller",
+    "doors.grpc.loopline": "transports.grpc.loopcall",
+    "doors.grpc.threadline": "transports.grpc.threadcall",
+    "doors.grpc.wholeline": "transports.grpc.unarycall",
+    "doors.http.door": "transports.http.transport",
     "doors.http.known": "transports.http.cachedhead",
+    "doors.http.leader": "transports.http.inline_http",
+    "doors.http.leaving": "transports.http.response_packing",
+    "doors.http.led": "transports.http.inline_connection",
+    "doors.http.ledstream": "transports.http.inline_stream",
+    "doors.http.socketline": "transports.http.socketconnection",
     "doors.http.tap": "transports.http.readcontrol",
     "drive": "execution",
     "drive.isolated": "execution.isolation",
+    "drive.loop.seat": "execution.loop.subscription",
+    "drive.thread.away": "execution.thread.loop_handoff",
     "drive.thread.foresight": "execution.thread.lookahead",
+    "drive.thread.leaders": "execution.thread.leader_follower",
+    "drive.thread.overdue": "execution.thread.call_watchdog",
     "ending": "connect.ending",
     "linear": "fields.linear",
     "marks": "fields.marks",
@@ -72,9 +88,12 @@ MOVED: Final = {
     "ops.roundmetrics": "protocols.federated.metrics",
     "ops.toolmetrics": "protocols.toolbridge.prometheus",
     "process": "server",
+    "process.doors": "server.transports",
     "process.fronts": "server.handlers",
     "process.knobs": "server.given",
     "protocols.action_engine": "protocols.evergreen.action_engine",
+    "protocols.federated.desk": "protocols.federated.coordinator",
+    "protocols.federated.secagg.words": "protocols.federated.secagg.events",
     "protocols.federated.words": "protocols.federated.messages",
     "protocols.riff.asjson": "protocols.web.asjson",
     "protocols.riff.asking": "protocols.web.asking",
@@ -92,17 +111,23 @@ MOVED: Final = {
     "protocols.riff.stream": "protocols.web.stream",
     "protocols.riff.values": "protocols.web.values",
     "protocols.riff.variadic": "protocols.web.variadic",
+    "protocols.toolbridge.desk": "protocols.toolbridge.host_sessions",
     "rules": "fields.rules",
     "secagg": "protocols.federated.secagg",
+    "secagg.words": "protocols.federated.secagg.events",
     "services": "attach",
     "services.action_engine": "protocols.evergreen.service.action_engine",
     "services.actions": "protocols.evergreen.actions",
     "services.evergreen": "protocols.evergreen.service",
     "services.evergreen.service": "protocols.evergreen.service.attach",
     "services.federated": "protocols.federated.service",
+    "services.federated.backdoor": "protocols.federated.service.relay_listener",
+    "services.federated.leading": "protocols.federated.service.round_leadership",
     "services.federated.service": "protocols.federated.service.attach",
     "services.functions": "protocols.web.service.functions",
     "services.graphpipe": "protocols.graphpipe.service",
+    "services.graphpipe.door": "protocols.graphpipe.service.framed",
+    "services.graphpipe.line": "protocols.graphpipe.service.connection",
     "services.graphpipe.service": "protocols.graphpipe.service.attach",
     "services.health": "server.endpoints.health",
     "services.page": "protocols.web.service.page",
@@ -136,6 +161,11 @@ own; one that ends with a dot holds only for that.
 DISTRIBUTIONS: Final = {"conformance": ("invoker_conformance", "stream-invoker-conformance")}
 """What is a distribution of its own now: by old name, without ``invoker.``, its package and what one installs."""
 
+RENAMED: Final = {
+    "conformance.line": "invoker_conformance.rawcall",
+}
+"""Modules of such a distribution that have another name there, by their old one without ``invoker.``."""
+
 KEPT: Final = frozenset({"aggregators", "secagg"})
 """Old names that are public, and stay."""
 
@@ -150,7 +180,7 @@ def new_name(name: str) -> str:
     if package != "invoker" or not rest:
         return ""
     if (first := rest.partition(".")[0]) in DISTRIBUTIONS:
-        return DISTRIBUTIONS[first][0] + rest.removeprefix(first)
+        return RENAMED.get(rest) or DISTRIBUTIONS[first][0] + rest.removeprefix(first)
     known, below = rest, ""
     while known not in MOVED:
         known, dot, last = known.rpartition(".")
@@ -165,7 +195,7 @@ def new_name(name: str) -> str:
 def lead() -> None:
     """Find modules by their old names from now on."""
     if not any(isinstance(one, _Finder) for one in sys.meta_path):
-        # In handler, since a module behind an old package would be found in its folder, and be there twice.
+        # In front, since a module behind an old package would be found in its folder, and be there twice.
         sys.meta_path.insert(0, _Finder())
 
 

@@ -1,9 +1,10 @@
 """`python -m tools conformance`: serves the named functions and lets the conformance suite judge them from outside.
 
-``GRPC_DRIVER`` says which doors are judged: ``aio``; ``fast``, which is judged twice, since it serves the calls of a
-catalogue with async functions on its loop and those of one without in threads; by default all of them. Each is judged
-in riff, Evergreen, the tool bridge and federated compute. GraphPipe, which does not come through these doors, is judged
-with both kinds of catalogue, and once more as an operator may configure it. An argument ``--protocol`` chooses one.
+``GRPC_DRIVER`` says which transports are judged: ``aio``; ``fast``, which is judged twice, since it serves the calls of
+a catalogue with async functions on its loop and those of one without in threads; by default all of them. Each is judged
+in riff, Evergreen, the tool bridge and federated compute. GraphPipe, which does not come through these transports, is
+judged with both kinds of catalogue, and once more as an operator may configure it. An argument ``--protocol`` chooses
+one.
 
 Judging is mostly waiting: one target takes a quarter of a core. So three are judged at a time; what is said of one is
 printed in one piece.

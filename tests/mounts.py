@@ -1,4 +1,4 @@
-"""What the tests of mounted doors serve, and how they ask."""
+"""What the tests of mounted transports serve, and how they ask."""
 
 from __future__ import annotations
 

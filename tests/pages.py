@@ -15,7 +15,7 @@
 | any other | shown only |
 
 Commands of node are left out where there is none. The folder has a link to ``functions``.
-Port 8081 of localhost is that of the server's gRPC door, 8080 of its HTTP door.
+Port 8081 of localhost is that of the server's gRPC transport, 8080 of its HTTP transport.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Served:
 
     Attributes:
         grpc: ``host:port``.
-        http: ``host:port``, or empty when that door is closed.
+        http: ``host:port``, or empty when that transport is closed.
         lines: What it has logged so far.
         exit_code: Once it has ended.
     """

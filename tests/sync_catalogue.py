@@ -1,4 +1,4 @@
-"""The conformance functions without async ones, so that the fast door serves each call in a thread of its own."""
+"""The conformance functions without async ones, so that the fast transport serves each call in a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Evergreen conformance functions without async ones, so that the fast door serves each action in a thread."""
+"""The Evergreen conformance functions without async ones, so that the fast transport serves each action in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of the tool bridge chapters without async ones, so that the fast door runs calls in threads of its own."""
+"""The tools of the tool bridge chapters without async ones, so that the fast transport runs calls in its threads."""
 
 from __future__ import annotations
 

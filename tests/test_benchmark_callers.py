@@ -132,7 +132,7 @@ def test_peers_serve_http_only() -> None:
     """What another framework cannot do has no figure."""
     for row in ROWS:
         served = {name for name in PEERS if _series(name).serves(row)}
-        assert not served or row.door == "http"
+        assert not served or row.transport == "http"
         assert ({"starlette", "astarlette"} >= served) is (not served or row.is_stream)
     assert not _series("functions").serves(row_named("tensor"))
     assert not _series("litserve").serves(row_named("post-text-16"))

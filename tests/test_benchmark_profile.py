@@ -73,7 +73,7 @@ def test_the_dearest_functions_come_first() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_a_server_is_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All figures of one case, with some function of the door among the calls."""
+    """All figures of one case, with some function of the transport among the calls."""
     monkeypatch.setitem(CASES, "grpc-async", ("aio8", "areply", 80))
 
     cells, top = _profiled("grpc-async", sys.executable, 5)

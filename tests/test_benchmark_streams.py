@@ -33,14 +33,20 @@ def _plan(address: str, kind: str, **more: object) -> Plan:
 @pytest.fixture(scope="module", params=SERVERS)
 def echoing(request: pytest.FixtureRequest) -> Iterator[str]:
     """Servers of echoes."""
-    with serving(Series(request.param, "", request.param).command("lines"), core=None, door="http") as (address, _):
+    with serving(Series(request.param, "", request.param).command("lines"), core=None, transport="http") as (
+        address,
+        _,
+    ):
         yield address
 
 
 @pytest.fixture(scope="module", params=SERVERS)
 def giving(request: pytest.FixtureRequest) -> Iterator[str]:
     """Servers of streams."""
-    with serving(Series(request.param, "", request.param).command("items"), core=None, door="http") as (address, _):
+    with serving(Series(request.param, "", request.param).command("items"), core=None, transport="http") as (
+        address,
+        _,
+    ):
         yield address
 
 
@@ -134,7 +140,7 @@ def test_frames_are_masked_as_a_client_must() -> None:
 
 def test_open_streams_are_waited_for() -> None:
     """One that gives nothing is told from one that has given its first item."""
-    with serving(Series("limit", "", "limit").command("items"), core=None, door="http") as (address, _):
+    with serving(Series("limit", "", "limit").command("items"), core=None, transport="http") as (address, _):
         held = _opened(address, 3)
         _all_open(held)
         _close(held)

@@ -103,7 +103,7 @@ class Outside:
 
 
 def test_E126_outputs_are_looked_up_by_index_and_by_name() -> None:
-    """What is sent goes through the driver's door, with the number of the output."""
+    """What is sent goes through the driver's transport, with the number of the output."""
     context, outside = Context(), Outside()
     context.bind(outside)
     context.outputs["b"].send(5)

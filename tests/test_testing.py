@@ -115,7 +115,7 @@ def test_a_context_manager_is_entered_and_left_once():
 
 
 def test_a_real_server_is_started_and_stopped():
-    """On loopback, with both doors, and with its own log when it does not start."""
+    """On loopback, with both transports, and with its own log when it does not start."""
     server = TestServer("functions.square:square")
     assert server.grpc.startswith("127.0.0.1:")
     assert server.http.startswith("127.0.0.1:")

@@ -11,7 +11,7 @@ from invoker_conformance.scenario import Failure
 from invoker_conformance.target import Address, Unreachable
 from invoker_conformance.texts import preview
 
-__all__ = ["Answer", "Connection", "Door"]
+__all__ = ["Answer", "Connection", "Transport"]
 
 _CHUNK = 64 * 1024
 
@@ -59,7 +59,7 @@ class Answer:
         return Failure(str(self), expected, self.sent)
 
 
-class Door:
+class Transport:
     """The HTTP front of one function.
 
     Args:
@@ -115,10 +115,10 @@ class Door:
 class Connection:
     """One keep-alive connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, door: Door) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, transport: Transport) -> None:
         self._reader = reader
         self._writer = writer
-        self._door = door
+        self._transport = transport
         self._sent = ""
 
     async def send(
@@ -140,7 +140,7 @@ class Connection:
             content = body
         fields = ", ".join(f"{name}: {value}" for name, value in given)
         shown = preview(b"".join(body) if isinstance(body, list) else body)
-        head = self._door.head(method, path, (*given, framing)).encode("utf-8")
+        head = self._transport.head(method, path, (*given, framing)).encode("utf-8")
         await self.send_bytes(
             head + content if len(content) < _CHUNK else head, said or f"{method} {path} [{fields}] {shown}"
         )
@@ -153,34 +153,34 @@ class Connection:
         with suppress(ConnectionError, TimeoutError):  # the answer may come before the body was read to its end
             for at in range(0, len(content), _CHUNK):
                 self._writer.write(content[at : at + _CHUNK])
-                await asyncio.wait_for(self._writer.drain(), self._door.timeout_s)
+                await asyncio.wait_for(self._writer.drain(), self._transport.timeout_s)
 
     async def answer(self, *, is_bodiless: bool = False) -> Answer:
         """Read the response; that to a HEAD is without body."""
         try:
-            return await asyncio.wait_for(self._read(is_bodiless=is_bodiless), self._door.timeout_s)
+            return await asyncio.wait_for(self._read(is_bodiless=is_bodiless), self._transport.timeout_s)
         except TimeoutError:
-            raise Failure(f"no answer within {self._door.timeout_s:g} s", "an answer", self._sent) from None
+            raise Failure(f"no answer within {self._transport.timeout_s:g} s", "an answer", self._sent) from None
         except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
             raise Failure(f"a broken answer: {type(error).__name__}: {error}", "an answer", self._sent) from None
 
     async def interim(self) -> int:
         """Read the head of an interim response, such as 100, or of another one; its status."""
         try:
-            return (await asyncio.wait_for(self._read_head(), self._door.timeout_s))[0]
+            return (await asyncio.wait_for(self._read_head(), self._transport.timeout_s))[0]
         except TimeoutError:
-            raise Failure(f"no answer within {self._door.timeout_s:g} s", "an answer", self._sent) from None
+            raise Failure(f"no answer within {self._transport.timeout_s:g} s", "an answer", self._sent) from None
         except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
             raise Failure(f"a broken answer: {type(error).__name__}: {error}", "an answer", self._sent) from None
 
     async def ends(self) -> None:
         """The target closes the connection without another word."""
         try:
-            async with asyncio.timeout(self._door.timeout_s):
+            async with asyncio.timeout(self._transport.timeout_s):
                 if more := await self._reader.read(64):
                     raise Failure(f"{preview(more)}", "the end of the connection", self._sent)
         except TimeoutError:
-            met = f"a connection that is open for {self._door.timeout_s:g} s"
+            met = f"a connection that is open for {self._transport.timeout_s:g} s"
             raise Failure(met, "the end of the connection", self._sent) from None
         except ConnectionError:
             return

@@ -1,7 +1,7 @@
-"""`Service`: how a protocol is attached to the doors. A subclass, and its row in `invoker.server.table`, attach one.
+"""`Service`: how a protocol is attached to the transports. A subclass and its row in `invoker.server.table` do it.
 
 The module of a subclass is loaded in every process that reads its settings, whether its protocol is served or not. It
-therefore imports the protocol and the doors only inside the methods that need them.
+therefore imports the protocol and the transports only inside the methods that need them.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Address(NamedTuple):
     """Where a socket of a service's own listens.
 
     Attributes:
-        door: What the ready line calls it.
+        transport: What the ready line calls it.
         text: ``host:port``, or the path of a Unix socket.
         port: Of TCP; 0 for a Unix socket.
     """
 
-    door: str
+    transport: str
     text: str
     port: int = 0
 
@@ -51,13 +51,13 @@ class Port(NamedTuple):
     Attributes:
         host: Name or address.
         number: 0 takes a free one.
-        door: What listens there.
+        transport: What listens there.
         setting: What says it, for errors.
     """
 
     host: str
     number: int
-    door: str
+    transport: str
     setting: str
 
 
@@ -75,9 +75,9 @@ class Surroundings:
         tls: For its own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
         is_asked: Whether INVOKER_PROTOCOLS says which services there are; else they are those of the default.
-        http_address: ``host:port`` of the HTTP door; empty before it is open, None where there is none.
+        http_address: ``host:port`` of the HTTP transport; empty before it is open, None where there is none.
         files: What `Service.files` of all services give.
-        spoken: Gives the names of the protocols that are served on open doors, each with an address.
+        spoken: Gives the names of the protocols that are served on open transports, each with an address.
         hides: Whether the path of a function of this name belongs to something else.
         is_lame: Whether the process takes calls still, and says that it is about to stop.
         families: Gives `Service.families` of all services.
@@ -112,8 +112,8 @@ class Service:
             None: it has none.
         is_default: Whether it is served when nobody chooses.
         needs: What it lacks if nothing is served, though it was chosen.
-        on_grpc: Whether it has methods for the gRPC door.
-        on_http: Whether it answers paths of the HTTP door.
+        on_grpc: Whether it has methods for the gRPC transport.
+        on_http: Whether it answers paths of the HTTP transport.
         on_loop: Whether its conversations run on the event loop even where all functions are sync.
         gives_arrays: Whether functions without annotations may be given arrays.
         shares_state: Whether its calls find in the store what other calls have put there, so that several workers need
@@ -158,7 +158,7 @@ class Service:
         Args:
             config: Every setting.
             is_chosen: Whether INVOKER_PROTOCOLS has it.
-            has_http: Whether there is an HTTP door.
+            has_http: Whether there is an HTTP transport.
 
         Raises:
             ConfigError: Settings that do not go together.
@@ -195,7 +195,7 @@ class Service:
         return found, {}
 
     def grpc_methods(self) -> Sequence[Method]:
-        """The methods that the gRPC door serves for it.
+        """The methods that the gRPC transport serves for it.
 
         Raises:
             ConfigError: Its settings say what cannot be.
@@ -203,11 +203,11 @@ class Service:
         return ()
 
     def add_servicers(self, server: Any, names: Sequence[str]) -> None:
-        """Add generated servicers to the gRPC door, for calls that are no conversations.
+        """Add generated servicers to the gRPC transport, for calls that are no conversations.
 
         Args:
             server: A grpc.aio server or what stands in for one.
-            names: Of the gRPC services that the door's methods belong to.
+            names: Of the gRPC services that the transport's methods belong to.
         """
 
     def files(self) -> Sequence[bytes]:
@@ -218,7 +218,7 @@ class Service:
         return ()
 
     def http_handler(self, path: str) -> Handler | None:  # noqa: ARG002 - for those that answer some
-        """Who answers this path of the HTTP door; None: the service does not claim it."""
+        """Who answers this path of the HTTP transport; None: the service does not claim it."""
         return None
 
     def http_over(self, path: str, below: Handler) -> Handler:  # noqa: ARG002 - as `http_handler`
@@ -226,7 +226,7 @@ class Service:
         return below
 
     def socket_handler(self, path: str) -> SocketHandler | None:  # noqa: ARG002 - as `http_handler`
-        """Who serves the WebSockets of this path of the HTTP door; None: the service does not claim it."""
+        """Who serves the WebSockets of this path of the HTTP transport; None: the service does not claim it."""
         return None
 
     def numbers(self) -> Numbers | None:
@@ -244,7 +244,7 @@ class Service:
 
     @property
     def page(self) -> str:
-        """Path of a page for people, once the doors are open; empty: the service has none."""
+        """Path of a page for people, once the transports are open; empty: the service has none."""
         return ""
 
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_handler`
@@ -252,7 +252,7 @@ class Service:
 
         Args:
             spec: Of the function.
-            address: Of the gRPC door.
+            address: Of the gRPC transport.
             is_one: Whether there is no other function.
         """
         return ""
@@ -272,7 +272,7 @@ class Service:
         """Accept no more connections on sockets of its own; those that are there are served as before."""
 
     async def stop(self, grace_s: float) -> None:
-        """Close what it has opened; what is under way has ``grace_s``. The doors are closed already. Idempotent."""
+        """Close what it has opened; what is under way has ``grace_s``. Transports are closed already. Idempotent."""
 
 
 def spoken_at(services: Sequence[Service], grpc_address: str, http_address: str) -> tuple[tuple[str, str], ...]:
@@ -280,7 +280,7 @@ def spoken_at(services: Sequence[Service], grpc_address: str, http_address: str)
 
     Args:
         services: Those of protocols.
-        grpc_address: Of the door; empty while it is not open.
+        grpc_address: Of the transport; empty while it is not open.
         http_address: Likewise.
     """
     found = []

@@ -1,4 +1,4 @@
-"""Declared shapes of arrays, checked on what a codec made and on what a function gave, whichever door is used.
+"""Declared shapes of arrays, checked on what a codec made and on what a function gave, whichever transport is used.
 
 A size that has a name is the same within one message only; of several inputs nobody knows here which belong together.
 """

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Portal:
-    """An event loop in a daemon thread, and the only door to it."""
+    """An event loop in a daemon thread, and the only way into it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""HTTP's own types: one request's head and body, and the response. Doors carry them; protocols translate them.
+"""HTTP's own types: one request's head and body, and the response. Transports carry them; protocols translate them.
 
 A session sends one `Response`; or a `ResponseHead`, then a `BodyChunk` or `BodyParts` for each piece of its body until
 it closes. On a WebSocket it sends texts, bytes, and what is long as a `LongMessage`.
@@ -86,7 +86,7 @@ class LongMessage(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """A whole HTTP response. The door adds the header of its length.
+    """A whole HTTP response. The transport adds the header of its length.
 
     Attributes:
         status: A final one, 200 to 599.

@@ -72,7 +72,7 @@ class Invocation:
         policy: What the error that it ends with becomes.
         protocol: What its peer speaks; ``peer`` is its address, or a `Client`, as far as the wire tells it.
         generators: How many iterators the body gave; 0 until it has given them.
-        blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP door writes.
+        blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP transport writes.
         bytes_in: Payload bytes that were fed until it finished.
         cpu_ns: Processor time of its user code, as far as that is known; 0 where nobody can tell.
         memory_bytes: What its process took at most; 0 where other invocations run in it.

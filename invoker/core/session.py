@@ -2,7 +2,7 @@
 
 A session is pure: it never waits, opens no socket, starts no thread, imports neither asyncio nor grpc. It is given
 frames and events and answers with steps, in the order in which they shall be done. So every rule of a protocol is
-tested by calling a method and comparing a list, and every door (asyncio, a plain thread, a test) drives the same
+tested by calling a method and comparing a list, and every transport (asyncio, a plain thread, a test) drives the same
 code.
 """
 
@@ -50,9 +50,9 @@ class CallSession(Protocol):
     * it gives a `Timer` only while no invocation runs;
     * ``receive`` changes nothing but attributes, so that a copy of it can judge frames before their turn.
 
-    Doors hold it to this by its type: where a call may get a thread of its own (`CallMethod`), a session of any other
-    kind does not pass the type check. All others run on the loop: by a `Reactor`, or by a `SessionReactor` if they
-    fetch or store what they are sent.
+    Transports hold it to this by its type: where a call may get a thread of its own (`CallMethod`), a session of any
+    other kind does not pass the type check. All others run on the loop: by a `Reactor`, or by a `SessionReactor` if
+    they fetch or store what they are sent.
     """
 
     def receive(self, frame: Any) -> Iterable[CallStep]:

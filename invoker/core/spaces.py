@@ -20,7 +20,6 @@ from invoker.core.store import (
     Create,
     Drop,
     Get,
-    Guest,
     Hold,
     Item,
     Look,
@@ -31,6 +30,7 @@ from invoker.core.store import (
     Refused,
     Scan,
     Space,
+    Subscriber,
 )
 
 __all__ = ["OVERHEAD", "MemoryStore", "StoreLimits", "weight"]
@@ -77,7 +77,7 @@ class MemoryStore:
         self._clock = clock or _steady_clock()
         self._spaces: dict[str, _Space] = {}
         self._gone: dict[str, Reason] = {}
-        self._seats: dict[Guest, _Seat] = {}
+        self._claims: dict[Subscriber, _Claims] = {}
         self._due_ns = _NEVER  # no space expires before; one that is used meanwhile expires later
 
     def start(self) -> None:
@@ -86,21 +86,21 @@ class MemoryStore:
     def close(self) -> None:
         """Let go of everything; memory goes with the process."""
 
-    def ask(self, guest: Guest, key: str, question: Question) -> None:
+    def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
         """Answer a question; at once, except for a `Drop` of what others hold."""
         if isinstance(question, Create):
-            guest.answered(key, self._create(question))
+            subscriber.answered(key, self._create(question))
             return
         space = self._find(question.space)
         if isinstance(question, Drop):
-            self._drop(space, question, partial(guest.answered, key))
+            self._drop(space, question, partial(subscriber.answered, key))
         elif isinstance(space, Refused):
-            guest.answered(key, space)
+            subscriber.answered(key, space)
         else:
             space.used_ns = self._clock()
-            guest.answered(key, self._answer(guest, space, question))
+            subscriber.answered(key, self._answer(subscriber, space, question))
 
-    def subscribe(self, guest: Guest, news: News) -> None:
+    def subscribe(self, subscriber: Subscriber, news: News) -> None:
         """Tell of a space from now on."""
         space = self._find(news.space)
         if isinstance(space, Refused):
@@ -112,17 +112,17 @@ class MemoryStore:
                 item = space.items[name]
                 news.put(Change(name, item.value, item.updated_ns, is_new=True))
         space.news.append(news)
-        self._seat(guest).news.append((space, news))
+        self._claims_of(subscriber).news.append((space, news))
 
-    def leave(self, guest: Guest) -> None:
-        """Let go of what a guest held and subscribed to."""
-        seat = self._seats.pop(guest, None)
-        if seat is None:
+    def leave(self, subscriber: Subscriber) -> None:
+        """Let go of what a subscriber held and subscribed to."""
+        claims = self._claims.pop(subscriber, None)
+        if claims is None:
             return
-        for space, news in seat.news:
+        for space, news in claims.news:
             if news in space.news:
                 space.news.remove(news)
-        for space in seat.holds:
+        for space in claims.holds:
             space.holds -= 1
             space.used_ns = self._clock()
             self._due_ns = min(self._due_ns, space.expires_ns)
@@ -138,8 +138,8 @@ class MemoryStore:
 
     # Private helpers.
 
-    def _seat(self, guest: Guest) -> _Seat:
-        return self._seats.setdefault(guest, _Seat())
+    def _claims_of(self, subscriber: Subscriber) -> _Claims:
+        return self._claims.setdefault(subscriber, _Claims())
 
     def _find(self, name: str) -> _Space | Refused:
         space = self._spaces.get(name)
@@ -189,7 +189,7 @@ class MemoryStore:
             space.dropped.append(answer)
             space.let_go()
 
-    def _answer(self, guest: Guest, space: _Space, question: Look | Hold | Get | Scan | Put) -> Any:
+    def _answer(self, subscriber: Subscriber, space: _Space, question: Look | Hold | Get | Scan | Put) -> Any:
         if isinstance(question, Get):
             return space.items.get(question.name)
         if isinstance(question, Put):
@@ -198,7 +198,7 @@ class MemoryStore:
             return space.scan(question)
         if isinstance(question, Hold):
             space.holds += 1
-            self._seat(guest).holds.append(space)
+            self._claims_of(subscriber).holds.append(space)
         return space.told()
 
     def _put(self, space: _Space, question: Put) -> Item | Refused | None:
@@ -276,8 +276,8 @@ class _Space:
 
 
 @dataclass(slots=True)
-class _Seat:
-    """What a guest holds and has subscribed to, until it leaves."""
+class _Claims:
+    """What a subscriber holds and has subscribed to, until it leaves."""
 
     holds: list[_Space] = field(default_factory=list)
     news: list[tuple[_Space, News]] = field(default_factory=list)

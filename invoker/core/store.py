@@ -27,7 +27,6 @@ __all__ = [
     "Create",
     "Drop",
     "Get",
-    "Guest",
     "Hold",
     "Item",
     "Look",
@@ -39,6 +38,7 @@ __all__ = [
     "Scan",
     "Space",
     "Store",
+    "Subscriber",
 ]
 
 ABSENT = 0
@@ -172,7 +172,7 @@ class Refused(msgspec.Struct, frozen=True):
     count: int = 0
 
 
-class Guest(Protocol):
+class Subscriber(Protocol):
     """A conversation as the store sees it: it asks, holds and subscribes. Its methods are called on the loop."""
 
     def answered(self, key: str, value: Any) -> None:
@@ -192,14 +192,14 @@ class Store(Protocol):
             StartupError: It cannot be opened.
         """
 
-    def ask(self, guest: Guest, key: str, question: Question) -> None:
-        """Answer a question, now or later, by ``guest.answered``; a guest that has left ignores it."""
+    def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
+        """Answer a question, now or later, by ``subscriber.answered``; a subscriber that has left ignores it."""
 
-    def subscribe(self, guest: Guest, news: News) -> None:
-        """Put into ``news`` what happens from now on, until the guest leaves or the space is gone."""
+    def subscribe(self, subscriber: Subscriber, news: News) -> None:
+        """Put into ``news`` what happens from now on, until the subscriber leaves or the space is gone."""
 
-    def leave(self, guest: Guest) -> None:
-        """Release what the guest held and subscribed to, because its conversation is over."""
+    def leave(self, subscriber: Subscriber) -> None:
+        """Release what the subscriber held and subscribed to, because its conversation is over."""
 
     def sweep(self) -> float | None:
         """Forget what has expired, a second after that at the latest, if it is called as it wants.

@@ -39,7 +39,7 @@ _MOST_WAITING = 256
 """Conversations that wait to tell a refusal; a direct one keeps a thread meanwhile, which has no slot."""
 
 _MOST_BEGINNING = 64
-"""Async bodies that begin in one turn of the loop, where no door begins them."""
+"""Async bodies that begin in one turn of the loop, where no transport begins them."""
 
 
 class Placement(enum.Enum):
@@ -55,9 +55,9 @@ def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Pla
     """Decide which driver and which body a function gets; nothing else decides it.
 
     * `Placement.LOOP`: the loop's driver (`Reactor`) and a `LoopRunner`.
-    * `Placement.CALL`: on the fast gRPC door, a `DirectConversation` in the thread of its call, and as bodies `Single`,
-      or `Several` once the function has given more than one iterator. A door or session without a thread for each call
-      takes the loop's driver and a `ThreadRunner` instead.
+    * `Placement.CALL`: on the fast gRPC transport, a `DirectConversation` in the thread of its call, and as bodies
+      `Single`, or `Several` once the function has given more than one iterator. A transport or session without a thread
+      for each call takes the loop's driver and a `ThreadRunner` instead.
     * `Placement.POOL`: always the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a
       queue, and an async function needs the loop to drain it.
 
@@ -127,7 +127,7 @@ class Driver:
         store: What conversations share; None: it is kept in memory.
 
     Attributes:
-        spawn: Starts the task of an async body; a door may set one that starts it earlier.
+        spawn: Starts the task of an async body; a transport may set one that starts it earlier.
         slices: Lets few bodies of the loop go on in one of its turns.
         waiting: Conversations that will tell a refusal, but not yet (R-170).
         shared: Invocations that several conversations may hold, by key; see `invoker.execution.loop.shared`.
@@ -164,7 +164,7 @@ class Driver:
 
     @property
     def is_direct(self) -> bool:
-        """Whether a door that can give each call a thread of its own should do so."""
+        """Whether a transport that can give each call a thread of its own should do so."""
         specs = [one.spec for one in self.engine.catalog]
         return all(placement_of(one, specs) is Placement.CALL for one in specs)
 

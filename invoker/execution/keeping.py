@@ -26,8 +26,8 @@ from invoker.errors import Cancelled, InvocationError
 from invoker.execution.bodies.sync import SyncBody
 from invoker.execution.driver import Driver
 from invoker.execution.outlet import Outlet
-from invoker.execution.thread.leaders import Turn
-from invoker.execution.thread.overdue import CallWatchdog
+from invoker.execution.thread.call_watchdog import CallWatchdog
+from invoker.execution.thread.leader_follower import Turn
 
 __all__ = ["Keeping"]
 
@@ -64,7 +64,7 @@ class Keeping(SyncBody):
     most_bytes: ClassVar[int] = 64 * 1024
 
     __slots__ = (
-        *("_has_left", "_is_in_stead", "_is_full", "_is_stalled", "_overdue", "closed", "cut_by", "driver", "is_long"),
+        *("_has_left", "_is_in_stead", "_is_full", "_is_stalled", "_watchdog", "closed", "cut_by", "driver", "is_long"),
         *("is_open", "is_swept", "is_timed", "lock", "outlet", "sent", "started_s", "turn"),
     )
 
@@ -82,7 +82,7 @@ class Keeping(SyncBody):
         self.cut_by: InvocationError | None = None
         self.is_open = self.is_long = self.is_swept = self._has_left = self._is_full = False
         self.is_timed = self._is_in_stead = self._is_stalled = False
-        self._overdue: CallWatchdog | None = None
+        self._watchdog: CallWatchdog | None = None
 
     # From other threads.
 
@@ -102,8 +102,8 @@ class Keeping(SyncBody):
         with self.lock:
             if self.is_swept or self._has_left:
                 return
-            self._overdue = CallWatchdog(self.driver)
-            self._overdue.ended_at = time.monotonic()
+            self._watchdog = CallWatchdog(self.driver)
+            self._watchdog.ended_at = time.monotonic()
             self.is_long = self.is_swept = True
             self.driver.sweeper.add(self)
             self.outlet.early(self.sent, self.closed)
@@ -112,10 +112,10 @@ class Keeping(SyncBody):
 
     def sweep(self, now: float) -> bool:
         """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
-        overdue = self._overdue
-        if self._has_left or overdue is None:
+        watchdog = self._watchdog
+        if self._has_left or watchdog is None:
             return False
-        overdue.look(now, self.invocation)
+        watchdog.look(now, self.invocation)
         self._note_slow(now)
         is_late = self.is_timed and self.is_late(now)
         if self.lock.acquire(blocking=False):  # otherwise its thread is sending just now
@@ -132,7 +132,7 @@ class Keeping(SyncBody):
         else:
             self._is_stalled = is_late
         if self.is_over():
-            overdue.notice_gone(now, self.invocation)
+            watchdog.notice_gone(now, self.invocation)
         return True
 
     def is_late(self, now: float) -> bool:
@@ -186,8 +186,8 @@ class Keeping(SyncBody):
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Block this thread until the loop has run ``awaitable``, or the peer is gone (R-034, R-115)."""
         self.beat()
-        assert self._overdue is not None
-        return self._overdue.wait(awaitable)
+        assert self._watchdog is not None
+        return self._watchdog.wait(awaitable)
 
     def keep(self, frame: Any) -> None:
         """Keep one frame, or send it behind those that are kept if the conversation is long."""
@@ -222,7 +222,7 @@ class Keeping(SyncBody):
         self.invocation.context.release()  # the context may outlive the invocation, so it lets go of it
         if self.invocation.has_place:
             self.driver.engine.left(self.invocation)
-        if self._overdue is not None:
+        if self._watchdog is not None:
             self._note_slow(time.monotonic())
-            self._overdue.left()
+            self._watchdog.left()
         self.driver.exited_direct(self)

@@ -47,9 +47,9 @@ from invoker.execution.driver import Driver
 from invoker.execution.keeping import Keeping
 from invoker.execution.loop.request import carry_on
 from invoker.execution.outlet import Outlet
-from invoker.execution.thread.away import LoopHandoff
-from invoker.execution.thread.leaders import Turn
-from invoker.execution.thread.overdue import why_gone
+from invoker.execution.thread.call_watchdog import why_gone
+from invoker.execution.thread.leader_follower import Turn
+from invoker.execution.thread.loop_handoff import LoopHandoff
 from invoker.message import Message
 
 __all__ = ["Whole"]

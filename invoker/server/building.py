@@ -66,12 +66,12 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
 
 
 def loop_factory(server: Server) -> Any:
-    """What makes the loop: async functions on the fast door want one that drains grpcio's queue itself."""
+    """What makes the loop: async functions on the fast transport want one that drains grpcio's queue itself."""
     wanted = server.config.loop
     if server.lends and wanted != "uvloop":
-        from invoker.transports.grpc.lending import LendingLoop
+        from invoker.transports.grpc.queue_poller import QueuePollingLoop
 
-        return LendingLoop
+        return QueuePollingLoop
     if wanted == "asyncio":
         return None
     try:

@@ -1,4 +1,4 @@
-"""`Handlers`: who answers a path of the HTTP door."""
+"""`Handlers`: who answers a path of the HTTP transport."""
 
 from __future__ import annotations
 

@@ -44,13 +44,13 @@ _DROP_SYN = (
 )
 
 
-def reserve(host: str, port: int, door: str, variable: str) -> socket.socket:
+def reserve(host: str, port: int, transport: str, variable: str) -> socket.socket:
     """Make a socket that holds a port for the workers and never listens.
 
     Args:
         host: Address that the workers listen on.
         port: 0 takes a free one.
-        door: For the error.
+        transport: For the error.
         variable: Where another port can be set.
 
     Raises:
@@ -73,7 +73,9 @@ def reserve(host: str, port: int, door: str, variable: str) -> socket.socket:
             sock.close()
             raise
     except OSError as error:
-        raise StartupError(f"cannot listen on {host}:{port} for {door}: {error.strerror}; set {variable}") from None
+        raise StartupError(
+            f"cannot listen on {host}:{port} for {transport}: {error.strerror}; set {variable}"
+        ) from None
     return sock
 
 

@@ -1,7 +1,7 @@
-"""The composition root: functions, engine, driver, doors and observers become one serving process.
+"""The composition root: functions, engine, driver, transports and observers become one serving process.
 
 Order of a start: start hooks, then bind, then answer, then the ready line (R-014). Order of a stop: health says no,
-no new invocations, running ones end within the drain, doors close, bodies leave, stop hooks run (R-018, R-024,
+no new invocations, running ones end within the drain, transports close, bodies leave, stop hooks run (R-018, R-024,
 R-025).
 """
 
@@ -27,9 +27,9 @@ from invoker.errors import StartupError, Status
 from invoker.execution.driver import Driver, DriverSettings
 from invoker.execution.isolation.pool import ChildrenSettings
 from invoker.execution.nested.scope import CatalogScope
-from invoker.server.doors import Doors, MountedDoors
 from invoker.server.stopping import Guard, dump, listed
 from invoker.server.table import TABLE, Table
+from invoker.server.transports import MountedTransports, Transports
 from invoker.settings import Config
 from invoker.settings.cores import usable_cores
 from invoker.stores import store_of
@@ -47,7 +47,7 @@ from invoker.transports.sockets import raise_open_files
 from invoker.transports.tls import TlsFiles
 
 if TYPE_CHECKING:
-    from invoker.transports.http.mounted import MountedDoor
+    from invoker.transports.http.mounted import MountedTransport
 
 __all__ = ["Server"]
 
@@ -61,11 +61,11 @@ _BAD_INPUT = {"unknown": Status.UNKNOWN, "invalid-argument": Status.INVALID_ARGU
 """Of a payload that cannot be decoded (R-069)."""
 
 _CLOSE_LIMIT_S = 5.0
-"""What the doors get to close, all in all, before the stop is taken for stuck."""
+"""What the transports get to close, all in all, before the stop is taken for stuck."""
 
 
 class Server:
-    """Serves functions through the gRPC and the HTTP door.
+    """Serves functions through the gRPC and the HTTP transport.
 
     Args:
         config: Every setting.
@@ -76,7 +76,7 @@ class Server:
         is_guest: Whether the process is somebody else's. Nothing is changed then that belongs to all of it: the limit
             of open files, and how Python collects garbage.
         is_mounted: Whether somebody else has the sockets, too, and brings requests to `application`; only what is for
-            the HTTP door is served then.
+            the HTTP transport is served then.
 
     Attributes:
         share_ports: Whether other processes may bind the same ports.
@@ -134,42 +134,42 @@ class Server:
         self._table = table
         self._kinds = tuple(one for one in table.served(config) if one.on_http or not (is_mounted and one.on_grpc))
         has_grpc = not is_mounted and any(one.on_grpc for one in self._kinds)
-        make_doors = MountedDoors if is_mounted else Doors
-        self._doors = make_doors(config, self.driver, has_grpc=has_grpc, has_http=table.has_http(config))
+        make_transports = MountedTransports if is_mounted else Transports
+        self._transports = make_transports(config, self.driver, has_grpc=has_grpc, has_http=table.has_http(config))
         self._watchdog: Watchdog | None = None
 
     @property
     def lends(self) -> bool:
-        """Whether the fast door will serve async functions or sessions; the process then needs a `LendingLoop`.
+        """Whether the fast transport will serve async functions or sessions, and so needs a `QueuePollingLoop`.
 
         Sessions go 1.7 times as fast on it, and HTTP requests a tenth slower.
         """
         on_loop = not self.driver.is_direct or any(one.on_loop for one in self._kinds)
-        return on_loop and self._doors.lends
+        return on_loop and self._transports.lends
 
     @property
-    def application(self) -> MountedDoor:
+    def application(self) -> MountedTransport:
         """Answers what an ASGI server brings, once a mounted server has started."""
-        assert isinstance(self._doors, MountedDoors)
-        assert self._doors.mounted is not None
-        return self._doors.mounted
+        assert isinstance(self._transports, MountedTransports)
+        assert self._transports.mounted is not None
+        return self._transports.mounted
 
     @property
     def grpc_address(self) -> str:
         """``host:port`` once started; empty when nothing is served on it."""
-        return self._doors.grpc_address
+        return self._transports.grpc_address
 
     @property
     def http_address(self) -> str:
-        """``host:port`` once started; empty without the HTTP door."""
-        return self._doors.http_address
+        """``host:port`` once started; empty without the HTTP transport."""
+        return self._transports.http_address
 
     async def start(self) -> None:
-        """Run the start hooks, bind both doors, and answer.
+        """Run the start hooks, bind both transports, and answer.
 
-        The HTTP door and the services' own sockets open before hooks that take time: they say that this process is not
-        ready, answer what needs no function, and refuse calls. The gRPC door opens after them (R-014, ADR 15), as all
-        doors of workers do, since another worker on the same ports may be ready.
+        The HTTP transport and the services' own sockets open before hooks that take time: they say that this process is
+        not ready, answer what needs no function, and refuse calls. The gRPC transport opens after them (R-014, ADR 15),
+        as all transports of workers do, since another worker on the same ports may be ready.
 
         Raises:
             HookError: A start hook failed; the stop hooks have run.
@@ -184,15 +184,15 @@ class Server:
         around = Surroundings(
             *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
             *(self.share_ports, self._table.is_asked(self.config)),
-            http_address=lambda: self.http_address if self._doors.has_http and not self._is_mounted else None,
+            http_address=lambda: self.http_address if self._transports.has_http and not self._is_mounted else None,
             files=lambda: tuple(file for one in self._services for file in one.files()),
             spoken=lambda: spoken_at(self._services[: len(self._kinds)], self.grpc_address, self.http_address),
-            hides=self._doors.hides,
+            hides=self._transports.hides,
             is_lame=lambda: self.is_lame,
             families=lambda: tuple(one.families for one in self._services),
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
-        self._doors.serve(self._services, share_ports=self.share_ports)
+        self._transports.serve(self._services, share_ports=self.share_ports)
         self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
         if is_early := self.engine.is_loading:
             await self._open_others(tls)
@@ -205,8 +205,8 @@ class Server:
         logs.keep()  # a hook may have set up logging, too
         await self.driver.children.start()
         self.engine.is_loading = False
-        if self._doors.has_grpc:
-            await self._doors.open_grpc(tls)
+        if self._transports.has_grpc:
+            await self._transports.open_grpc(tls)
         if not is_early:
             await self._open_others(tls)
         if self.config.blocked_s and not self.driver.is_direct:
@@ -231,7 +231,7 @@ class Server:
             await one.refresh()
 
     async def stop(self, *, drain_s: float) -> bool:
-        """Drain, close the doors, run the stop hooks; True when nothing was cut and no hook failed."""
+        """Drain, close the transports, run the stop hooks; True when nothing was cut and no hook failed."""
         clean = True
         self._trimmer.stop()
         self._pressure.stop()
@@ -242,7 +242,7 @@ class Server:
                 clean = False
                 if not self._is_guest:  # what runs besides is nobody's business
                     dump(asyncio.all_tasks())
-            await self._close_doors()
+            await self._close_transports()
             if not await self.driver.left(self.config.grace_s):
                 log.warning(
                     "these have not left user code, and end with the process: %s", listed(self.driver.left_behind)
@@ -281,13 +281,13 @@ class Server:
 
     @property
     def ports(self) -> set[int]:
-        """The ports of the open doors."""
+        """The ports of the open transports."""
         own = {address.port for one in self._services for address in one.addresses if address.port}
-        return own | self._doors.ports
+        return own | self._transports.ports
 
     def leave(self) -> None:
-        """Tell the clients of the HTTP door to connect anew; requests are served as before."""
-        self._doors.leave()
+        """Tell the clients of the HTTP transport to connect anew; requests are served as before."""
+        self._transports.leave()
         for one in self._services:
             one.leave()
 
@@ -341,20 +341,20 @@ class Server:
         return ready_block(names, f"{self._served()} ({why})", spoken, command, page, note)
 
     def _served(self) -> str:
-        """The addresses of the open doors."""
+        """The addresses of the open transports."""
         addresses = [("grpc", self.grpc_address), ("http", self.http_address), ("http", self.config.http_unix)]
-        addresses += [(address.door, address.text) for one in self._services for address in one.addresses]
-        return " ".join(f"{door}={address}" for door, address in addresses if address)
+        addresses += [(address.transport, address.text) for one in self._services for address in one.addresses]
+        return " ".join(f"{transport}={address}" for transport, address in addresses if address)
 
     async def _open_others(self, tls: TlsFiles | None) -> None:
-        """Start the services, which open their own sockets; then open the HTTP door, which also serves them."""
+        """Start the services, which open their own sockets; then open the HTTP transport, which also serves them."""
         for one in self._services:
             await one.start()
-        if self._doors.has_http:
-            await self._doors.open_http(tls)
+        if self._transports.has_http:
+            await self._transports.open_http(tls)
 
-    async def _close_doors(self) -> None:
-        await self._doors.close(_STOP_GRACE_S)
+    async def _close_transports(self) -> None:
+        await self._transports.close(_STOP_GRACE_S)
         for one in self._services:
             await one.stop(_STOP_GRACE_S)
 

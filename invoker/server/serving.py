@@ -93,8 +93,8 @@ class Serving:
         names = ", ".join(self.functions)
         if not self.is_running:
             return f"<Serving {names}, stopped>"
-        doors = [self.http_url, self.grpc_address and f"grpc {self.grpc_address}"]
-        return f"<Serving {names} on {', '.join(one for one in doors if one)}>"
+        transports = [self.http_url, self.grpc_address and f"grpc {self.grpc_address}"]
+        return f"<Serving {names} on {', '.join(one for one in transports if one)}>"
 
 
 def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None = None, **settings: Any) -> Serving:

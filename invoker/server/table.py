@@ -41,10 +41,10 @@ OWN: tuple[str, ...] = (
     "invoker.protocols.web.service.functions:FunctionsService",
     "invoker.protocols.web.service.page.attach:PageService",
 )
-"""What every process serves besides, on the doors that its protocols open."""
+"""What every process serves besides, on the transports that its protocols open."""
 
 HTTP: Final = "http"
-"""Name of the service without which nothing is served on the HTTP door."""
+"""Name of the service without which nothing is served on the HTTP transport."""
 
 GROUP: Final = "invoker.protocols"
 """Of the entry points by which other distributions add rows."""
@@ -129,7 +129,7 @@ class Table:
         return config
 
     def has_http(self, config: Config) -> bool:
-        """Whether there is an HTTP door: whoever serves anything on it serves the HTTP API."""
+        """Whether there is an HTTP transport: whoever serves anything on it serves the HTTP API."""
         return config.http and HTTP in self._chosen(config)
 
     def served(self, config: Config) -> tuple[type[Service], ...]:

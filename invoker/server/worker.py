@@ -62,8 +62,8 @@ class Assignment:
         row: Its row on the board.
         link: File descriptor of its end of the socket.
         board: File descriptor of the board.
-        grpc_port: The port of the gRPC door, never 0.
-        http_port: The same of the HTTP door.
+        grpc_port: The port of the gRPC transport, never 0.
+        http_port: The same of the HTTP transport.
         store: As INVOKER_STORE says it, where the supervisor has made one for its workers; else empty.
     """
 

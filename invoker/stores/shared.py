@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from invoker.core.store import Change, Drop, Guest, Hold, News, Put, Question, Refused
+from invoker.core.store import Change, Drop, Hold, News, Put, Question, Refused, Subscriber
 from invoker.stores.asking import Asking
 from invoker.stores.backend import (
     UNAVAILABLE,
@@ -39,7 +39,7 @@ _SWEEP_S = (1.0, 60.0)
 
 
 @dataclass(slots=True, eq=False)
-class _Ear:
+class _Subscription:
     """One subscription. Its changes are those with higher numbers than ``since``."""
 
     news: News
@@ -49,11 +49,11 @@ class _Ear:
 
 
 @dataclass(slots=True, eq=False)
-class _Seat:
-    """What a guest holds, by key and how often, and listens to, until it leaves."""
+class _Claims:
+    """What a subscriber holds, by key and how often, and listens to, until it leaves."""
 
     holds: dict[int, int] = field(default_factory=dict)
-    ears: list[_Ear] = field(default_factory=list)
+    subscriptions: list[_Subscription] = field(default_factory=list)
     has_left: bool = False
 
 
@@ -67,8 +67,8 @@ class SharedStore:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.asking = Asking(backend, self._hear, self._lose, self._late)
-        self._seats: dict[Guest, _Seat] = {}
-        self._ears: dict[int, list[_Ear]] = {}
+        self._claims: dict[Subscriber, _Claims] = {}
+        self._subscriptions: dict[int, list[_Subscription]] = {}
         self._listens = 0  # those that wait for an answer
         self._early: list[Event] = []  # what came while some waited, and may be for them
         self._deaf: set[int] = set()  # keys that perhaps nobody listens to any more
@@ -83,57 +83,57 @@ class SharedStore:
         """Close the backend, when what was asked is answered."""
         self.asking.close()
 
-    def ask(self, guest: Guest, key: str, question: Question) -> None:
+    def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
         """Answer a question later."""
-        answer: Callable[[Any], None] = partial(guest.answered, key)
+        answer: Callable[[Any], None] = partial(subscriber.answered, key)
         if isinstance(question, Hold):
-            answer = partial(self._held, self._seat(guest), answer)
+            answer = partial(self._held, self._claims_of(subscriber), answer)
         elif isinstance(question, Drop):
             answer = partial(self._dropped, answer)
         # What is held has to be released, and what shall be durable has its time: both are done whenever they can be.
         is_patient = isinstance(question, Hold) or (isinstance(question, Put) and question.is_durable)
         self.asking.put(question, answer, is_waited_for=not is_patient)
 
-    def subscribe(self, guest: Guest, news: News) -> None:
+    def subscribe(self, subscriber: Subscriber, news: News) -> None:
         """Tell of a space from now on."""
-        ear = _Ear(news)
-        self._seat(guest).ears.append(ear)
+        subscription = _Subscription(news)
+        self._claims_of(subscriber).subscriptions.append(subscription)
         self._listens += 1
         listen = Listen(news.space, news.names, news.has_initial)
-        self.asking.put(listen, partial(self._listening, ear), is_waited_for=True)
+        self.asking.put(listen, partial(self._listening, subscription), is_waited_for=True)
 
-    def leave(self, guest: Guest) -> None:
-        """Let go of what a guest held and subscribed to."""
-        seat = self._seats.pop(guest, None)
-        if seat is None:
+    def leave(self, subscriber: Subscriber) -> None:
+        """Let go of what a subscriber held and subscribed to."""
+        claims = self._claims.pop(subscriber, None)
+        if claims is None:
             return
-        seat.has_left = True
-        for key, count in seat.holds.items():
+        claims.has_left = True
+        for key, count in claims.holds.items():
             self.asking.put(Release(key, count))
-        for ear in seat.ears:
-            ear.has_left = True
-            ears = self._ears.get(ear.key, [])
-            if ear in ears:
-                ears.remove(ear)
-                self._deaf.add(ear.key)
+        for subscription in claims.subscriptions:
+            subscription.has_left = True
+            subscriptions = self._subscriptions.get(subscription.key, [])
+            if subscription in subscriptions:
+                subscriptions.remove(subscription)
+                self._deaf.add(subscription.key)
         self._deafen()
 
     def sweep(self) -> float | None:
         """Forget what has expired, a little later."""
-        if not self._is_sweeping and (self._ears or time.monotonic() >= self._sweep_at):
+        if not self._is_sweeping and (self._subscriptions or time.monotonic() >= self._sweep_at):
             self._is_sweeping = True
             self.asking.put(Sweep(), self._swept)
         return _SWEEP_S[0]
 
     # Answers of the backend.
 
-    def _held(self, seat: _Seat, answer: Callable[[Any], None], said: Any) -> None:
+    def _held(self, claims: _Claims, answer: Callable[[Any], None], said: Any) -> None:
         if not isinstance(said, Held):
             answer(said)
-        elif seat.has_left:
+        elif claims.has_left:
             self.asking.put(Release(said.key, 1))
         else:
-            seat.holds[said.key] = seat.holds.get(said.key, 0) + 1
+            claims.holds[said.key] = claims.holds.get(said.key, 0) + 1
             answer(said.space)
 
     def _dropped(self, answer: Callable[[Any], None], said: Any) -> None:
@@ -153,23 +153,23 @@ class SharedStore:
 
         asyncio.get_running_loop().call_later(_LOOK_S, self.asking.put, IsHeld(key), seen)
 
-    def _listening(self, ear: _Ear, said: Listening | Refused) -> None:
+    def _listening(self, subscription: _Subscription, said: Listening | Refused) -> None:
         self._listens -= 1
         if isinstance(said, Listening) and said.epoch != self._backend.epoch:
             self._deaf.add(said.key)
             said = UNAVAILABLE
         if isinstance(said, Refused):
-            ear.news.put(said)
-        elif ear.has_left:
+            subscription.news.put(said)
+        elif subscription.has_left:
             self._deaf.add(said.key)
         else:
-            ear.key, ear.since = said.key, said.since
+            subscription.key, subscription.since = said.key, said.since
             for item in said.items:
-                ear.news.put(Change(item.name, item.value, item.updated_ns, is_new=True))
-            self._ears.setdefault(said.key, []).append(ear)
+                subscription.news.put(Change(item.name, item.value, item.updated_ns, is_new=True))
+            self._subscriptions.setdefault(said.key, []).append(subscription)
             for event in self._early:
                 if event.key == said.key and event.number > said.since:
-                    ear.news.put(event.what)
+                    subscription.news.put(event.what)
         if not self._listens:
             self._early = []
         self._deafen()
@@ -179,17 +179,17 @@ class SharedStore:
             self._early.extend(events)
         for event in events:
             is_end = isinstance(event.what, Refused)
-            ears = self._ears.pop(event.key, []) if is_end else self._ears.get(event.key, [])
-            for ear in ears:
-                if event.number > ear.since:
-                    ear.news.put(event.what)
+            subscriptions = self._subscriptions.pop(event.key, []) if is_end else self._subscriptions.get(event.key, [])
+            for subscription in subscriptions:
+                if event.number > subscription.since:
+                    subscription.news.put(event.what)
 
     def _lose(self) -> None:
         """End all subscriptions, because changes may have been missed."""
-        ears, self._ears, self._early = self._ears, {}, []
-        for one in ears.values():
-            for ear in one:
-                ear.news.put(UNAVAILABLE)
+        subscriptions, self._subscriptions, self._early = self._subscriptions, {}, []
+        for one in subscriptions.values():
+            for subscription in one:
+                subscription.news.put(UNAVAILABLE)
 
     def _late(self, said: Any) -> None:
         """An answer comes to who was told that there is none."""
@@ -204,8 +204,8 @@ class SharedStore:
 
     # Private helpers.
 
-    def _seat(self, guest: Guest) -> _Seat:
-        return self._seats.setdefault(guest, _Seat())
+    def _claims_of(self, subscriber: Subscriber) -> _Claims:
+        return self._claims.setdefault(subscriber, _Claims())
 
     def _deafen(self) -> None:
         """Tell the backend what nobody listens to, unless somebody is about to."""
@@ -213,6 +213,6 @@ class SharedStore:
             return
         deaf, self._deaf = self._deaf, set()
         for key in deaf:
-            if not self._ears.get(key):
-                self._ears.pop(key, None)
+            if not self._subscriptions.get(key):
+                self._subscriptions.pop(key, None)
                 self.asking.put(Deafen(key))

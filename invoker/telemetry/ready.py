@@ -44,7 +44,7 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str,
 
     Args:
         names: Of the functions.
-        addresses: Of the open doors, and why they are these.
+        addresses: Of the open transports, and why they are these.
         serves: Protocols.
         command: Of a call to copy; may be empty.
         page: Where a browser can try the functions; may be empty.

@@ -31,7 +31,7 @@ def call_command(spec: FunctionSpec, address: str, *, is_one: bool) -> str:
 
     Args:
         spec: Of the function.
-        address: Of the gRPC door.
+        address: Of the gRPC transport.
         is_one: Whether there is no other function.
     """
     arguments = sample_arguments(spec)
@@ -47,7 +47,7 @@ def chat_command(spec: FunctionSpec, address: str) -> str:
 
 
 def near(host: str, address: str) -> str:
-    """The address that a caller on this machine types, for a door that listens on a host."""
+    """The address that a caller on this machine types, for a transport that listens on a host."""
     return f"localhost:{address.rpartition(':')[2]}" if host in _AT_HOME else address
 
 

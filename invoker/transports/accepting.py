@@ -41,7 +41,7 @@ class Acceptor:
     Args:
         sock: It listens, and does not block.
         protocol: Makes what serves one connection.
-        door: For the log.
+        transport: For the log.
         tls: None serves plain text.
         evict: Ends a connection without a request; tells whether there was one.
         take: Serves a connection instead of a ``protocol``, without TLS; None: nobody does.
@@ -51,7 +51,7 @@ class Acceptor:
         self,
         sock: socket.socket,
         protocol: ProtocolOf,
-        door: str,
+        transport: str,
         *,
         tls: ssl.SSLContext | None = None,
         evict: Callable[[], bool] = lambda: False,
@@ -60,7 +60,7 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._sock = sock
         self._protocol = protocol
-        self._door = door
+        self._transport = transport
         self._tls = tls
         self._evict = evict
         self._take = take
@@ -165,10 +165,10 @@ class Acceptor:
             return
         self._told_s = now_s
         log.warning(
-            "%s for connections to the %s door; those without a request are ended to make room; "
+            "%s for connections to the %s transport; those without a request are ended to make room; "
             "raise the limit (ulimit -n), or have fewer clients",
             error.strerror,
-            self._door,
+            self._transport,
         )
 
 

@@ -1,8 +1,8 @@
-"""Sockets that doors listen on, TCP and Unix ones, bound in the same way for each of them.
+"""Sockets that transports listen on, TCP and Unix ones, bound in the same way for each of them.
 
 A Unix socket is a file. If nobody listens on an existing one any more, it is replaced; one that somebody serves, and
 any other file of that name, is left alone. Permissions are set before anybody can connect. The file is removed with its
-door, unless another socket has its name by then.
+transport, unless another socket has its name by then.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Purpose:
     """What a socket is for; errors say it.
 
     Attributes:
-        door: What listens on it.
+        transport: What listens on it.
         setting: Where another port or path can be set.
         host_knob: Where another host can be set.
     """
 
-    door: str
+    transport: str
     setting: str
     host_setting: str = ""
 
@@ -66,7 +66,7 @@ class Purpose:
         why = error.strerror or str(error)
         if error.errno == errno.EADDRNOTAVAIL:
             setting = self.host_setting
-        return StartupError(f"cannot listen on {place} for {self.door}: {why}; set {setting or self.setting}")
+        return StartupError(f"cannot listen on {place} for {self.transport}: {why}; set {setting or self.setting}")
 
 
 _GRPC = Purpose("gRPC", "GRPC_PORT", "INVOKER_HOST")
@@ -81,7 +81,7 @@ def no_grpc(address: str) -> StartupError:
             probe.bind(free)
     except OSError as error:
         return _GRPC.refusal(address, error, _GRPC.host_setting)
-    return StartupError(f"cannot listen on {address} for {_GRPC.door}: the port is in use; set {_GRPC.setting}")
+    return StartupError(f"cannot listen on {address} for {_GRPC.transport}: the port is in use; set {_GRPC.setting}")
 
 
 def open_files() -> int:
@@ -94,7 +94,7 @@ def raise_open_files() -> None:
     """Raise the limit of open files as far as it may be.
 
     The usual limit of 1,024 is there for a system call (select) that no loop here uses any more. A process without free
-    descriptors can accept nobody, at any door.
+    descriptors can accept nobody, at any transport.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)

@@ -246,11 +246,11 @@ def _websocket(victim: Victim, function: str, payload: bytes) -> None:
             _judge(payload, error)
 
 
-def _tensor(door: str, victim: Victim, function: str, payload: bytes) -> None:
+def _tensor(transport: str, victim: Victim, function: str, payload: bytes) -> None:
     values = np.zeros(len(payload) // 8)
     values[0] = payload[0]
     body = ask(values) if function.endswith("tensor") else ask([payload])  # the socket serves the first function
-    if door == "http":
+    if transport == "http":
         _http(f"/graphpipe/{function}", _OCTETS, "*/*", lambda _: body, victim, "", payload)
         return
     timeout_s = _LEAVE_S if _is_left(payload) else _PATIENCE_S

@@ -56,7 +56,7 @@ class Victim:
 
     @property
     def http_host(self) -> tuple[str, int]:
-        """Where the HTTP door listens, as `socket` wants it."""
+        """Where the HTTP transport listens, as `socket` wants it."""
         host, _, port = self.http.rpartition(":")
         return host, int(port)
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from invoker_conformance import select
-from invoker_conformance.http import Answer, Connection, Door
+from invoker_conformance.http import Answer, Connection, Transport
 from invoker_conformance.runner import Outcome, Verdict, run
 from invoker_conformance.scenario import Failure
 from invoker_conformance.target import Address, Target, Unreachable, parse_addresses
@@ -61,15 +61,15 @@ async def test_the_function_is_named_in_a_header() -> None:
     """A handler that serves several functions is told which one."""
     async with Handler() as handler:
         host, _, port = handler.address.partition(":")
-        door = Door(Address(host, int(port), is_shared=True), "square", timeout_s=2.0)
-        answer = await door.exchange("POST", "/", [("Content-Type", "application/json")], b"7")
+        transport = Transport(Address(host, int(port), is_shared=True), "square", timeout_s=2.0)
+        answer = await transport.exchange("POST", "/", [("Content-Type", "application/json")], b"7")
         assert answer.has(200, "application/json", b"49") is answer
 
 
 async def test_no_answer_at_all_is_unreachable() -> None:
     """A port where nobody listens is no failure of a requirement."""
     with pytest.raises(Unreachable, match=r"nothing answers at 127\.0\.0\.1:1"):
-        await Door(Address("127.0.0.1", 1, is_shared=False), "", timeout_s=1.0).exchange("POST", "/")
+        await Transport(Address("127.0.0.1", 1, is_shared=False), "", timeout_s=1.0).exchange("POST", "/")
 
 
 @asynccontextmanager
@@ -83,7 +83,7 @@ async def saying(answer: bytes) -> AsyncIterator[Connection]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         address = Address("127.0.0.1", server.sockets[0].getsockname()[1], is_shared=False)
-        async with Door(address, "", timeout_s=2.0).connect() as connection:
+        async with Transport(address, "", timeout_s=2.0).connect() as connection:
             await connection.send_bytes(b"ASK\r\n\r\n", "ASK")
             yield connection
 

@@ -30,7 +30,7 @@ from invoker.core.store import (
 SECOND = 1_000_000_000
 
 
-class Guest:
+class Subscriber:
     """A conversation that asks one thing after another."""
 
     def __init__(self, store: MemoryStore) -> None:
@@ -62,10 +62,10 @@ class World:
     def __init__(self, **limits: int) -> None:
         self.now_ns = 5 * SECOND
         self.store = MemoryStore(StoreLimits(**limits), lambda: self.now_ns)
-        self.guest = Guest(self.store)
+        self.subscriber = Subscriber(self.store)
 
     def ask(self, question: Question) -> Any:
-        return self.guest.ask(question)
+        return self.subscriber.ask(question)
 
     def wait(self, seconds: float) -> None:
         self.now_ns += int(seconds * SECOND)
@@ -105,7 +105,7 @@ def test_the_sweep_wants_to_be_called_each_second_while_there_is_something(world
 def test_T131_a_sweep_a_second_tells_each_end_in_that_second(moves: list[tuple[str, int, int]]) -> None:
     """Whenever a space was made, used, held or let go of: what sees all spaces each time and it agree."""
     world = World()
-    holders: dict[str, Guest] = {}
+    holders: dict[str, Subscriber] = {}
     store = world.store
     for what, number, ttl_s in moves:
         name = f"s{number}"
@@ -114,7 +114,7 @@ def test_T131_a_sweep_a_second_tells_each_end_in_that_second(moves: list[tuple[s
         elif what == "look":
             world.ask(Look(name))
         elif what == "hold" and name not in holders:
-            holders[name] = Guest(store)
+            holders[name] = Subscriber(store)
             holders[name].ask(Hold(name))
         elif what == "leave" and name in holders:
             store.leave(holders.pop(name))
@@ -131,20 +131,20 @@ def test_what_is_gone_takes_nothing() -> None:
     for number in range(10):
         world.ask(Create(f"{number}", 10))
         world.ask(Put(f"{number}", "a", bytes(100)))
-        news = world.guest.hear(f"{number}")
+        news = world.subscriber.hear(f"{number}")
         world.ask(Drop(f"{number}"))
         assert len(taken(news)) == 1
     assert (world.store.size, len(world.store._spaces), len(world.store._gone)) == (0, 0, 3)
-    world.store.leave(world.guest)
-    assert not world.store._seats
+    world.store.leave(world.subscriber)
+    assert not world.store._claims
 
 
 def test_the_clock_of_a_store_is_the_time_of_day() -> None:
     """To the second; and it does not go back."""
     store = MemoryStore()
-    guest = Guest(store)
-    assert abs(guest.ask(Create("s", 1)).created_ns - time.time_ns()) < 60 * SECOND
-    assert guest.ask(Put("s", "a", b"")).updated_ns < guest.ask(Put("s", "a", b"")).updated_ns
+    subscriber = Subscriber(store)
+    assert abs(subscriber.ask(Create("s", 1)).created_ns - time.time_ns()) < 60 * SECOND
+    assert subscriber.ask(Put("s", "a", b"")).updated_ns < subscriber.ask(Put("s", "a", b"")).updated_ns
 
 
 # Whatever is asked
@@ -171,16 +171,16 @@ _QUESTIONS = st.one_of(
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.one_of(_QUESTIONS, st.floats(0, 15), st.none())), max_size=50))
 def test_whatever_is_asked_what_is_kept_stays_accounted_for(said: list[tuple[int, Any]]) -> None:
-    """The bytes are those of the items; names are theirs, sorted; holds are those of guests that are here."""
+    """The bytes are those of the items; names are theirs, sorted; holds are those of subscribers that are here."""
     world = World(spaces=2, items=2, space_bytes=1200, total_bytes=2000)
-    guests = [Guest(world.store) for _ in range(3)]
+    subscribers = [Subscriber(world.store) for _ in range(3)]
     for turn, (number, one) in enumerate(said):
         if one is None:
-            world.store.leave(guests[number])
+            world.store.leave(subscribers[number])
         elif isinstance(one, float):
             world.wait(one)
         else:
-            world.store.ask(guests[number], f"{turn}", one)
+            world.store.ask(subscribers[number], f"{turn}", one)
         store = world.store
         spaces = store._spaces.values()
         assert store.size == sum(space.size for space in spaces) <= 2000
@@ -189,9 +189,9 @@ def test_whatever_is_asked_what_is_kept_stays_accounted_for(said: list[tuple[int
             assert space.size - sum(
                 256 + len(name) + len(it.value) + len(it.about) for name, it in space.items.items()
             ) == (256 + len(space.name) + len(space.about))
-            assert space.holds == sum(seat.holds.count(space) for seat in store._seats.values())
-    for guest in guests:
-        world.store.leave(guest)
+            assert space.holds == sum(claims.holds.count(space) for claims in store._claims.values())
+    for subscriber in subscribers:
+        world.store.leave(subscriber)
     world.wait(100)
     assert world.store.sweep() is None
-    assert (world.store.size, world.store._seats) == (0, {})
+    assert (world.store.size, world.store._claims) == (0, {})

@@ -73,7 +73,7 @@ class Process:
         return lines[0]
 
     def ready(self) -> tuple[str, str]:
-        """The addresses of both doors, once it serves."""
+        """The addresses of both transports, once it serves."""
         found = READY.search(self.wait_for("ready: "))
         assert found is not None, self.log
         return found[1], found[2] or ""

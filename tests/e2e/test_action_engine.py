@@ -17,7 +17,7 @@ SQUARE = Action("A", "square", (("x", "A#x"),), (("y", "A#y"),))
 
 
 async def test_sessions_are_off_unless_they_are_asked_for() -> None:
-    """The HTTP door refuses the handshake."""
+    """The HTTP transport refuses the handshake."""
     with serving("functions.square:square") as served:
         async with open_peer(served.http) as peer:
             assert peer.status == 404

@@ -63,11 +63,11 @@ def rpc(served: Served, name: str, request: object, answer: type) -> object:
         return call(request, timeout=5 * SLOW)
 
 
-@pytest.mark.parametrize("door", ["fast", "aio"])
-def test_T172_tools_of_two_servers_call_each_other(host: Served, door: str) -> None:
+@pytest.mark.parametrize("transport", ["fast", "aio"])
+def test_T172_tools_of_two_servers_call_each_other(host: Served, transport: str) -> None:
     """The one that calls back stops cleanly afterwards, with the session and its channel still there."""
-    with serving("tests.e2e.test_callback", "--grpc-driver", door, env=ENV) as served:
-        begun = pb.InitializeSessionRequest(session_id=door)
+    with serving("tests.e2e.test_callback", "--grpc-driver", transport, env=ENV) as served:
+        begun = pb.InitializeSessionRequest(session_id=transport)
         assert rpc(host, "InitializeSession", begun, pb.InitializeSessionResponse).success  # type: ignore[attr-defined]
         begun.callback_address = host.grpc
         made = rpc(served, "InitializeSession", begun, pb.InitializeSessionResponse)
@@ -76,7 +76,7 @@ def test_T172_tools_of_two_servers_call_each_other(host: Served, door: str) -> N
         for tool, value, result in (
             ("relay", "a", "AA"), ("relay_words", 3, ["W0", "W1", "W2"]), ("arelay", "b", "<b>"),
         ):  # fmt: skip
-            request = pb.ToolCallRequest(session_id=door, tool_id=tool, args=[packed(value)])
+            request = pb.ToolCallRequest(session_id=transport, tool_id=tool, args=[packed(value)])
             answer = rpc(served, "ExecuteTool", request, pb.ToolCallResponse)
             assert answer.success, answer  # type: ignore[attr-defined]
             assert unpacked(answer.result) == result  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ def get(served: Served, path: str, **headers: str) -> httpx.Response:
     return httpx.get(f"http://{served.http}{path}", headers=named, trust_env=False)
 
 
-def test_H060_protocols_have_the_addresses_of_their_doors(served: Served) -> None:
+def test_H060_protocols_have_the_addresses_of_their_transports(served: Served) -> None:
     """Those that are open, as the ready line has them."""
     told = {one["name"]: one["address"] for one in get(served, "/functions").json()["protocols"]}
     assert told["riff"] == served.grpc

@@ -46,7 +46,7 @@ def tcp_address(process: Process) -> tuple[str, int]:
 
 
 class Http:
-    """A connection to the HTTP door."""
+    """A connection to the HTTP transport."""
 
     def __init__(self, process: Process) -> None:
         self._connection = http.client.HTTPConnection(process.ready()[1], timeout=TIMEOUT_S)

@@ -67,7 +67,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def line(served: Served) -> Iterator[socket.socket]:
-    """A connection to the HTTP door."""
+    """A connection to the HTTP transport."""
     host, _, port = served.http.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=TIMEOUT_S) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,4 +1,4 @@
-"""An attacker's script for the HTTP door: a sync function (the short cut) and an async one (the loop's server)."""
+"""An attacker's script for the HTTP transport: a sync function (the short cut) and an async one (the loop's server)."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_R001_the_port_of_GRPC_PORT_is_served() -> None:
 
 
 def test_R002_unset_GRPC_PORT_means_8081() -> None:
-    """Without `GRPC_PORT` the gRPC door is at 8081 (R-002)."""
+    """Without `GRPC_PORT` the gRPC transport is at 8081 (R-002)."""
     assert TABLE.read({}).grpc_port == 8081
     if is_taken(8081):
         return
@@ -91,7 +91,7 @@ def test_R002_unset_GRPC_PORT_means_8081() -> None:
 
 
 def test_R140_unset_PORT_means_8080_and_it_can_be_switched_off() -> None:
-    """The HTTP door is at `PORT`, 8080 by default, and `--no-http` leaves it closed (R-140)."""
+    """The HTTP transport is at `PORT`, 8080 by default, and `--no-http` leaves it closed (R-140)."""
     assert TABLE.read({}).port == TABLE.read({"PORT": ""}).port == 8080
     if not is_taken(8080):
         with started(SQUARE, env={"PORT": None}) as process:

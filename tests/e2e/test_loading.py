@@ -1,4 +1,4 @@
-"""What a process answers while its functions load: the doors that are open then, and what they say."""
+"""What a process answers while its functions load: the transports that are open then, and what they say."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def loading(process: Process) -> str:
-    """The address of the HTTP door of a process whose hook runs."""
+    """The address of the HTTP transport of a process whose hook runs."""
     process.wait_for("the hook runs")
     found = re.search(r"loading: calls on http=(\S+)", process.wait_for("loading: "))
     assert found is not None
@@ -79,7 +79,7 @@ def test_G092_G010_what_needs_no_function_is_answered_while_it_loads(place: Path
             assert model.metadata().description == "Twice the input."
             error = refused(lambda: model.infer(np.float32([1])))
             assert (error.code, error.http_status) == (Code.NOT_READY, 503)
-            assert not is_taken(port), "R-014: the gRPC door opens when the hook has succeeded"
+            assert not is_taken(port), "R-014: the gRPC transport opens when the hook has succeeded"
             go(place)
             grpc, http = process.ready()
             assert f"http://{http}" == url
@@ -103,7 +103,7 @@ def test_G092_bare_sockets_answer_while_the_function_loads(place: Path) -> None:
 
 
 def test_H060_functions_are_told_of_while_they_load(place: Path) -> None:
-    """With the doors that are open by then; the gRPC door comes later, and with it another tag."""
+    """With the transports that are open by then; the gRPC transport comes later, and with it another tag."""
     with started("slow:double", cwd=place) as process:
         url = loading(process)
         early = httpx.get(f"{url}/functions")
@@ -116,7 +116,7 @@ def test_H060_functions_are_told_of_while_they_load(place: Path) -> None:
         assert {one["address"] for one in early.json()["protocols"]} <= {http}
 
 
-def test_a_process_that_is_told_to_end_while_it_loads_closes_its_doors(place: Path) -> None:
+def test_a_process_that_is_told_to_end_while_it_loads_closes_its_transports(place: Path) -> None:
     """At once, with exit code 0 or the hook's; nobody listens any more."""
     with started("slow:double", cwd=place) as process:
         port = int(loading(process).rpartition(":")[2])
@@ -125,7 +125,7 @@ def test_a_process_that_is_told_to_end_while_it_loads_closes_its_doors(place: Pa
         assert not is_taken(port)
 
 
-def test_workers_open_no_door_before_they_are_ready(place: Path) -> None:
+def test_workers_open_no_transport_before_they_are_ready(place: Path) -> None:
     """Another worker may be ready on the same ports, and its callers must not meet one that is not."""
     port = free_port()
     env = {"PORT": str(port), "GRPC_PORT": str(free_port())}

@@ -50,12 +50,12 @@ async def socket(address: str, name: str) -> tuple[str, int]:
 
 def begin(process: Process) -> list[asyncio.Task[tuple[str, int]]]:
     """Calls on each wire."""
-    grpc, door = process.ready()
+    grpc, transport = process.ready()
     events = "text/event-stream"
     calls = [
-        *(http(door, "whole"), http(door, "whole2"), http(door, "new", is_new=True)),
-        *(http(door, "events", accept=events), http(door, "newevents", accept=events, is_new=True)),
-        *(riff(grpc, "riff"), socket(door, "socket")),
+        *(http(transport, "whole"), http(transport, "whole2"), http(transport, "new", is_new=True)),
+        *(http(transport, "events", accept=events), http(transport, "newevents", accept=events, is_new=True)),
+        *(riff(grpc, "riff"), socket(transport, "socket")),
     ]
     return [asyncio.create_task(one) for one in calls]
 

@@ -26,13 +26,13 @@ SUMS, BEST = [6, 12], [1, 0]
 async def infer(function: Any, *inputs: Any, **more: Any) -> list[Any]:
     """Ask a model of this function alone; its outputs as lists."""
     async with inferring(function) as one:
-        return values(await one.infer(one.first, bytearray(ask(*inputs, **more)), door="test"))
+        return values(await one.infer(one.first, bytearray(ask(*inputs, **more)), transport="test"))
 
 
 async def refused(function: Any, *inputs: Any, **more: Any) -> list[tuple[int, str]]:
     """Likewise; its errors."""
     async with inferring(function) as one:
-        response = await one.infer(one.first, bytearray(ask(*inputs, **more)), door="test")
+        response = await one.infer(one.first, bytearray(ask(*inputs, **more)), transport="test")
         return [(one.code, one.message) for one in received(response).errors]
 
 
@@ -73,7 +73,7 @@ async def test_G076_G066_batches_are_parted_in_both_ways() -> None:
     functions.asked.clear()
     async with inferring(functions.batched) as one:
         requests = [bytearray(ask(row)) for row in (X[:1], X, X[1:])]
-        answers = await asyncio.gather(*(one.infer(one.first, each, door="test") for each in requests))
+        answers = await asyncio.gather(*(one.infer(one.first, each, transport="test") for each in requests))
     assert [values(each) for each in answers] == [[SUMS[:1], BEST[:1]], [SUMS, BEST], [SUMS[1:], BEST[1:]]]
     assert functions.asked == [4]
 
@@ -184,7 +184,7 @@ async def test_G084_each_wrong_input_has_its_error(caplog: pytest.LogCaptureFixt
     assert (line["code"], line["request"]) == (Code.SHAPE, "infer x:Float32[2, 2] n:Float32[]")
 
 
-async def test_G062_declared_shapes_hold_at_every_door() -> None:
+async def test_G062_declared_shapes_hold_at_every_transport() -> None:
     """By riff, Evergreen and plain HTTP as by GraphPipe, before the function runs."""
     problem = r"it has the shape \[2\], and \[batch, 3\] is declared"
     with serving("tests.e2e.author_functions") as served:

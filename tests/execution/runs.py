@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from invoker.errors import InvocationError
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.execution.wholes import WholeCall
 from tests.execution.wires import LIMIT_S, Call, direct_driver
@@ -38,7 +38,7 @@ def wholly(fn: Any, *data: bytes, outputs: int = 2) -> Got:
 
 def in_thread(fn: Any, *data: bytes, outputs: int = 2) -> Got:
     async def run() -> Got:
-        peer = Line(driver_of(fn)).start(*["application/json"] * outputs)
+        peer = FakeCall(driver_of(fn)).start(*["application/json"] * outputs)
         for payload in data:
             peer.data(payload)
         error = await asyncio.wait_for(peer.half_close().end(), LIMIT_S)

@@ -52,7 +52,7 @@ class Script:
         return [one for one in self.events if type(one) is kind]
 
 
-class Line:
+class FakeCall:
     """A wire in memory, with a reactor at its end."""
 
     def __init__(self, driver: Any, script: Script, fetch: Any = None) -> None:

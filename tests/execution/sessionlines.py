@@ -12,14 +12,14 @@ from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.transports.evergreen import frame
 
-__all__ = ["EvergreenLine"]
+__all__ = ["EvergreenCall"]
 
 
 async def _no_fetch(uri: str, most: int, deliver: Any) -> None:
     raise AssertionError("nothing is fetched here")
 
 
-class EvergreenLine:
+class EvergreenCall:
     """One session; its peer's frames are said, what it gets is counted.
 
     Attributes:
@@ -53,7 +53,7 @@ class EvergreenLine:
     async def room(self) -> None:
         await asyncio.Event().wait()
 
-    def say(self, *parts: Any) -> EvergreenLine:
+    def say(self, *parts: Any) -> EvergreenCall:
         """The peer's next message."""
         assert self.reactor.arrived(frame(*parts))
         return self

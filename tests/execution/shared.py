@@ -19,15 +19,15 @@ from invoker.core.steps import (
 from invoker.errors import InvocationError
 from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
-from tests.execution.looplines import until
+from tests.execution.loopcalls import until
 from tests.execution.memory import driver_of
-from tests.execution.scripted import Line, Script
+from tests.execution.scripted import FakeCall, Script
 
 ROUND = Open("round", terms=Terms.LOOSE, is_shared=True)
 JOIN = Join("round")
 
 
-class PlainLine(Line):
+class PlainCall(FakeCall):
     """The same wire with a reactor for one invocation, whose session keeps nothing."""
 
     def __init__(self, driver: Driver, script: Script) -> None:
@@ -37,16 +37,16 @@ class PlainLine(Line):
         self.reactor = Reactor(script, self, driver, self.closed.set_result)
 
 
-def told(line: Line) -> list[bytes]:
+def told(peer: FakeCall) -> list[bytes]:
     """The payloads that a conversation was told."""
-    return [one.message.payload for one in line.script.of(Emitted)]
+    return [one.message.payload for one in peer.script.of(Emitted)]
 
 
-async def heard(*lines: Line) -> list[InvocationError | None]:
+async def heard(*peers: FakeCall) -> list[InvocationError | None]:
     """How the shared invocation ended, as each of these conversations heard it, once."""
-    await until(lambda: all(one.script.of(Finished) for one in lines))
-    assert [len(one.script.of(Finished)) for one in lines] == [1] * len(lines)
-    return [one.script.of(Finished)[0].error for one in lines]
+    await until(lambda: all(one.script.of(Finished) for one in peers))
+    assert [len(one.script.of(Finished)) for one in peers] == [1] * len(peers)
+    return [one.script.of(Finished)[0].error for one in peers]
 
 
 async def adeaf(xs: AsyncIterator[str]) -> AsyncIterator[str]:
@@ -57,25 +57,25 @@ async def adeaf(xs: AsyncIterator[str]) -> AsyncIterator[str]:
 class House:
     """A driver, with conversations of one kind; nothing is left when they are over."""
 
-    def __init__(self, kind: type[Line], *functions: Any) -> None:
+    def __init__(self, kind: type[FakeCall], *functions: Any) -> None:
         self.kind = kind
         self.driver = driver_of(*functions, grace_s=0.1)
-        self.lines: list[Line] = []
+        self.peers: list[FakeCall] = []
 
-    def line(self, *steps: Step, answer: Callable[[Event], Iterable[Step]] = lambda _: ()) -> Line:
+    def peer(self, *steps: Step, answer: Callable[[Event], Iterable[Step]] = lambda _: ()) -> FakeCall:
         made = self.kind(self.driver, Script(answer))
-        self.lines.append(made)
+        self.peers.append(made)
         made.reactor.arrived(steps)
         return made
 
     async def close(self) -> None:
-        for one in self.lines:
+        for one in self.peers:
             if not one.closed.done():
                 one.reactor.arrived([Close()])
         driver = self.driver
         assert await driver.left(5)
         assert [*driver.shared, *driver.engine.running, *driver.conversations, *driver.leaving] == []
-        assert not any(one.reactor.runners for one in self.lines)
+        assert not any(one.reactor.runners for one in self.peers)
         assert driver.engine.memory.held == 0
         assert [one for one in asyncio.all_tasks() if one.get_name() == "room"] == []
         driver.close()

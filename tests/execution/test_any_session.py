@@ -45,7 +45,7 @@ from invoker.protocols.graphpipe.session import GraphPipeSession
 from invoker.protocols.riff.session import RiffSession
 from invoker.protocols.web.fields import signature_of
 from invoker.protocols.web.http import BodyChunk, HttpSession, RequestHead
-from tests.execution.looplines import JSON, until
+from tests.execution.loopcalls import JSON, until
 from tests.execution.memory import driver_of
 from tests.execution.scripted import Script
 from tests.execution.wires import LIMIT_S, Call, direct_driver
@@ -276,7 +276,7 @@ async def test_a_timer_elapses_while_nothing_runs(kind, fn, forever):
 @pytest.mark.parametrize("step", [Fetch("k", "file:///x", 1), Ask("k", Get("s", "n")), Subscribe("s"), Join("b")])
 @pytest.mark.parametrize(("kind", "fn"), [("direct", echo), ("several", twice)])
 async def test_a_step_that_a_thread_cannot_do_fails_its_own_call(kind, fn, step, caplog):
-    """Doors are typed so that no such session gets a thread (`CallSession`); if one does, it is our error."""
+    """Transports are typed so that no such session gets a thread (`CallSession`); if one does, it is our error."""
     _, close = await over(kind, answering(), [[OPEN], [step]], fn)
     assert isinstance(close.error, InternalError)
     assert "CallSession" in caplog.text

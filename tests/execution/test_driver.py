@@ -15,7 +15,7 @@ from invoker.errors import ShuttingDown, Status
 from invoker.execution.bodies.loop import LoopRunner
 from invoker.execution.bodies.thread import ThreadRunner
 from invoker.execution.driver import Placement, placement_of
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.execution.wires import LIMIT_S, Call, direct_driver
 
@@ -54,7 +54,7 @@ async def test_R036_sync_functions_run_in_threads_and_async_ones_on_the_loop():
     """The runner follows from the function."""
     for function, kind in ((square, ThreadRunner), (agen, LoopRunner)):
         driver = driver_of(function)
-        peer = Line(driver).start().data(b"1")
+        peer = FakeCall(driver).start().data(b"1")
         await peer.outputs(1)
         (conversation,) = driver.conversations
         assert type(conversation.runners["riff"]) is kind
@@ -65,11 +65,11 @@ async def test_R036_sync_functions_run_in_threads_and_async_ones_on_the_loop():
 async def test_R024_a_drain_lets_what_runs_end_and_refuses_the_rest():
     """A running call completes with OK; a new one is told that we are shutting down."""
     driver = driver_of(agen)
-    running = Line(driver).start().data(b"1")
+    running = FakeCall(driver).start().data(b"1")
     await running.outputs(1)
     draining = asyncio.create_task(driver.drain(10))
     await asyncio.sleep(0)
-    late = await Line(driver).start().ending()
+    late = await FakeCall(driver).start().ending()
     assert isinstance(late, ShuttingDown)
     assert not draining.done()
     assert await running.half_close().end() is None
@@ -79,7 +79,7 @@ async def test_R024_a_drain_lets_what_runs_end_and_refuses_the_rest():
 async def test_R025_a_drain_is_bounded():
     """Then what still runs is cut with UNAVAILABLE."""
     driver = driver_of(agen)
-    running = Line(driver).start().data(b"1")
+    running = FakeCall(driver).start().data(b"1")
     await running.outputs(1)
     assert await driver.drain(0.05) is False
     error = await running.end()
@@ -92,15 +92,15 @@ async def test_R025_a_drain_is_bounded():
 async def test_a_full_pool_refuses_the_call_only():
     """LimitExceeded reaches the peer, and the next call is served once there is room."""
     driver = driver_of(square, threads=1)
-    first = Line(driver).start().data(b"2")
+    first = FakeCall(driver).start().data(b"2")
     await first.outputs(1)
-    second = await Line(driver).start().data(b"2").half_close().ending()
+    second = await FakeCall(driver).start().data(b"2").half_close().ending()
     assert second.status is Status.RESOURCE_EXHAUSTED
     assert await first.half_close().end() is None
     assert await driver.left(5)
     while driver.threads.busy:  # noqa: ASYNC110 - a counter has no event
         await asyncio.sleep(0.01)
-    assert await Line(driver).start().data(b"2").half_close().end() is None
+    assert await FakeCall(driver).start().data(b"2").half_close().end() is None
     driver.threads.close()
 
 
@@ -122,7 +122,7 @@ class Deaf:
         assert inside.wait(LIMIT_S)
 
     def leave(self) -> None:
-        """Let the function return; its thread tells the driver, as that of a door does."""
+        """Let the function return; its thread tells the driver, as that of a transport does."""
         self.go.set()
         self.call.end()
         self.driver.exited_direct(self.call.conversation)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from invoker.core.invocation import Invocation
 from invoker.execution.loop.reactor import Reactor
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.protocols.graphpipe.asking import ask
-from tests.transports.doors import until
 from tests.transports.models import inferring
+from tests.transports.served import until
 
 
 def sync_body(xs: Iterator[int]) -> Iterator[int]:
@@ -44,16 +44,16 @@ async def async_body(xs: AsyncIterator[int]) -> AsyncIterator[int]:
 
 async def one_of_each(driver) -> None:
     """OK, error, cancel, deadline, early return, a reader that never reads, bad frames."""
-    ok = Line(driver).start().data(b"1").half_close()
-    raises = Line(driver).start().data(b"1").data(b"13")
-    early = Line(driver).start().data(b"99").data(b"1")
-    late = Line(driver, deadline=time.monotonic() + 0.01).start().data(b"1")
-    bad = Line(driver).start().raw(b"\xff\xff")
-    deaf = Line(driver).start()
+    ok = FakeCall(driver).start().data(b"1").half_close()
+    raises = FakeCall(driver).start().data(b"1").data(b"13")
+    early = FakeCall(driver).start().data(b"99").data(b"1")
+    late = FakeCall(driver, deadline=time.monotonic() + 0.01).start().data(b"1")
+    bad = FakeCall(driver).start().raw(b"\xff\xff")
+    deaf = FakeCall(driver).start()
     deaf.is_full = True
     for _ in range(100):
         deaf.data(b"1")
-    gone = Line(driver).start().data(b"1")
+    gone = FakeCall(driver).start().data(b"1")
     await gone.outputs(1)
     gone.go()
     deaf.go()
@@ -117,7 +117,7 @@ async def test_R011_what_a_function_that_raises_was_given_is_let_go(function: An
         async with inferring(function) as one:
             body = Body(ask(np.zeros(300_000, "f4")))
             watched = weakref.ref(body)
-            response = await one.infer(one.first, body, door="test")
+            response = await one.infer(one.first, body, transport="test")
             assert response.error is not None
             del body, response
             await until(lambda: watched() is None)

@@ -13,7 +13,7 @@ from invoker import Context, Output, Status, function
 from invoker.core.steps import CloseOutput, Emitted, Finished, Open, OutputEnded
 from invoker.execution.bodies.thread import ThreadRunner
 from invoker.protocols.riff.session import RiffSession
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.execution.wires import LIMIT_S, Call, direct_driver
 
@@ -61,7 +61,7 @@ async def over(kind: str, fn: Any, session: StoreChanged, *data: bytes, half_clo
         call = Call(direct_driver(fn), session=session).start(JSON, JSON)
     else:
         made = driver_of(fn)
-        call = Line(made, session=session).start(JSON, JSON)
+        call = FakeCall(made, session=session).start(JSON, JSON)
     for payload in data:
         call.data(payload)
     if half_closes:
@@ -244,7 +244,7 @@ def endless_drops(xs: Iterator[int]) -> Iterator[int]:
 @pytest.mark.parametrize("fn", [endless_adrops, endless_drops])
 async def test_R115_an_endless_unwanted_output_can_be_cancelled(fn: Any):
     """Nothing waits for the wire any more, so dropping itself must look."""
-    peer = Line(driver_of(fn, grace_s=LIMIT_S), session=StoreChanged(unwanted=(0,))).start(JSON)
+    peer = FakeCall(driver_of(fn, grace_s=LIMIT_S), session=StoreChanged(unwanted=(0,))).start(JSON)
     await asyncio.sleep(0)
     peer.go()
     assert (await peer.end()).status is Status.CANCELLED

@@ -11,7 +11,7 @@ import pytest
 
 from invoker.core.streams import Limits
 from invoker.errors import LimitExceeded
-from tests.execution.looplines import Line, until
+from tests.execution.loopcalls import FakeCall, until
 from tests.execution.memory import driver_of
 
 
@@ -29,7 +29,7 @@ async def agen(xs: AsyncIterator[int]) -> AsyncIterator[int]:
 async def test_R125_R012_parallel_calls_do_not_mix(function):
     """100 conversations of one driver get their own values only."""
     driver = driver_of(function)
-    peers = [Line(driver).start().data(b"%d" % number).half_close() for number in range(100)]
+    peers = [FakeCall(driver).start().data(b"%d" % number).half_close() for number in range(100)]
     assert await asyncio.gather(*(peer.ending() for peer in peers)) == [None] * 100
     assert await peers[0].end() is None  # nothing is left of any of them
     assert [peer.payloads() for peer in peers] == [[b"%d" % (n * n)] for n in range(100)]
@@ -41,7 +41,7 @@ async def test_R126_input_is_taken_independently_of_output():
     def hundred(xs: Iterator[int]) -> Iterator[int]:
         yield sum(itertools.islice(xs, 100))
 
-    peer = Line(driver_of(hundred)).start()
+    peer = FakeCall(driver_of(hundred)).start()
     for _ in range(100):
         peer.data(b"1")
     assert await peer.end() is None
@@ -64,7 +64,7 @@ async def test_R127_RM4_a_peer_that_does_not_read_suspends_the_function(is_async
         for last in produced:
             yield last
 
-    peer = Line(driver_of(anumbers if is_async else numbers))
+    peer = FakeCall(driver_of(anumbers if is_async else numbers))
     peer.is_full = True
     peer.start()
     await asyncio.sleep(0.2)
@@ -91,7 +91,7 @@ async def test_R128_R129_reading_pauses_at_the_mark_but_starvation_reads_on(is_a
         yield len([x async for x in b])
         yield len([x async for x in a])
 
-    peer = Line(driver_of(asecond_first if is_async else second_first, limits=Limits(high_frames=8))).start()
+    peer = FakeCall(driver_of(asecond_first if is_async else second_first, limits=Limits(high_frames=8))).start()
     for number in range(500):
         peer.data(b"1", number % 2)
     assert await peer.half_close().end() is None
@@ -106,7 +106,7 @@ async def test_R128_a_sleeping_function_stops_the_reading():
         await go.wait()
         yield sum([x async for x in xs])
 
-    peer = Line(driver_of(late, limits=Limits(high_frames=8))).start()
+    peer = FakeCall(driver_of(late, limits=Limits(high_frames=8))).start()
     for _ in range(100):
         peer.data(b"1")
     await asyncio.sleep(0.05)
@@ -123,7 +123,7 @@ async def test_R130_the_hard_cap_ends_a_starving_call():
         async for x in b:
             yield x
 
-    peer = Line(driver_of(other, limits=Limits(high_frames=4, hard_frames=50))).start()
+    peer = FakeCall(driver_of(other, limits=Limits(high_frames=4, hard_frames=50))).start()
     for _ in range(60):
         peer.data(b"1", 0)
     error = await peer.end()
@@ -155,7 +155,7 @@ async def test_R131_R111_an_endless_output_does_not_starve_a_slow_one(is_async):
     async def aboth() -> tuple[AsyncIterator[int], AsyncIterator[int]]:
         return acount(), aslow()
 
-    peer = Line(driver_of(aboth if is_async else both)).start("application/json", "application/json")
+    peer = FakeCall(driver_of(aboth if is_async else both)).start("application/json", "application/json")
     await peer.outputs(50)
     go.set()
     await until(lambda: peer.payloads(1) == [b"7"])

@@ -10,7 +10,7 @@ import pytest
 from invoker.core.budget import STEP_BYTES
 from invoker.errors import InvocationError, Overloaded, Status
 from invoker.execution.driver import Driver
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.execution.wires import Call, direct_driver
 
@@ -43,7 +43,7 @@ def is_full(error: InvocationError | None) -> bool:
     return error.status is Status.RESOURCE_EXHAUSTED and "INVOKER_MEMORY_BYTES" in str(error)
 
 
-async def filled(made: Line, frames: int) -> Line:
+async def filled(made: FakeCall, frames: int) -> FakeCall:
     """A call whose first input has so many frames, all of which were taken."""
     made.start()
     for _ in range(frames):
@@ -56,9 +56,9 @@ async def filled(made: Line, frames: int) -> Line:
 async def test_the_largest_invocation_ends_and_the_smaller_one_goes_on(function: Any) -> None:
     """On the loop, with a sync and an async body; nothing stays counted."""
     driver = narrow(driver_of(function))
-    large = await filled(Line(driver), 24)
+    large = await filled(FakeCall(driver), 24)
     await seven(large)
-    small = await filled(Line(driver), 17)
+    small = await filled(FakeCall(driver), 17)
     await seven(small)
     assert is_full(await large.ending())
     assert await small.half_close().end() is None
@@ -67,7 +67,7 @@ async def test_the_largest_invocation_ends_and_the_smaller_one_goes_on(function:
     assert driver.engine.memory.ended == 1
 
 
-async def seven(one: Line) -> None:
+async def seven(one: FakeCall) -> None:
     """The value of its second input came back, so all before it was taken."""
     assert await one.outputs(1) == [b"7"]
 
@@ -75,9 +75,9 @@ async def seven(one: Line) -> None:
 async def test_an_invocation_that_grows_largest_ends_itself() -> None:
     """Its frame is refused; the other one is not touched."""
     driver = narrow(driver_of(adeaf))
-    small = await filled(Line(driver), 12)
+    small = await filled(FakeCall(driver), 12)
     await seven(small)
-    large = await filled(Line(driver), 31)
+    large = await filled(FakeCall(driver), 31)
     assert is_full(await large.ending())
     assert await small.half_close().end() is None
     assert driver.engine.memory.ended == 0

@@ -11,7 +11,7 @@ import pytest
 
 from invoker import Context, function
 from invoker.errors import EncodeError, FunctionError, Status, StopInvocation
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.execution.runs import Run, directly, in_thread, sync_drivers
 from tests.execution.wires import LIMIT_S, Call, direct_driver
@@ -203,7 +203,7 @@ async def test_an_awaitable_of_a_sync_function_does_not_send():
         ctx.outputs["b"].send(0)
         return answer()
 
-    peer = Line(driver_of(mixed)).start("application/json", "application/json").data(b"1").half_close()
+    peer = FakeCall(driver_of(mixed)).start("application/json", "application/json").data(b"1").half_close()
     error = await peer.end()
     assert isinstance(error, FunctionError)
     assert "from its own thread" in error.detail
@@ -284,7 +284,7 @@ async def test_R127_who_sends_waits_while_the_peer_is_slow():
             made["async"] = number
 
     for name, fn in (("sync", flood), ("async", aflood)):
-        peer = Line(driver_of(fn))
+        peer = FakeCall(driver_of(fn))
         peer.is_full = True
         peer.start("application/json", "application/json")
         await asyncio.sleep(0.05)

@@ -16,7 +16,7 @@ from invoker.core.limits import TimedOut
 from invoker.core.steps import Close, Finished, Send
 from invoker.errors import StatusError
 from invoker.protocols.riff.session import RiffSession
-from tests.execution.looplines import Line, agen, until
+from tests.execution.loopcalls import FakeCall, agen, until
 from tests.execution.memory import driver_of
 from tests.execution.wholes import LIMIT_S, WholeCall
 from tests.execution.wires import Call, direct_driver
@@ -316,10 +316,10 @@ async def test_T057_an_async_function_is_cancelled(is_started):
 
     began = time.monotonic()
     driver = driver_of(sleeps if is_started else waits)
-    line = Line(driver, session=InBand()).start()
-    assert await line.end() is None
+    peer = FakeCall(driver, session=InBand()).start()
+    assert await peer.end() is None
     assert time.monotonic() - began >= 0.05
-    assert b"took longer than the 0.05 s" in line.got[-1].payload
+    assert b"took longer than the 0.05 s" in peer.got[-1].payload
     if is_started:
         assert await asyncio.wait_for(cancelled.wait(), LIMIT_S)
     await until(lambda: not driver.engine.limiter.taken("sleeps"))
@@ -330,13 +330,13 @@ async def test_T057_a_sync_function_in_a_thread_of_the_pool_goes_on_without_its_
     """Its place is free when it has left."""
     deaf = Deaf(timeout_s=0.05)
     driver = driver_of(deaf.function)
-    line = Line(driver, session=InBand()).start()
-    assert await line.ending() is None
-    assert b"took longer" in line.got[-1].payload
+    peer = FakeCall(driver, session=InBand()).start()
+    assert await peer.ending() is None
+    assert b"took longer" in peer.got[-1].payload
     assert driver.engine.limiter.taken("deaf") == 1
     deaf.go.set()
     await until(lambda: not driver.engine.limiter.taken("deaf"))
-    assert len(line.got) == 1
+    assert len(peer.got) == 1
 
 
 async def test_an_invocation_that_ends_in_time_leaves_no_timer():
@@ -347,10 +347,10 @@ async def test_an_invocation_that_ends_in_time_leaves_no_timer():
         return x
 
     driver = driver_of(quick)
-    line = Line(driver).start().data(b"1").half_close()
-    assert await line.end() is None
+    peer = FakeCall(driver).start().data(b"1").half_close()
+    assert await peer.end() is None
     assert not driver._alarm.limits
-    assert await Line(driver_of(agen)).start().data(b"1").half_close().end() is None
+    assert await FakeCall(driver_of(agen)).start().data(b"1").half_close().end() is None
 
 
 def free(lock) -> bool:

@@ -1,1 +1,1 @@
-"""Garbage at both doors of a real server, while good calls go on beside it."""
+"""Garbage at both transports of a real server, while good calls go on beside it."""

@@ -93,7 +93,7 @@ async def main() -> int:
 
 
 async def _riff(chance: random.Random, seconds: float) -> bool:
-    """Attack both doors of a server with riff calls; whether nothing broke."""
+    """Attack both transports of a server with riff calls; whether nothing broke."""
     server = TestServer("functions.square:square")
     until = time.monotonic() + seconds
     sent = good = 0

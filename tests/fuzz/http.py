@@ -1,4 +1,4 @@
-"""The doors of HTTP beside each other: the same bytes, whole or in pieces, get the same answers from each of them.
+"""The transports of HTTP beside each other: the same bytes, whole or in pieces, get the same answers from each of them.
 
 A sync function is served by the short cut, if its request comes in one piece, and else by the server of the loop; an
 async one always by the latter. A reference (``--reference HOST:PORT``) may be any other server of the same function,
@@ -128,23 +128,23 @@ class _Fuzz:
     """The servers, and what was found.
 
     Args:
-        doors: Addresses by name; the first is that of the sync function.
+        transports: Addresses by name; the first is that of the sync function.
         reference: Another server.
         chance: Draws.
     """
 
-    def __init__(self, doors: dict[str, str], reference: str, chance: Random) -> None:
-        self.doors, self.reference, self.chance = doors, reference, chance
+    def __init__(self, transports: dict[str, str], reference: str, chance: Random) -> None:
+        self.transports, self.reference, self.chance = transports, reference, chance
         self.sent = 0
         self.faults: list[str] = []
         self.differences = Counter[str]()
         self.examples: dict[str, str] = {}
 
     async def one(self, drawn: Draw, quiet_s: float = _QUIET_S * SLOW / 2) -> None:
-        """Send one draw in each way to each door."""
+        """Send one draw in each way to each transport."""
         data, seed = drawn.data + SENTINEL, self.chance.random()
-        asked = [(name, way) for name in self.doors for way in WAYS]
-        answers = await asyncio.gather(*(ask(self.doors[n], data, way, Random(seed), quiet_s) for n, way in asked))
+        asked = [(name, way) for name in self.transports for way in WAYS]
+        answers = await asyncio.gather(*(ask(self.transports[n], data, way, Random(seed), quiet_s) for n, way in asked))
         self.sent += len(asked)
         if not all(_agree(answers[0], one) or _agree(one, answers[0]) for one in answers):
             if quiet_s < 2 * SLOW:  # a busy machine is not always quiet when nothing is to come
@@ -196,14 +196,14 @@ def _other_heads(mine: Answer, theirs: Answer) -> str:
 
 
 async def fuzz(chance: Random, seconds: float, reference: str = "") -> bool:
-    """Attack the doors for so long; whether all agree, and survive."""
+    """Attack the transports for so long; whether all agree, and survive."""
     sync, asyn = TestServer("functions.square:square"), TestServer("tests.fuzz.squares:square")
     found = _Fuzz({"sync": sync.http, "async": asyn.http}, reference, chance)
     until = time.monotonic() + seconds
     try:
         while time.monotonic() < until and len(found.faults) < 20:
             await asyncio.gather(*(found.one(draw(chance)) for _ in range(_CONNECTIONS // 6)))
-            for address in found.doors.values():
+            for address in found.transports.values():
                 good = await ask(address, SENTINEL, "whole", chance, 5 * SLOW)
                 if [one[2] for one in good.responses] != [SENTINEL_BODY]:
                     found.faults.append(f"a good call at {address} got {good.told()}")
@@ -212,6 +212,6 @@ async def fuzz(chance: Random, seconds: float, reference: str = "") -> bool:
     for kind, count in found.differences.most_common():
         print(f"{count} differ from the reference: {kind}\n    {found.examples[kind]}")
     for fault in found.faults:
-        print(f"the doors of HTTP disagree: {fault}", file=sys.stderr)
+        print(f"the transports of HTTP disagree: {fault}", file=sys.stderr)
     print(f"http: {found.sent} connections, {len(found.faults)} disagreements, exit codes {codes}")
     return not found.faults and codes == [0, 0]

@@ -119,11 +119,11 @@ async def _chunks(body: bytes, chance: Random) -> Any:
         yield body[at : at + step]
 
 
-async def _one(door: str, client: httpx.AsyncClient, chance: Random, seen: Counter[str]) -> str:
+async def _one(transport: str, client: httpx.AsyncClient, chance: Random, seen: Counter[str]) -> str:
     """Send one request; what is wrong with the answer, or nothing."""
     body, headers, is_good = _draw(chance)
     headers = {name: value.strip() for name, value in headers.items() if value.isprintable()}
-    told = f"{door} {headers} {body[:80]!r} ({len(body)} bytes)"
+    told = f"{transport} {headers} {body[:80]!r} ({len(body)} bytes)"
     content = _chunks(body, chance) if chance.random() < 0.3 else body
     try:
         async with asyncio.timeout(_LIMIT_S * SLOW):
@@ -157,7 +157,7 @@ async def fuzz(chance: Random, seconds: float) -> bool:
         ]
         try:
             while time.monotonic() < until and len(faults) < 20:
-                asked = [_one(door, client, chance, seen) for door, client in clients]
+                asked = [_one(transport, client, chance, seen) for transport, client in clients]
                 faults += [fault for fault in await asyncio.gather(*asked) if fault]
         finally:
             for _, client in clients:

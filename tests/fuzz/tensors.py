@@ -1,4 +1,7 @@
-"""Buffers of models under attack: by all that reads them, without a server, and (`tensors_live`) at doors of one."""
+"""Buffers of models under attack.
+
+By all that reads them, without a server, and (`tensors_live`) at transports of one.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +119,7 @@ def _plain(tensor: Tensor) -> dict[str, Any]:
 
 
 async def fuzz(chance: random.Random, seconds: float) -> bool:
-    """A quarter of the time all that reads buffers, then the doors of servers; whether nothing broke."""
+    """A quarter of the time all that reads buffers, then the transports of servers; whether nothing broke."""
     is_good = await asyncio.to_thread(_fuzz_readers, chance, seconds / 4)
     loops = tensors_live.LOOPS if seconds > 60 else (chance.choice(tensors_live.LOOPS),)
     for loop in loops:

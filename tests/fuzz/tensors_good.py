@@ -64,4 +64,4 @@ GOOD: Final[tuple[Callable[[AsyncGraphPipe, np.random.Generator], Awaitable[str]
     rowed,
     batched,
 )
-"""The first one can be asked at any door."""
+"""The first one can be asked at any transport."""

@@ -1,4 +1,7 @@
-"""A server of models under attack at all its doors: it lives, good calls get what is right, and nothing is left."""
+"""A server of models under attack at all its transports.
+
+It lives, good calls get what is right, and nothing is left.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ from invoker.client.graphpipe import AsyncGraphPipe, GraphPipeError
 from invoker.testing import TestServer
 from tests.fuzz.tensors_answers import Broken
 from tests.fuzz.tensors_attacks import BOMBS, attack
-from tests.fuzz.tensors_doors import HUNG_S, PATHS, Doors, by_http, by_socket
 from tests.fuzz.tensors_good import GOOD
+from tests.fuzz.tensors_transports import HUNG_S, PATHS, Transports, by_http, by_socket
 
 __all__ = ["LOOPS", "Report", "fuzz"]
 
@@ -107,7 +110,7 @@ async def fuzz(loop: str, chance: Random, seconds: float) -> Report:
             str(LIMIT_BYTES),
         )
         try:
-            await _attacked(server, _doors(server, unix, http_unix), chance, seconds, report)
+            await _attacked(server, _transports(server, unix, http_unix), chance, seconds, report)
         except (GraphPipeError, OSError, TimeoutError) as error:
             report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
         finally:
@@ -119,9 +122,9 @@ async def fuzz(loop: str, chance: Random, seconds: float) -> Report:
     return report
 
 
-async def _attacked(server: TestServer, doors: Doors, chance: Random, seconds: float, report: Report) -> None:
+async def _attacked(server: TestServer, transports: Transports, chance: Random, seconds: float, report: Report) -> None:
     pid = server._process.pid
-    base = "http://{}:{}/graphpipe/".format(*doors.http)
+    base = "http://{}:{}/graphpipe/".format(*transports.http)
     before = await _state(base)
     resident = _kept(pid)
     until = time.monotonic() + seconds
@@ -129,16 +132,16 @@ async def _attacked(server: TestServer, doors: Doors, chance: Random, seconds: f
     seeds = [chance.getrandbits(64) for _ in range(_ATTACKERS)]
     urls = (
         base,
-        f"unix+http://{quote(doors.http_unix, safe='')}/graphpipe/",
-        "tcp://{}:{}".format(*doors.tcp),
-        f"unix://{doors.unix}",
+        f"unix+http://{quote(transports.http_unix, safe='')}/graphpipe/",
+        "tcp://{}:{}".format(*transports.tcp),
+        f"unix://{transports.unix}",
     )
     await asyncio.gather(
         *(_be_good(url, Random(chance.getrandbits(64)), until, report) for url in urls),
-        *(_be_bad(doors, Random(seed), until, report, large, may_be_large=seconds > 20) for seed in seeds),
+        *(_be_bad(transports, Random(seed), until, report, large, may_be_large=seconds > 20) for seed in seeds),
         _watch(pid, resident, until, report),
     )
-    await _be_slow(doors, pid, report)
+    await _be_slow(transports, pid, report)
     await _settle(base, before, pid, resident, report)
 
 
@@ -146,7 +149,7 @@ async def _attacked(server: TestServer, doors: Doors, chance: Random, seconds: f
 
 
 async def _be_bad(
-    doors: Doors, chance: Random, until: float, report: Report, large: asyncio.Lock, *, may_be_large: bool
+    transports: Transports, chance: Random, until: float, report: Report, large: asyncio.Lock, *, may_be_large: bool
 ) -> None:
     while time.monotonic() < until and not report.faults:
         if may_be_large and chance.random() < 0.003 and not large.locked():
@@ -154,46 +157,50 @@ async def _be_bad(
                 size = chance.choice((60 << 20, LIMIT_BYTES - 100, 20 << 20))
                 name = chance.choice(sorted(BOMBS))
                 buffer = await asyncio.to_thread(BOMBS[name], size)
-                await _one(doors, chance, report, lambda _, whole=buffer: whole)  # type: ignore[misc]
+                await _one(transports, chance, report, lambda _, whole=buffer: whole)  # type: ignore[misc]
                 report.large += 1
         else:
-            await asyncio.gather(*(_one(doors, chance, report, attack) for _ in range(chance.choice((1, 1, 4)))))
+            await asyncio.gather(*(_one(transports, chance, report, attack) for _ in range(chance.choice((1, 1, 4)))))
 
 
-async def _one(doors: Doors, chance: Random, report: Report, make: Callable[[Random], bytes]) -> None:
+async def _one(transports: Transports, chance: Random, report: Report, make: Callable[[Random], bytes]) -> None:
     sent: list[bytes] = []
 
     def noted(own: Random) -> bytes:
         sent.append(make(own))
         return sent[-1]
 
-    door = "/graphpipe/" + chance.choice(PATHS) if chance.random() < 0.6 else "socket"
+    transport = "/graphpipe/" + chance.choice(PATHS) if chance.random() < 0.6 else "socket"
     began = time.monotonic()
     try:
-        ended = await (by_socket(doors, chance, noted) if door == "socket" else by_http(doors, chance, noted, door))
+        ended = await (
+            by_socket(transports, chance, noted)
+            if transport == "socket"
+            else by_http(transports, chance, noted, transport)
+        )
     except TimeoutError:
         ended = "hung"
-        report.faults.append(f"{door}: no answer and no end within {HUNG_S} s: {_shown(sent)}")
+        report.faults.append(f"{transport}: no answer and no end within {HUNG_S} s: {_shown(sent)}")
     except Broken as error:
         ended = "broken"
-        report.faults.append(f"{door}: {error}: {_shown(sent)}")
+        report.faults.append(f"{transport}: {error}: {_shown(sent)}")
     took = time.monotonic() - began
     report.attacks[ended] += 1
     if len(sent) == 1 and took > _SLOW_S / 4 and ended not in ("left", "HTTP 504/15"):
-        report.slow = sorted([*report.slow, (took, sent[0], door)], key=lambda one: -one[0])[:5]
+        report.slow = sorted([*report.slow, (took, sent[0], transport)], key=lambda one: -one[0])[:5]
 
 
 def _shown(sent: list[bytes]) -> str:
     return ", ".join(one[:300].hex() + ("..." if len(one) > 300 else "") for one in sent[:3])
 
 
-async def _be_slow(doors: Doors, pid: int, report: Report) -> None:
+async def _be_slow(transports: Transports, pid: int, report: Report) -> None:
     """Those that took longest again, alone: a second of the server's processor time is what they may take."""
-    for took, buffer, door in report.slow:
+    for took, buffer, transport in report.slow:
         before, size = _processor_s(pid), len(buffer)
-        reader, writer = await asyncio.open_connection(*(doors.tcp if door == "socket" else doors.http))
-        head = f"POST {door} HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n".encode()
-        writer.write((size.to_bytes(4, "little") if door == "socket" else head) + buffer)
+        reader, writer = await asyncio.open_connection(*(transports.tcp if transport == "socket" else transports.http))
+        head = f"POST {transport} HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n".encode()
+        writer.write((size.to_bytes(4, "little") if transport == "socket" else head) + buffer)
         async with asyncio.timeout(HUNG_S):
             begun = await reader.read(1000)
         used = _processor_s(pid) - before
@@ -201,7 +208,7 @@ async def _be_slow(doors: Doors, pid: int, report: Report) -> None:
         # The function was run: a result, its failure, or of bare sockets a table of tensors alone.
         was_run = begun.startswith((b"HTTP/1.1 200", b"HTTP/1.1 500")) or begun[8:10] == b"\6\0"
         if used > (_SLOW_RESULT_S if was_run else _SLOW_S) * (1 + size / LIMIT_BYTES):
-            what = f"{size} bytes at {door}: {_shown([buffer])}"
+            what = f"{size} bytes at {transport}: {_shown([buffer])}"
             report.faults.append(f"{used:.1f} s of processor time ({took:.1f} s beside others) for {what}")
 
 
@@ -277,7 +284,7 @@ def _processor_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _doors(server: TestServer, unix: str, http_unix: str) -> Doors:
+def _transports(server: TestServer, unix: str, http_unix: str) -> Transports:
     found: Any = re.search(r"graphpipe=(\S+?):(\d+)", server.log())
     host, _, port = server.http.rpartition(":")
-    return Doors((host, int(port)), (found[1], int(found[2])), unix, http_unix)
+    return Transports((host, int(port)), (found[1], int(found[2])), unix, http_unix)

@@ -1,4 +1,4 @@
-"""`curl` on the HTTP door, by HTTP/1.1 and by HTTP/2 with prior knowledge, on the same port."""
+"""`curl` on the HTTP transport, by HTTP/1.1 and by HTTP/2 with prior knowledge, on the same port."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_R148_R139_a_function_chooses_the_status(named: Served, protocol: str) -
     assert answer.headers["x-other"] == "kept"
 
 
-def test_G015_R155_a_unix_socket_has_the_whole_door(protocol: str, tmp_path: Path) -> None:
+def test_G015_R155_a_unix_socket_has_the_whole_transport(protocol: str, tmp_path: Path) -> None:
     """curl is given its path; the host of the URL means nothing."""
     path = tmp_path / "http.sock"
     flags = (protocol, "--unix-socket", str(path))

@@ -63,11 +63,11 @@ def test_R010_what_is_loaded_anew_has_to_have_a_name():
 
 
 def test_the_loop_is_the_one_that_suits_the_server():
-    """Only async functions on the gRPC door want one of ours."""
+    """Only async functions on the gRPC transport want one of ours."""
 
     async def later(x: int) -> int:
         return x
 
-    assert loop_factory(build(config(loop="asyncio"), "functions.square:square")).__name__ == "LendingLoop"
+    assert loop_factory(build(config(loop="asyncio"), "functions.square:square")).__name__ == "QueuePollingLoop"
     assert loop_factory(build(config(loop="asyncio", protocols=("riff",)), "functions.square:square")) is None
-    assert loop_factory(build(config(loop="asyncio", protocols=("riff",)), later)).__name__ == "LendingLoop"
+    assert loop_factory(build(config(loop="asyncio", protocols=("riff",)), later)).__name__ == "QueuePollingLoop"

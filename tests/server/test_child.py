@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(10)
 def place():
     """A place with ports of its own."""
     board = Board.make()
-    ports = [reserve("127.0.0.1", 0, "a door", "A_PORT") for _ in range(2)]
+    ports = [reserve("127.0.0.1", 0, "a transport", "A_PORT") for _ in range(2)]
     yield Assignment(7, 1, -1, board.handle, *(port.getsockname()[1] for port in ports))
     for port in ports:
         port.close()

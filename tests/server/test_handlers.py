@@ -25,7 +25,7 @@ class Elsewhere(Any):
 
 
 def test_a_later_service_is_asked_first() -> None:
-    """And one that is not on this door is never asked."""
+    """And one that is not on this transport is never asked."""
     every, pages = Any(), Any("/livez")
     handlers = Handlers([every, pages, Elsewhere()])
     assert handlers("/livez") is pages

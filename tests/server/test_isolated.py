@@ -1,4 +1,4 @@
-"""The program of a child, over a real server: every door, kills under load, and the end of the serving process."""
+"""The program of a child, over a real server: every transport, kills under load, and the end of the serving process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def post(server: TestServer, function: str, value: object) -> httpx.Response:
 
 
 @pytest.mark.parametrize("driver", ["fast", "aio"])
-def test_every_door_serves_isolated_functions(start: object, driver: str) -> None:
+def test_every_transport_serves_isolated_functions(start: object, driver: str) -> None:
     """gRPC by both of its servers, and HTTP."""
     server = start("--grpc-driver", driver)  # type: ignore[operator]
     with SyncRiffClient(server.grpc) as client:

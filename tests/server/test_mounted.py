@@ -101,7 +101,7 @@ async def test_H096_what_a_request_has_set_stays_its_own():
 
 
 async def test_H099_async_functions_run_on_the_loop_and_sync_ones_in_threads():
-    """As behind every door."""
+    """As behind every transport."""
     async with invoker.asgi(thread, worker) as app:
         on_loop = (await ask(app, headers={"Invoker-Function": "thread", "Accept": "text/plain"})).text
         beside = (await ask(app, headers={"Invoker-Function": "worker", "Accept": "text/plain"})).text
@@ -219,7 +219,7 @@ async def test_H099_limits_hold():
     ],
 )
 async def test_H098_the_host_says_who_may_call_and_foreign_pages_may_not(headers, settings, status):
-    """A door whose sockets are others' knows no names of its own, unless it is told them."""
+    """A transport whose sockets are others' knows no names of its own, unless it is told them."""
     async with invoker.asgi(square, **settings) as app:
         for more in ({}, {"server": None}, {"server": ("127.0.0.1", 80)}):
             caller = Caller(app, scope_of(headers={"content-type": "application/json", **headers}, **more))

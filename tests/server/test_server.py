@@ -31,7 +31,7 @@ def config(**more):
     return TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, **more)
 
 
-async def test_a_server_starts_both_doors_and_stops_cleanly():
+async def test_a_server_starts_both_transports_and_stops_cleanly():
     """The ready line names the addresses, why they are these, and a call to copy."""
     server = build(config(), "functions.square:square")
     await server.start()
@@ -45,7 +45,7 @@ async def test_a_server_starts_both_doors_and_stops_cleanly():
     assert not await server.is_ready()
 
 
-async def test_the_http_door_may_stay_shut():
+async def test_the_http_transport_may_stay_shut():
     """--no-http: only gRPC is named."""
     server = build(config(http=False), "functions.square:square")
     await server.start()
@@ -55,7 +55,7 @@ async def test_the_http_door_may_stay_shut():
 
 
 @pytest.mark.parametrize(
-    ("protocols", "doors"),
+    ("protocols", "transports"),
     [
         (("riff",), "grpc"),
         (("evergreen",), "grpc"),
@@ -63,12 +63,12 @@ async def test_the_http_door_may_stay_shut():
         (tuple(one for one in TABLE.names if one != "federated"), "grpc http"),  # that takes a file of rounds
     ],
 )
-async def test_only_what_is_asked_for_is_served(protocols, doors):
-    """--protocols: the ready line names them, and the doors that they need."""
+async def test_only_what_is_asked_for_is_served(protocols, transports):
+    """--protocols: the ready line names them, and the transports that they need."""
     server = build(config(protocols=protocols), "functions.square:square")
     await server.start()
     line = server.ready_block()
-    assert [one for one in ("grpc", "http") if f"{one}=" in line] == doors.split()
+    assert [one for one in ("grpc", "http") if f"{one}=" in line] == transports.split()
     assert f"\nserves: {', '.join(protocols)}" in line
     assert ("try: python -m invoker call" in line) == ("riff" in protocols)
     assert await server.is_ready()
@@ -118,7 +118,7 @@ async def test_a_guest_leaves_the_process_as_it_is(monkeypatch):
 
 
 async def test_R018_R023_hooks_frame_the_life_of_the_process():
-    """init before the doors open; destroy after they closed, and also when init fails."""
+    """init before the transports open; destroy after they closed, and also when init fails."""
     marks: list[str] = []
 
     def fn(x: int) -> int:

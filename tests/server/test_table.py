@@ -14,7 +14,7 @@ from invoker.settings import flag_of, setting_of
 
 
 def test_a_process_without_a_protocol_does_not_load_it():
-    """Neither its modules, but for its row, nor what it is translated with; nor the HTTP door, where there is none."""
+    """Neither its modules, but for its row, nor what it is translated with; nor HTTP, where there is none."""
     code = (
         "import asyncio, sys; from invoker.cli.main import build; from invoker.server.table import TABLE\n"
         "assert not any(name.startswith('invoker.protocols.') for name in sys.modules)\n"
@@ -51,7 +51,7 @@ def test_a_process_without_a_protocol_does_not_load_it():
         ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, but http is not served"),
         ({}, {"protocols": ["http"], "http": False}, "--protocols is http and --no-http is"),
         ({}, {"port": "8080", "grpc_port": "8080"}, "--port and --grpc-port are both 8080; HTTP and gRPC need a port"),
-        ({}, {"protocols": ["graphpipe"]}, "--protocols is graphpipe, which needs a door of its own"),
+        ({}, {"protocols": ["graphpipe"]}, "--protocols is graphpipe, which needs a socket of its own"),
     ],
 )
 def test_what_does_not_go_together_is_named_as_it_was_given(env, flags, text):
@@ -71,7 +71,7 @@ def test_every_setting_has_its_own_variable_and_flag():
 
 
 def test_something_is_served():
-    """`--no-http` takes the HTTP door away from what INVOKER_PROTOCOLS says."""
+    """`--no-http` takes the HTTP transport away from what INVOKER_PROTOCOLS says."""
     read = TABLE.read({"INVOKER_PROTOCOLS": "http,evergreen"}, {"http": False})
     assert [one.name for one in TABLE.served(read)] == ["evergreen"]
     assert not TABLE.has_http(read)
@@ -79,8 +79,8 @@ def test_something_is_served():
         TABLE.read({"INVOKER_PROTOCOLS": "http"}, {"http": False})
 
 
-def test_action_engine_is_served_on_the_http_door_when_it_is_asked_for():
-    """Not by default, and not without that door."""
+def test_action_engine_is_served_on_the_http_transport_when_it_is_asked_for():
+    """Not by default, and not without that transport."""
     assert ActionEngineService not in TABLE.served(TABLE.read({}))
     assert ActionEngineService in TABLE.served(TABLE.read({"INVOKER_PROTOCOLS": "riff,http,action-engine"}))
     for env, flags in (

@@ -35,7 +35,7 @@ def board():
 @pytest.fixture
 def ports():
     """Both, reserved."""
-    held = [reserve("127.0.0.1", 0, "a door", "A_PORT") for _ in range(2)]
+    held = [reserve("127.0.0.1", 0, "a transport", "A_PORT") for _ in range(2)]
     yield [port.getsockname()[1] for port in held]
     for port in held:
         port.close()

@@ -89,7 +89,7 @@ def test_hosts_are_not_both(text):
         hosts(text)
 
 
-def test_web_pages_have_origins_and_the_door_has_hosts():
+def test_web_pages_have_origins_and_the_transport_has_hosts():
     """The flags may be repeated; an origin with a path, or without a scheme, is none."""
     read = TABLE.read({"INVOKER_ALLOWED_ORIGINS": "https://a.example,http://b.example:3000"})
     assert read.allowed_origins == ("https://a.example", "http://b.example:3000")

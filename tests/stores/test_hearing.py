@@ -36,7 +36,7 @@ class Stub:
         return [one.key for one, _ in self.asked if isinstance(one, Deafen)]
 
 
-class Guest:
+class Subscriber:
     def answered(self, key: str, value: Any) -> None:
         """It asks nothing."""
 
@@ -56,9 +56,9 @@ def store(stub: Stub) -> SharedStore:
     return made
 
 
-def hear(store: SharedStore, guest: Guest) -> News:
-    news = News("s", None, guest.has_news, has_initial=True)
-    store.subscribe(guest, news)
+def hear(store: SharedStore, subscriber: Subscriber) -> News:
+    news = News("s", None, subscriber.has_news, has_initial=True)
+    store.subscribe(subscriber, news)
     return news
 
 
@@ -72,7 +72,7 @@ def told(news: News) -> list[Any]:
 
 def test_changes_that_the_items_contain_are_not_told_again(store: SharedStore, stub: Stub) -> None:
     """Neither to one that listens already: each has a number of its own to begin with."""
-    first, second = hear(store, Guest()), hear(store, Guest())
+    first, second = hear(store, Subscriber()), hear(store, Subscriber())
     stub.answer(Listening(7, 3, (), 1))
     stub.answer(Listening(7, 5, (Item("a", b"5", 1, 5),), 1))
     store._hear(events(4, 5, 6))
@@ -82,8 +82,8 @@ def test_changes_that_the_items_contain_are_not_told_again(store: SharedStore, s
 
 def test_changes_that_come_before_the_answer_are_not_lost(store: SharedStore, stub: Stub) -> None:
     """The end of the space neither; what is kept for that is forgotten when nobody waits."""
-    guest = Guest()
-    news = hear(store, guest)
+    subscriber = Subscriber()
+    news = hear(store, subscriber)
     store._hear([*events(5, 6), Event(8, 9, Change("b", b"other", 1))])
     store._hear([Event(7, 7, Refused(Reason.DROPPED))])
     stub.answer(Listening(7, 5, (Item("a", b"5", 1, 5),), 1))
@@ -93,7 +93,7 @@ def test_changes_that_come_before_the_answer_are_not_lost(store: SharedStore, st
 
 def test_who_leaves_deafens_nobody_who_is_about_to_listen(store: SharedStore, stub: Stub) -> None:
     """The backend is told when the last one has left and none waits."""
-    one, two = Guest(), Guest()
+    one, two = Subscriber(), Subscriber()
     hear(store, one)
     stub.answer(Listening(7, 1, (), 1))
     news = hear(store, two)
@@ -105,12 +105,12 @@ def test_who_leaves_deafens_nobody_who_is_about_to_listen(store: SharedStore, st
     assert told(news) == [b"2"]
     store.leave(two)
     assert stub.deafened() == [7]
-    assert store._ears == {}
+    assert store._subscriptions == {}
 
 
 def test_an_answer_of_an_earlier_epoch_is_worth_nothing(store: SharedStore, stub: Stub) -> None:
     """Changes may have been missed since."""
-    news = hear(store, Guest())
+    news = hear(store, Subscriber())
     stub.epoch = 2
     stub.answer(Listening(7, 1, (), 1))
     assert told(news) == [Refused(Reason.UNAVAILABLE)]
@@ -119,9 +119,9 @@ def test_an_answer_of_an_earlier_epoch_is_worth_nothing(store: SharedStore, stub
 
 def test_who_left_before_the_answer_hears_nothing(store: SharedStore, stub: Stub) -> None:
     """And the backend need not tell."""
-    guest = Guest()
-    news = hear(store, guest)
-    store.leave(guest)
+    subscriber = Subscriber()
+    news = hear(store, subscriber)
+    store.leave(subscriber)
     stub.answer(Listening(7, 1, (Item("a", b"1", 1, 1),), 1))
     assert told(news) == []
     assert stub.deafened() == [7]
@@ -129,7 +129,7 @@ def test_who_left_before_the_answer_hears_nothing(store: SharedStore, stub: Stub
 
 def test_all_subscriptions_end_when_changes_may_be_missed(store: SharedStore, stub: Stub) -> None:
     """Once."""
-    news = hear(store, Guest())
+    news = hear(store, Subscriber())
     stub.answer(Listening(7, 1, (), 1))
     store._lose()
     store._lose()
@@ -142,7 +142,7 @@ def test_who_waits_is_told_soon_and_what_must_be_done_has_its_time(store: Shared
     soon = [Create("s", 1), Look("s"), Get("s", "a"), Scan("s"), Put("s", "a", b"x"), Drop("s")]
     patient = [Hold("s"), Put("s", "a", b"x", is_durable=True)]
     for one in (*soon, *patient):
-        store.ask(Guest(), "k", one)
-    store.subscribe(Guest(), News("s", (), lambda _: None))
+        store.ask(Subscriber(), "k", one)
+    store.subscribe(Subscriber(), News("s", (), lambda _: None))
     assert stub.waited_for[:-1] == soon
     assert isinstance(stub.waited_for[-1], Listen)

@@ -36,12 +36,12 @@ def test_a_server_that_is_killed_fails_what_is_asked_meanwhile(
     world: RedisWorld, server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Subscriptions end, questions are refused and logged once; when it is back, the store works again."""
-    news = world.guest.hear()
+    news = world.subscriber.hear()
     world.settle()
     server.kill()
     assert [world.ask(Look("s")) for _ in range(3)] == [Refused(Reason.UNAVAILABLE)] * 3
     assert caplog.text.count(" fails: ") == 1
-    world.until(lambda: news in world.guest.told)
+    world.until(lambda: news in world.subscriber.told)
     assert news.take() == Refused(Reason.UNAVAILABLE)
     assert "password" not in caplog.text
     server.start()
@@ -49,7 +49,7 @@ def test_a_server_that_is_killed_fails_what_is_asked_meanwhile(
     assert world.ask(Create("s", 10)).is_new
     again = listening(world)
     world.ask(Put("s", "a", b"1"))
-    world.until(lambda: again in world.guest.told)
+    world.until(lambda: again in world.subscriber.told)
     change = again.take()
     assert isinstance(change, Change)
     assert change.value == b"1"
@@ -59,10 +59,10 @@ def test_a_server_that_is_killed_fails_what_is_asked_meanwhile(
 def listening(world: RedisWorld) -> News:
     """Subscribe, again and again until this process is subscribed to the news of the new server."""
     while True:
-        news = world.guest.hear()
-        key = world.guest.later(Look("s"))
-        world.until(lambda key=key: key in world.guest.answers)  # type: ignore[misc]
-        if news not in world.guest.told:
+        news = world.subscriber.hear()
+        key = world.subscriber.later(Look("s"))
+        world.until(lambda key=key: key in world.subscriber.answers)  # type: ignore[misc]
+        if news not in world.subscriber.told:
             return news
 
 
@@ -80,13 +80,13 @@ def test_a_broken_connection_for_news_ends_subscriptions(world: RedisWorld) -> N
     """Since changes may have been missed."""
     import redis
 
-    news = world.guest.hear()
+    news = world.subscriber.hear()
     world.settle()
     assert isinstance(world.store, SharedStore)
     epoch = world.store._backend.epoch
     with redis.Redis.from_url(world.url) as client:
         client.client_kill_filter(_type="pubsub")
-    world.until(lambda: news in world.guest.told)
+    world.until(lambda: news in world.subscriber.told)
     assert news.take() == Refused(Reason.UNAVAILABLE)
     assert world.store._backend.epoch > epoch
     assert world.ask(Put("s", "a", b"1")).value == b"1"

@@ -28,7 +28,7 @@ def world(make_shared: Make) -> SharedWorld:
 
 def test_another_process_sees_what_one_wrote(world: SharedWorld) -> None:
     """Spaces, items and versions; a version that one has read holds in the other."""
-    other = world.new_guest(world.another())
+    other = world.new_subscriber(world.another())
     assert not other.ask(Create("s", 99)).is_new
     written = world.ask(Put("s", "a", b"1"))
     assert other.ask(Get("s", "a")) == written
@@ -40,13 +40,13 @@ def test_another_process_sees_what_one_wrote(world: SharedWorld) -> None:
 def test_another_process_hears_what_one_writes(world: SharedWorld) -> None:
     """In order, whoever of them wrote, and the end, too; who listens to the end only hears no items."""
     store = world.another()
-    other = world.new_guest(store)
+    other = world.new_subscriber(store)
     world.ask(Put("s", "a", b"0"))
-    items, here = other.hear(has_initial=True), world.guest.hear()
-    named, none = world.new_guest(store).hear("s", "b"), world.new_guest(store).hear("s", "nothing")
+    items, here = other.hear(has_initial=True), world.subscriber.hear()
+    named, none = world.new_subscriber(store).hear("s", "b"), world.new_subscriber(store).hear("s", "nothing")
     world.settle()
     for number in range(20):
-        (world.guest if number % 2 else other).ask(Put("s", "ab"[number // 10], b"%d" % number))
+        (world.subscriber if number % 2 else other).ask(Put("s", "ab"[number // 10], b"%d" % number))
     world.ask(Drop("s"))
     numbers = [b"%d" % number for number in range(20)]
     *changes, end = world.taken(items)
@@ -60,12 +60,12 @@ def test_another_process_hears_what_one_writes(world: SharedWorld) -> None:
 
 def test_who_listens_to_the_end_only_keeps_nobody_from_items(world: SharedWorld) -> None:
     """Whoever of one process came first."""
-    other, store = world.new_guest(), world.another()
-    guests = [world.new_guest(store) for _ in range(3)]
-    ends = [News("s", (), guests[0].has_news), News("s", (), guests[2].has_news)]
-    store.subscribe(guests[0], ends[0])
-    items = guests[1].hear()
-    store.subscribe(guests[2], ends[1])
+    other, store = world.new_subscriber(), world.another()
+    subscribers = [world.new_subscriber(store) for _ in range(3)]
+    ends = [News("s", (), subscribers[0].has_news), News("s", (), subscribers[2].has_news)]
+    store.subscribe(subscribers[0], ends[0])
+    items = subscribers[1].hear()
+    store.subscribe(subscribers[2], ends[1])
     world.settle()
     other.ask(Put("s", "a", b"1"))
     assert [one.value for one in world.taken(items) if isinstance(one, Change)] == [b"1"]
@@ -74,12 +74,12 @@ def test_who_listens_to_the_end_only_keeps_nobody_from_items(world: SharedWorld)
 
 def test_who_begins_to_listen_while_others_write_misses_nothing(world: SharedWorld) -> None:
     """What is there and what follows are the writes, each once and in order (T-127)."""
-    other = world.new_guest(world.another())
+    other = world.new_subscriber(world.another())
     keys = [other.later(Put("s", "a", b"%d" % number)) for number in range(200)]
-    heard = [world.new_guest().hear(has_initial=True)]
+    heard = [world.new_subscriber().hear(has_initial=True)]
     for count in (50, 100, 199):
         other.answer(keys[count])
-        heard.append(world.new_guest().hear(has_initial=True))
+        heard.append(world.new_subscriber().hear(has_initial=True))
     for news in heard:
         values = [int(one.value or b"") for one in world.taken(news) if isinstance(one, Change)]
         assert values == list(range(values[0] if values else 200, 200)), "no gap and nothing twice"
@@ -87,7 +87,7 @@ def test_who_begins_to_listen_while_others_write_misses_nothing(world: SharedWor
 
 def test_who_leaves_one_of_two_seats_leaves_the_other(world: SharedWorld) -> None:
     """The process goes on to hear as long as somebody in it does."""
-    first, second = world.new_guest(), world.new_guest()
+    first, second = world.new_subscriber(), world.new_subscriber()
     one, two = first.hear(), second.hear()
     world.settle()
     first.leave()
@@ -95,28 +95,28 @@ def test_who_leaves_one_of_two_seats_leaves_the_other(world: SharedWorld) -> Non
     assert [change.value for change in world.taken(two) if isinstance(change, Change)] == [b"1"]
     assert world.taken(one) == []
     second.leave()
-    third = world.new_guest().hear()
+    third = world.new_subscriber().hear()
     world.ask(Put("s", "a", b"2"))
     assert [change.value for change in world.taken(third) if isinstance(change, Change)] == [b"2"]
 
 
 def test_a_space_held_elsewhere_is_deleted_by_force_only(world: SharedWorld) -> None:
     """The answer comes when the holder in the other process has left."""
-    holder = world.new_guest(world.another())
+    holder = world.new_subscriber(world.another())
     holder.ask(Hold("s"))
     news = holder.hear()
     world.settle()
     assert world.ask(Drop("s")) == Refused(Reason.HELD, 1)
-    late = world.guest.later(Drop("s", is_forced=True))
+    late = world.subscriber.later(Drop("s", is_forced=True))
     assert world.taken(news) == [Refused(Reason.DROPPED)]
-    assert late not in world.guest.answers
+    assert late not in world.subscriber.answers
     holder.leave()
-    assert world.guest.answer(late) is None
+    assert world.subscriber.answer(late) is None
 
 
 def test_what_a_dead_process_held_lapses(world: SharedWorld) -> None:
     """After its lease; the time to live counts from then."""
-    dead = world.new_guest(world.another())
+    dead = world.new_subscriber(world.another())
     dead.ask(Hold("s"))
     world.beat()
     alive, world.stores = world.stores[0], world.stores[:1]
@@ -136,22 +136,22 @@ def test_what_a_dead_process_held_lapses(world: SharedWorld) -> None:
 
 def test_a_dead_process_keeps_no_deletion_waiting(world: SharedWorld) -> None:
     """Who deleted by force is answered when the lease is over."""
-    dead = world.new_guest(world.another())
+    dead = world.new_subscriber(world.another())
     dead.ask(Hold("s"))
-    late = world.guest.later(Drop("s", is_forced=True))
+    late = world.subscriber.later(Drop("s", is_forced=True))
     world.settle()
-    assert late not in world.guest.answers
+    assert late not in world.subscriber.answers
     world.now_ns += int((LEASE_S + 1) * SECOND)
     world.beat(world.store)
-    assert world.guest.answer(late) is None
+    assert world.subscriber.answer(late) is None
 
 
 def test_who_left_before_the_answer_holds_nothing(world: SharedWorld) -> None:
     """A conversation may end while its question is under way."""
-    guest = world.new_guest()
-    guest.later(Hold("s"))
-    news = guest.hear()
-    guest.leave()
+    subscriber = world.new_subscriber()
+    subscriber.later(Hold("s"))
+    news = subscriber.hear()
+    subscriber.leave()
     world.settle()
     assert world.ask(Look("s")).holds == 0
     world.ask(Put("s", "a", b"1"))
@@ -161,7 +161,7 @@ def test_who_left_before_the_answer_holds_nothing(world: SharedWorld) -> None:
 def test_values_of_any_bytes_and_names_of_any_letters_pass(world: SharedWorld) -> None:
     """A value may have blanks, zeros and what is no text; a name what is text."""
     names = ["", "a b", "ü", "\U0001f600", "%d", "x" * 256]
-    news = world.guest.hear(has_initial=True)
+    news = world.subscriber.hear(has_initial=True)
     world.settle()
     value = bytes(range(256)) * 3
     for name in names:
@@ -202,8 +202,8 @@ def test_every_store_gives_the_answers_of_memory(make_shared: Make, said: list[t
     limits = {"spaces": 2, "items": 2, "space_bytes": 1200, "total_bytes": 2000}
     memory, shared = MemoryWorld(**limits), make_shared(**limits)
     second = shared.another()
-    ours = [memory.new_guest() for _ in range(3)]
-    theirs = [shared.new_guest(store) for store in (shared.store, second, second)]
+    ours = [memory.new_subscriber() for _ in range(3)]
+    theirs = [shared.new_subscriber(store) for store in (shared.store, second, second)]
     turn = next(_TURNS)  # spaces of other turns are gone, which memory does not know
     try:
         for number, one in said:
@@ -219,8 +219,8 @@ def test_every_store_gives_the_answers_of_memory(make_shared: Make, said: list[t
                 expected, got = ours[number].ask(asked), theirs[number].ask(asked)
                 assert _plain(got) == _plain(expected), asked
     finally:
-        for guest in theirs:
-            guest.leave()
+        for subscriber in theirs:
+            subscriber.leave()
         shared.wait(1000)
         shared.swept()
         memory.close()

@@ -53,7 +53,7 @@ def test_a_space_lives_as_long_as_it_is_used(world: World) -> None:
         world.wait(9.9)
         assert not isinstance(world.ask(use), Refused)
     world.wait(9.9)
-    world.guest.hear()
+    world.subscriber.hear()
     world.wait(9.9)
     assert isinstance(world.ask(Look("s")), Space)
     world.wait(10)
@@ -70,7 +70,7 @@ def test_a_space_that_never_was_is_told_from_one_that_is_gone(world: World) -> N
 
 def test_who_holds_a_space_keeps_it(world: World) -> None:
     """Until it leaves, from when on the time to live counts; who only listens does not keep it."""
-    holder, listener = world.new_guest(), world.new_guest()
+    holder, listener = world.new_subscriber(), world.new_subscriber()
     assert holder.ask(Hold("s")).holds == 1
     news = listener.hear()
     world.wait(100)
@@ -88,34 +88,34 @@ def test_who_holds_a_space_keeps_it(world: World) -> None:
 
 def test_a_space_that_is_held_is_deleted_by_force_only(world: World) -> None:
     """Its holders may end first: the answer comes when the last one has left; the listeners are told at once."""
-    holders = [world.new_guest(), world.new_guest()]
+    holders = [world.new_subscriber(), world.new_subscriber()]
     for one in holders:
         one.ask(Hold("s"))
-    news = world.guest.hear()
+    news = world.subscriber.hear()
     assert world.ask(Drop("s")) == Refused(Reason.HELD, 2)
     assert world.taken(news) == []
-    late = world.guest.later(Drop("s", is_forced=True))
+    late = world.subscriber.later(Drop("s", is_forced=True))
     assert world.taken(news) == [Refused(Reason.DROPPED)]
     assert world.ask(Get("s", "a")) == Refused(Reason.DROPPED)
     holders[0].leave()
     world.settle()
-    assert late not in world.guest.answers
+    assert late not in world.subscriber.answers
     holders[1].leave()
-    assert world.guest.answer(late) is None
+    assert world.subscriber.answer(late) is None
 
 
 def test_a_space_that_is_made_anew_is_empty(world: World) -> None:
     """Those who held the old one have nothing to do with it."""
-    holder = world.new_guest()
+    holder = world.new_subscriber()
     holder.ask(Hold("s"))
     world.ask(Put("s", "a", b"x"))
-    late = world.guest.later(Drop("s", is_forced=True))
+    late = world.subscriber.later(Drop("s", is_forced=True))
     world.wait(1)
     new = world.ask(Create("s", 10))
     assert (new.items, new.created_ns, new.holds) == (0, 6 * SECOND, 0)
     assert world.ask(Get("s", "a")) is None
     holder.leave()
-    assert world.guest.answer(late) is None
+    assert world.subscriber.answer(late) is None
     assert world.ask(Look("s")).holds == 0
 
 
@@ -224,7 +224,7 @@ def test_a_listener_hears_what_is_there_and_then_each_change(world: World) -> No
     """Without a gap, in order; each says whether the item is new."""
     world.ask(Put("s", "b", b"1"))
     world.ask(Put("s", "a", b"2"))
-    first, later = world.guest.hear(has_initial=True), world.guest.hear()
+    first, later = world.subscriber.hear(has_initial=True), world.subscriber.hear()
     world.wait(1)
     world.ask(Put("s", "a", b"2"))
     world.ask(Put("s", "c", b"3"))
@@ -241,7 +241,7 @@ def test_a_listener_hears_what_is_there_and_then_each_change(world: World) -> No
 
 def test_names_may_be_written_later(world: World) -> None:
     """And what nobody asked for is not told."""
-    news = world.guest.hear("s", "a")
+    news = world.subscriber.hear("s", "a")
     world.ask(Put("s", "b", b"1"))
     world.ask(Put("s", "a", b"2"))
     assert [one.name for one in world.taken(news) if isinstance(one, Change)] == ["a"]
@@ -249,7 +249,7 @@ def test_names_may_be_written_later(world: World) -> None:
 
 def test_who_leaves_hears_nothing_more(world: World) -> None:
     """And is forgotten; who listens to what is not there is told so at once."""
-    other = world.new_guest()
+    other = world.new_subscriber()
     news = other.hear()
     other.leave()
     other.leave()

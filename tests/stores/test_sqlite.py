@@ -18,7 +18,7 @@ from invoker.errors import StartupError
 from invoker.stores.backend import LEASE_S
 from invoker.stores.shared import SharedStore
 from invoker.stores.sqlite import SqliteBackend
-from tests.stores.worlds import SECOND, Guest, SqliteWorld
+from tests.stores.worlds import SECOND, SqliteWorld, Subscriber
 
 PROGRAM = """
 import asyncio, sys
@@ -86,11 +86,11 @@ def test_what_was_written_survives_the_process(world: SqliteWorld) -> None:
     assert world.ask(Look("short")) == Refused(Reason.EXPIRED)
     world.store.close()
     world.store = world.another()
-    guest = world.new_guest()
-    space = guest.ask(Look("s"))
+    subscriber = world.new_subscriber()
+    space = subscriber.ask(Look("s"))
     assert (space.about, space.created_ns, space.items, space.holds) == (b"about", 5 * SECOND, 1, 0)
-    assert guest.ask(Get("s", "a")) == written
-    assert guest.ask(Look("short")) == Refused(Reason.EXPIRED)
+    assert subscriber.ask(Get("s", "a")) == written
+    assert subscriber.ask(Look("short")) == Refused(Reason.EXPIRED)
 
 
 @pytest.mark.timeout(20)
@@ -142,9 +142,9 @@ async def test_what_a_killed_process_held_lapses(tmp_path: Path) -> None:
 def test_who_was_away_too_long_is_told_so(world: SqliteWorld) -> None:
     """Changes that it had not read are deleted, so its subscriptions end; it may subscribe anew, and still holds."""
     away = world.another()
-    guest = world.new_guest(away)
-    guest.ask(Hold("s"))
-    news = guest.hear()
+    subscriber = world.new_subscriber(away)
+    subscriber.ask(Hold("s"))
+    news = subscriber.hear()
     world.settle()
     world.now_ns += int((LEASE_S + 1) * SECOND)
     world.beat(world.store)
@@ -154,7 +154,7 @@ def test_who_was_away_too_long_is_told_so(world: SqliteWorld) -> None:
     world.beat(away)
     assert world.taken(news) == [Refused(Reason.UNAVAILABLE)]
     assert world.ask(Look("s")).holds == 1
-    again = guest.hear(has_initial=True)
+    again = subscriber.hear(has_initial=True)
     world.settle()
     world.ask(Put("s", "a", b"2"))
     assert [one.value for one in world.taken(again) if isinstance(one, Change)] == [b"1", b"2"]
@@ -171,8 +171,8 @@ def test_what_all_have_read_is_deleted(world: SqliteWorld) -> None:
 
     world.ask(Put("s", "a", b"0"))
     assert kept() == 0
-    guest = world.new_guest(world.another())
-    news = guest.hear()
+    subscriber = world.new_subscriber(world.another())
+    news = subscriber.hear()
     world.settle()
     for number in range(10):
         world.ask(Put("s", "a", b"%d" % number))
@@ -218,7 +218,7 @@ async def test_a_file_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> N
 
 def test_a_guest_is_served_by_the_store_that_it_asks(world: SqliteWorld) -> None:
     """Two stores of one process on one file do not disturb each other."""
-    other = Guest(world, world.another())
+    other = Subscriber(world, world.another())
     assert other.ask(Put("s", "a", b"1")).name == "a"
     world.stores.pop().close()
     assert world.ask(Get("s", "a")).value == b"1"

@@ -13,13 +13,13 @@ from invoker.stores.backend import Backend, Beat
 from invoker.stores.shared import SharedStore
 from tests.conftest import SLOW
 
-__all__ = ["SECOND", "Guest", "MemoryWorld", "RedisWorld", "SharedWorld", "SqliteWorld", "World"]
+__all__ = ["SECOND", "MemoryWorld", "RedisWorld", "SharedWorld", "SqliteWorld", "Subscriber", "World"]
 
 SECOND = 1_000_000_000
 _BARRIER = "~barrier"
 
 
-class Guest:
+class Subscriber:
     """A conversation that asks one thing after another."""
 
     def __init__(self, world: World, store: Store) -> None:
@@ -71,7 +71,7 @@ class World:
         self.loop = asyncio.new_event_loop()
         self.stores: list[Store] = []
         self.store = self.another()
-        self.guest = Guest(self, self.store)
+        self.subscriber = Subscriber(self, self.store)
 
     def make(self) -> Store:
         """A store over what all stores of this world share."""
@@ -84,11 +84,11 @@ class World:
         self.run(store.start)
         return store
 
-    def new_guest(self, store: Store | None = None) -> Guest:
-        return Guest(self, store or self.store)
+    def new_subscriber(self, store: Store | None = None) -> Subscriber:
+        return Subscriber(self, store or self.store)
 
     def ask(self, question: Question) -> Any:
-        return self.guest.ask(question)
+        return self.subscriber.ask(question)
 
     def wait(self, seconds: float) -> None:
         self.now_ns += int(seconds * SECOND)
@@ -165,13 +165,13 @@ class SharedWorld(World):
 
     def _settle(self, store: Store) -> None:
         """What is told of one space after all else was has come, so all else has, too."""
-        guest = Guest(self, store)
-        guest.ask(Create(_BARRIER, 1_000_000))
-        news = guest.hear(_BARRIER)
-        guest.ask(Put(_BARRIER, "a", b""))
-        self.until(lambda: news in guest.told)
-        guest.ask(Drop(_BARRIER))
-        guest.leave()
+        subscriber = Subscriber(self, store)
+        subscriber.ask(Create(_BARRIER, 1_000_000))
+        news = subscriber.hear(_BARRIER)
+        subscriber.ask(Put(_BARRIER, "a", b""))
+        self.until(lambda: news in subscriber.told)
+        subscriber.ask(Drop(_BARRIER))
+        subscriber.leave()
 
 
 class SqliteWorld(SharedWorld):

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from invoker.telemetry.pressure import BLOCKED, PAUSED, Pressure, flows
-from tests.execution.looplines import Line, until
+from tests.execution.loopcalls import FakeCall, until
 from tests.execution.memory import driver_of
 
 HIGH = 256
@@ -31,7 +31,7 @@ async def test_R128_an_invocation_stays_paused_until_reading_goes_on(caplog: pyt
         yield 1
 
     driver = driver_of(slow)
-    peer, pressure = Line(driver).start(), Pressure(driver)
+    peer, pressure = FakeCall(driver).start(), Pressure(driver)
     for _ in range(2 * HIGH):
         peer.data(b"1")
     await until(lambda: flows(driver))
@@ -66,7 +66,7 @@ async def test_R127_an_invocation_is_blocked_while_nobody_reads(caplog: pytest.L
             yield 1
 
     driver = driver_of(fast)
-    peer, pressure = Line(driver), Pressure(driver)
+    peer, pressure = FakeCall(driver), Pressure(driver)
     peer.is_full = True
     peer.start().half_close()
     await peer.waits.wait()

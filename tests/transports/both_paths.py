@@ -35,7 +35,7 @@ class Exchange:
 
 
 def functions(kind: str) -> list[Any]:
-    """The functions that a kind of door serves."""
+    """The functions that a kind of transport serves."""
     return [form(kind, sync, asyn) for sync, asyn in zip(_SYNC, _ASYNC, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Opens gRPC doors with the tool bridge beside riff, and calls its rpcs with grpc's own blocking client."""
+"""Opens gRPC transports with the tool bridge beside riff, and calls its rpcs with grpc's own blocking client."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from invoker.protocols.toolbridge.settings import BridgeSettings
 from tests.conftest import SLOW
 from tests.transports.riff import Riff
 
-__all__ = ["DOORS", "Bridged", "error_of", "packed", "unpacked"]
+__all__ = ["TRANSPORTS", "Bridged", "error_of", "packed", "unpacked"]
 
-DOORS = ("aio", "direct-lending", "lending")
-"""The public door; the fast one with sync functions only, and with async ones."""
+TRANSPORTS = ("aio", "direct-lending", "lending")
+"""The public transport; the fast one with sync functions only, and with async ones."""
 
 _STREAMS = {"StreamTool", "WatchSessionVariables", "ExecuteAgent"}
 _METHODS = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].methods_by_name
@@ -41,10 +41,10 @@ class _Around:
 
 
 class Bridged(Riff):
-    """A door with riff and the tool bridge.
+    """A transport with riff and the tool bridge.
 
     Args:
-        kind: One of ``DOORS``.
+        kind: One of ``TRANSPORTS``.
         functions: What is served; all sync for "direct-lending".
         settings: Of the bridge.
         is_asked: Whether a function that cannot be a tool is an error.
@@ -56,7 +56,7 @@ class Bridged(Riff):
     ) -> None:
         super().__init__(kind, *functions, **more)
         self.bridge = Bridge(_Around(self.driver, is_asked=is_asked), settings or BridgeSettings())  # type: ignore[arg-type]
-        self._door["methods"] = (riff_method(), *methods_of(self.bridge))
+        self._transport["methods"] = (riff_method(), *methods_of(self.bridge))
 
     def close(self, grace_s: float = 0.0) -> None:
         """Stop serving, and let the threads of the bridge end."""

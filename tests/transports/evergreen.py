@@ -1,4 +1,4 @@
-"""Opens gRPC doors with Evergreen sessions beside riff, and talks to them; for the tests of the doors."""
+"""Opens gRPC transports with Evergreen sessions beside riff, and talks to them; for the tests of the transports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from invoker.protocols.riff.service.method import riff_method
 from invoker.transports.grpc.methods import SessionMethod
 from tests.transports.riff import KINDS, Call, Riff, form
 
-__all__ = ["DOORS", "PATH", "Endless", "Served", "Talk", "act", "frame", "leaf", "upper_of"]
+__all__ = ["PATH", "TRANSPORTS", "Endless", "Served", "Talk", "act", "frame", "leaf", "upper_of"]
 
-DOORS = (*KINDS, "direct-lending")
+TRANSPORTS = (*KINDS, "direct-lending")
 """In the last, all functions are sync, and the loop can drain a queue itself."""
 
 SERVICE, METHOD = "evergreen.v2.EvergreenService", "StartSession"
@@ -55,7 +55,7 @@ async def _no_fetch(uri: str, most: int, deliver: Any) -> None:
 
 
 class Served(Riff):
-    """A door with riff and Evergreen.
+    """A transport with riff and Evergreen.
 
     Args:
         kind: One of ``tests.transports.riff.KINDS``.
@@ -73,7 +73,7 @@ class Served(Riff):
     ) -> None:
         super().__init__(kind, *functions, **more)
         self.evergreen = Evergreen(self.driver, session or EvergreenSettings(), fetch=_no_fetch, sessions=sessions)
-        self._door["methods"] = (riff_method(), SessionMethod(SERVICE, METHOD, self.evergreen.begin))
+        self._transport["methods"] = (riff_method(), SessionMethod(SERVICE, METHOD, self.evergreen.begin))
 
     def talk(self, *parts: pb.NodeFragment | pb.Action, channel: grpc.Channel | None = None, **options: Any) -> Talk:
         """Begin a session; what is given goes into its first message."""
@@ -135,7 +135,7 @@ class Endless:
         self.half_closed = 0
 
     def of(self, kind: str, size: int = 10, pause_s: float = 0.001) -> Any:
-        """The form for a kind of door."""
+        """The form for a kind of transport."""
 
         def endless() -> Iterator[str]:
             try:

@@ -1,4 +1,4 @@
-"""Serves functions by GraphPipe on loopback; shared by the tests of its doors."""
+"""Serves functions by GraphPipe on loopback; shared by the tests of its transports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from invoker.execution.driver import Driver, DriverSettings
 from invoker.protocols.graphpipe.service.http import GraphPipeHandler
 from invoker.protocols.graphpipe.service.inferences import GraphPipeSettings, Inferences
 from invoker.transports.http.exchange import HttpSettings
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 __all__ = ["exchanged", "inferring", "serving_models"]
 
@@ -49,7 +49,7 @@ async def serving_models(
     http: HttpSettings | None = None,
     **settings: Any,
 ) -> AsyncIterator[Served]:
-    """The HTTP door with GraphPipe's paths."""
+    """The HTTP transport with GraphPipe's paths."""
     made: list[GraphPipeHandler] = []
 
     async def is_ready() -> bool:

@@ -1,4 +1,4 @@
-"""Opens gRPC doors on loopback, each kind of them, with grpc's own blocking client; for the tests of the doors."""
+"""Opens gRPC on loopback, each kind of them, with grpc's own blocking client; for the tests of the transports."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import uvloop
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.protocols.riff.service.method import riff_method
-from invoker.transports.grpc.aio import AioDoor
-from invoker.transports.grpc.fast import FastDoor
-from invoker.transports.grpc.lending import LendingLoop
+from invoker.transports.grpc.aio import AioTransport
+from invoker.transports.grpc.fast import FastTransport
+from invoker.transports.grpc.queue_poller import QueuePollingLoop
 from tests.execution.memory import driver_of
 
 __all__ = ["FAST", "KINDS", "PATH", "Call", "Riff", "data", "eventually", "form", "start"]
@@ -26,12 +26,12 @@ PATH = "/streaming.Riff/Invoke"
 
 FAST = ("direct", "lending", "uvloop")
 KINDS = ("aio", *FAST)
-"""The public door; the fast one: sync functions only, on its own loop, on another loop."""
+"""The public transport; the fast one: sync functions only, on its own loop, on another loop."""
 
 _LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "lending": LendingLoop,
+    "lending": QueuePollingLoop,
     "uvloop": uvloop.new_event_loop,
-    "direct-lending": LendingLoop,
+    "direct-lending": QueuePollingLoop,
 }
 _LOCAL = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
 _END = object()
@@ -47,7 +47,7 @@ def data(payload: bytes, index: int = 0) -> bytes:
 
 
 def form(kind: str, sync: Any, asyn: Any) -> Any:
-    """What a kind of door serves: the sync form of a function for "direct", else the async one."""
+    """What a kind of transport serves: the sync form of a function for "direct", else the async one."""
     return sync if kind.startswith("direct") else asyn
 
 
@@ -62,13 +62,13 @@ def eventually(condition: Callable[[], Any], within_s: float = 10.0) -> bool:
 
 
 class Riff:
-    """A door that serves in a thread of its own, and a channel to it.
+    """A transport that serves in a thread of its own, and a channel to it.
 
     Args:
         kind: One of ``KINDS``.
         functions: What is served; all sync for "direct".
-        door: Arguments of the door.
-        add: Is given the door before it opens.
+        transport: Arguments of the transport.
+        add: Is given the transport before it opens.
         settings: Arguments of the driver.
     """
 
@@ -76,13 +76,13 @@ class Riff:
         self,
         kind: str,
         *functions: Any,
-        door: dict[str, Any] | None = None,
+        transport: dict[str, Any] | None = None,
         add: Callable[[Any], Any] | None = None,
         **settings: Any,
     ) -> None:
         self.kind = kind
         self.driver = driver_of(*functions, **({"grace_s": 0.5} | settings))
-        self._door, self._add = {"methods": (riff_method(),)} | (door or {}), add
+        self._transport, self._add = {"methods": (riff_method(),)} | (transport or {}), add
         self._calls: list[Call] = []
         self._opened = threading.Event()
         self._failure: BaseException | None = None
@@ -111,7 +111,7 @@ class Riff:
             self._grace_s = grace_s
             self.loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(20)
-        assert not self._thread.is_alive(), "the door does not stop"
+        assert not self._thread.is_alive(), "the transport does not stop"
 
     def connect(self, **options: int) -> grpc.Channel:
         """Another connection; underscores after ``grpc`` stand for themselves."""
@@ -144,11 +144,11 @@ class Riff:
     async def _main(self) -> None:
         self.loop, self._closing, self._grace_s = asyncio.get_running_loop(), asyncio.Event(), 0.0
         try:
-            self.door = (AioDoor if self.kind == "aio" else FastDoor)(self.driver, **self._door)
+            self.transport = (AioTransport if self.kind == "aio" else FastTransport)(self.driver, **self._transport)
             if self._add is not None:
-                self._add(self.door)
-            self.port = self.door.bind("127.0.0.1:0")
-            await self.door.start()
+                self._add(self.transport)
+            self.port = self.transport.bind("127.0.0.1:0")
+            await self.transport.start()
         except BaseException as error:
             self._failure = error
             raise
@@ -156,7 +156,7 @@ class Riff:
             self._opened.set()
         await self._closing.wait()
         self.driver.engine.is_draining = True
-        await self.door.stop(self._grace_s)
+        await self.transport.stop(self._grace_s)
         await self.driver.left(5)
         self.driver.close()
 

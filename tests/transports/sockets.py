@@ -1,4 +1,4 @@
-"""Opens HTTP doors with sessions over WebSocket on loopback, and a peer that speaks it frame by frame."""
+"""Opens HTTP transports with sessions over WebSocket on loopback, and a peer that speaks it frame by frame."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from invoker.protocols.evergreen.action_engine.wire import (
 )
 from invoker.protocols.evergreen.service.action_engine import ActionEngineHandler
 from invoker.transports.http.app import SocketSettings
-from invoker.transports.http.door import HttpDoor
 from invoker.transports.http.exchange import HttpSettings
+from invoker.transports.http.transport import HttpTransport
 
 __all__ = ["Peer", "Served", "item", "open_peer", "serving", "texts"]
 
@@ -52,10 +52,10 @@ TEXT = Metadata("text/plain")
 
 @dataclass
 class Served:
-    """An open door, what runs behind it, and the application with its count of sessions."""
+    """An open transport, what runs behind it, and the application with its count of sessions."""
 
     address: str
-    door: HttpDoor
+    transport: HttpTransport
     driver: Driver
     app: ActionEngineHandler
 
@@ -79,14 +79,16 @@ async def serving(
     known = known or ActionEngineSettings()
     app = ActionEngineHandler(driver, known, SocketSettings(**settings), sessions=sessions)
     sockets = {path: app}
-    door = HttpDoor(driver, lambda _: None, port=0, sockets=sockets.get, settings=HttpSettings(origins=origins))
+    transport = HttpTransport(
+        driver, lambda _: None, port=0, sockets=sockets.get, settings=HttpSettings(origins=origins)
+    )
     for one in lifted:
         await one.start()
     with patch("invoker.execution.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test
         try:
-            yield Served(await door.start(), door, driver, app)
+            yield Served(await transport.start(), transport, driver, app)
         finally:
-            await door.stop(1)
+            await transport.stop(1)
             await driver.left(5)
             driver.close()
             for one in lifted:

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from invoker.transports.accepting import Acceptor, streaming
-from tests.transports.doors import until
+from tests.transports.served import until
 
 
 class Scarce(socket.socket):
@@ -35,7 +35,7 @@ class Scarce(socket.socket):
         return found
 
 
-class Door:
+class Transport:
     """An acceptor and what it was asked."""
 
     def __init__(self, *, evicts: bool = False) -> None:
@@ -60,16 +60,16 @@ class Door:
 
 
 @asynccontextmanager
-async def opened(door: Door) -> AsyncIterator[Door]:
+async def opened(transport: Transport) -> AsyncIterator[Transport]:
     try:
-        yield door
+        yield transport
     finally:
-        door.acceptor.close()
-        await door.acceptor.drop()
+        transport.acceptor.close()
+        await transport.acceptor.drop()
 
 
-async def ask(door: Door) -> bytes:
-    reader, writer = await asyncio.open_connection(*door.sock.getsockname())
+async def ask(transport: Transport) -> bytes:
+    reader, writer = await asyncio.open_connection(*transport.sock.getsockname())
     try:
         return await reader.read()
     finally:
@@ -78,29 +78,29 @@ async def ask(door: Door) -> bytes:
 
 async def test_connections_are_served() -> None:
     """Many at once, each in a task of its own."""
-    async with opened(Door()) as door:
-        assert await asyncio.gather(*(ask(door) for _ in range(100))) == [b"x"] * 100
-        assert (door.served, door.evicted) == (100, 0)
+    async with opened(Transport()) as transport:
+        assert await asyncio.gather(*(ask(transport) for _ in range(100))) == [b"x"] * 100
+        assert (transport.served, transport.evicted) == (100, 0)
 
 
 async def test_who_comes_without_descriptors_gets_a_spare(caplog: pytest.LogCaptureFixture, monkeypatch) -> None:
     """Each asks for room; the log has one line for all of them."""
-    async with opened(Door()) as door:
+    async with opened(Transport()) as transport:
         closed: list[int] = []
 
         def close(descriptor: int) -> None:
             closed.append(descriptor)
-            door.sock.left += 1
+            transport.sock.left += 1
             real(descriptor)
 
         real = os.close
         monkeypatch.setattr("invoker.transports.accepting.os.close", close)
-        door.sock.left = 0
-        assert [await ask(door) for _ in range(20)] == [b"x"] * 20
-        assert (door.served, door.evicted, len(closed)) == (20, 20, 20)
+        transport.sock.left = 0
+        assert [await ask(transport) for _ in range(20)] == [b"x"] * 20
+        assert (transport.served, transport.evicted, len(closed)) == (20, 20, 20)
         monkeypatch.undo()
     (record,) = caplog.records
-    assert (record.levelno, "test door" in record.getMessage()) == (logging.WARNING, True)
+    assert (record.levelno, "test transport" in record.getMessage()) == (logging.WARNING, True)
 
 
 async def test_where_nothing_can_be_ended_accepting_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,28 +109,28 @@ async def test_where_nothing_can_be_ended_accepting_pauses(monkeypatch: pytest.M
     def fail(*_: object) -> int:
         raise OSError(errno.EMFILE, "none")
 
-    async with opened(Door()) as door:
+    async with opened(Transport()) as transport:
         for _ in range(8):
-            os.close(door.acceptor._spares.pop())
+            os.close(transport.acceptor._spares.pop())
         monkeypatch.setattr("invoker.transports.accepting.os.open", fail)
-        door.sock.left = 0
-        asking = asyncio.create_task(ask(door))
-        await until(lambda: door.sock.tries == 3)
+        transport.sock.left = 0
+        asking = asyncio.create_task(ask(transport))
+        await until(lambda: transport.sock.tries == 3)
         assert not asking.done()
-        door.sock.left = 1
+        transport.sock.left = 1
         assert await asking == b"x"
-        assert door.sock.tries < 10
+        assert transport.sock.tries < 10
 
 
 async def test_closing_takes_nobody_in_any_more_and_may_be_repeated() -> None:
     """The socket is closed, and so are the spares."""
-    async with opened(Door()) as door:
-        address, spares = door.sock.getsockname(), list(door.acceptor._spares)
-        door.acceptor.close()
-        door.acceptor.close()
+    async with opened(Transport()) as transport:
+        address, spares = transport.sock.getsockname(), list(transport.acceptor._spares)
+        transport.acceptor.close()
+        transport.acceptor.close()
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(*address)
-        assert door.sock.fileno() == -1
+        assert transport.sock.fileno() == -1
         for one in spares:
             with pytest.raises(OSError, match="Bad file descriptor"):
                 os.fstat(one)

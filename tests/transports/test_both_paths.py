@@ -1,4 +1,4 @@
-"""The same calls all at once and dribbled, on each gRPC door: the same replies, statuses and texts."""
+"""The same calls all at once and dribbled, on each gRPC transport: the same replies, statuses and texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Said = tuple[list[Any], str, str]
 
 @pytest.fixture(scope="module")
 def expected() -> Iterator[dict[str, Said]]:
-    """What the public door answers to each call, frame by frame."""
+    """What the public transport answers to each call, frame by frame."""
     with Riff("aio", *functions("aio")) as riff, RawPeer(riff.port) as peer:
         yield {name: reply(_call(peer, name, "apart")) for name in CALLS}
 

@@ -1,4 +1,4 @@
-"""R-170 at each gRPC door: when a refusal of a StartFrame is told, to a client on bare frames."""
+"""R-170 at each gRPC transport: when a refusal of a StartFrame is told, to a client on bare frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Calls:
         self.count = 0
 
     def of(self, kind: str) -> Callable[..., Any]:
-        """The form that makes a door of this kind what it is."""
+        """The form that makes a transport of this kind what it is."""
 
         def gen(xs: Iterator[bytes], context: Context) -> Iterator[bytes]:
             self.count += 1

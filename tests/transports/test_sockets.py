@@ -1,4 +1,4 @@
-"""`invoker.transports.sockets`: what doors listen on."""
+"""`invoker.transports.sockets`: what transports listen on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`invoker.transports.tls`: certificates for both doors."""
+"""`invoker.transports.tls`: certificates for both transports."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_client_authority_demands_client_certificates(pem: Pem) -> None:
 
 @pytest.mark.parametrize("client_ca", [False, True])
 def test_grpc_gets_credentials(pem: Pem, client_ca: bool) -> None:
-    """The same files serve the gRPC door."""
+    """The same files serve the gRPC transport."""
     files = TlsFiles.of(pem.cert, pem.key, pem.ca if client_ca else "")
     assert files is not None
     assert isinstance(files.grpc_credentials(), grpc.ServerCredentials)

@@ -1,4 +1,4 @@
-"""What a call keeps that is all here before its function runs, on each gRPC door, by raw HTTP/2 frames."""
+"""What a call keeps that is all here before its function runs, on each gRPC transport, by raw HTTP/2 frames."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.transports.rawpeer import RawPeer
 from tests.transports.riff import PATH, Riff, data, eventually, form, start
 from tests.transports.whole_calls import (
     CORE,
-    DOORS,
     OK,
+    TRANSPORTS,
     UNKNOWN,
     aecho,
     echo,
@@ -33,7 +33,7 @@ def _plans() -> int:
     return sum(type(one) is Plan for one in gc.get_objects())
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_a_whole_call_has_its_deadline(kind):
     """The context tells how much time is left."""
 
@@ -53,7 +53,7 @@ def test_a_whole_call_has_its_deadline(kind):
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R127_a_slow_reader_holds_its_own_function_only(kind):
     """A whole call whose reply is far larger than any window: its function waits, and others are served."""
     made = [0]
@@ -89,7 +89,7 @@ def test_R127_a_slow_reader_holds_its_own_function_only(kind):
         assert [b"%06d" % number in one for number, one in enumerate(messages)] == [True] * 400
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_an_early_output_of_a_slow_whole_call_arrives_before_its_end(kind):
     """Again and again, so that nothing which is learned of a function's pace holds it back."""
     go = threading.Semaphore(0)
@@ -141,7 +141,7 @@ def test_fifty_quick_whole_calls_do_not_wait_for_one_that_blocks():
             wake.clear()
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R046_two_starts_in_one_write(kind):
     """The function does not run, and its caller is told why."""
     ran = []

@@ -18,9 +18,9 @@ from tests.transports.whole_calls import (
     CANCELLED,
     CORE,
     DEADLINE_EXCEEDED,
-    DOORS,
     NODE,
     OK,
+    TRANSPORTS,
     UNAVAILABLE,
     Watcher,
     aecho,
@@ -30,7 +30,7 @@ from tests.transports.whole_calls import (
 )
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R115_a_reset_ends_a_whole_call_in_user_code(kind):
     """The context tells it, nothing is sent any more, and the next call on the connection is served."""
     watcher = Watcher()
@@ -47,7 +47,7 @@ def test_R115_a_reset_ends_a_whole_call_in_user_code(kind):
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("after_ms", [0, 1, 2, 4])
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R109_a_whole_call_that_turns_into_a_cancel_never_commits(kind, after_ms):
     """All of it in one write, then RST_STREAM as much later as @grpc/grpc-js needs: no function sees a clean end."""
     committed, left = [], threading.Semaphore(0)
@@ -67,8 +67,8 @@ def test_R109_a_whole_call_that_turns_into_a_cancel_never_commits(kind, after_ms
             left.release()
 
     atotal.__name__ = "total"
-    door = {"settings": GrpcSettings(settle_s=0.5)}
-    with Riff(kind, form(kind, total, atotal), door=door) as riff, RawPeer(riff.port, agent=NODE) as peer:
+    transport = {"settings": GrpcSettings(settle_s=0.5)}
+    with Riff(kind, form(kind, total, atotal), transport=transport) as riff, RawPeer(riff.port, agent=NODE) as peer:
         for _ in range(20):
             stream = peer.whole(PATH, start(), data(b"1"))
             time.sleep(after_ms / 1000)
@@ -79,9 +79,9 @@ def test_R109_a_whole_call_that_turns_into_a_cancel_never_commits(kind, after_ms
     assert committed == []
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R109_a_whole_request_reply_call_that_is_cancelled_leaves_nothing(kind):
-    """Its value may be answered, since no code of it sees the end; afterwards the door serves as before."""
+    """Its value may be answered, since no code of it sees the end; afterwards the transport serves as before."""
 
     def double(x: bytes) -> bytes:
         return x + x
@@ -103,7 +103,7 @@ def test_R109_a_whole_request_reply_call_that_is_cancelled_leaves_nothing(kind):
         assert set(riff.driver.engine.counters.finished) <= {Status.OK, Status.CANCELLED}
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R124_a_deadline_ends_a_whole_call_in_user_code(kind):
     """The caller is told DEADLINE_EXCEEDED, the function that it is over, and so do the counters."""
     watcher = Watcher()
@@ -116,7 +116,7 @@ def test_R124_a_deadline_ends_a_whole_call_in_user_code(kind):
         assert eventually(lambda: watcher.seen in (["left"], ["went on", "left"]))
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R025_a_drain_lets_a_whole_call_end_and_refuses_the_next(kind):
     """The one in user code is waited for."""
     watcher = Watcher()
@@ -133,7 +133,7 @@ def test_R025_a_drain_lets_a_whole_call_end_and_refuses_the_next(kind):
         assert riff.driver.engine.counters.finished == {Status.OK: 1}
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_R025_a_drain_that_is_over_cuts_a_whole_call(kind):
     """Its caller is told UNAVAILABLE."""
     watcher = Watcher()

@@ -11,15 +11,26 @@ from invoker import Context, Status
 from tests.transports.riff import Riff, eventually, form
 
 __all__ = [
-    "CANCELLED", "CORE", "DEADLINE_EXCEEDED", "DOORS", "NODE", "OK", "UNAVAILABLE", "UNKNOWN", "Watcher", "aecho",
-    "echo", "finished", "named",
+    "CANCELLED",
+    "CORE",
+    "DEADLINE_EXCEEDED",
+    "NODE",
+    "OK",
+    "TRANSPORTS",
+    "UNAVAILABLE",
+    "UNKNOWN",
+    "Watcher",
+    "aecho",
+    "echo",
+    "finished",
+    "named",
 ]  # fmt: skip
 
 CORE = "grpc-python/1.85.1 grpc-c/58.0.0 (linux; chttp2)"
 NODE = "grpc-node-js/1.14.7"
 OK, UNKNOWN, CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE = "0", "2", "1", "4", "14"
 
-DOORS = ("aio", "direct", "lending")
+TRANSPORTS = ("aio", "direct", "lending")
 
 
 def echo(xs: Iterator[bytes]) -> Iterator[bytes]:
@@ -52,7 +63,7 @@ class Watcher:
         self.seen: list[str] = []
 
     def of(self, kind: str) -> Callable[..., Any]:
-        """The form that makes a door of this kind what it is."""
+        """The form that makes a transport of this kind what it is."""
 
         def watch(xs: Iterator[bytes], ctx: Context) -> Iterator[bytes]:
             try:

@@ -15,13 +15,13 @@ from invoker_conformance.evergreen.frames import PATH, Part, described, message,
 from invoker_conformance.evergreen.outputs import Broken, Outputs
 from invoker_conformance.evergreen.rules import check_detail
 from invoker_conformance.faults import Fault
-from invoker_conformance.line import Ending, Line
+from invoker_conformance.rawcall import Ending, RawCall
 from invoker_conformance.texts import preview
 
 __all__ = ["Session"]
 
 
-class Session(Line[pb.NodeFragment]):
+class Session(RawCall[pb.NodeFragment]):
     """One session."""
 
     path = PATH

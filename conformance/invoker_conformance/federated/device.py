@@ -12,7 +12,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker_conformance.federated.pieces import Reader, Terms, ack, cut
 from invoker_conformance.federated.rules import check_ending, check_message, shown
-from invoker_conformance.line import Ending, Line
+from invoker_conformance.rawcall import Ending, RawCall
 from invoker_conformance.texts import preview
 
 __all__ = ["CHUNKS", "NATIVE", "Device"]
@@ -29,12 +29,12 @@ NATIVE: dict[str, Any] = {"side_channels": _SECURE}
 """It takes part in secure aggregation."""
 
 
-class Device(Line[pb.ServerStreamMessage]):
+class Device(RawCall[pb.ServerStreamMessage]):
     """One session of one device.
 
     Args:
         population: That it names.
-        given: As `Line`.
+        given: As `RawCall`.
 
     Attributes:
         terms: For chunks; what is said goes in chunks once the target has told some.

@@ -13,7 +13,7 @@ import grpc
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker_conformance.federated.device import Device
-from invoker_conformance.http import Answer, Door
+from invoker_conformance.http import Answer, Transport
 from invoker_conformance.riff.probe import Probe
 from invoker_conformance.scenario import Failure, NotProvided
 from invoker_conformance.target import Address
@@ -98,8 +98,8 @@ class Fleet(Probe):
             raise NotProvided("resources over plain HTTP")
         if parts.scheme != "http" or parts.hostname != "localhost" or not parts.port:
             raise self.failure(resource.uri, "https, or http://localhost:PORT, which real clients take (F-069)")
-        door = Door(Address("127.0.0.1", parts.port, is_shared=False), "", timeout_s=self.timeout_s)
-        return await door.exchange("GET", parts.path)
+        transport = Transport(Address("127.0.0.1", parts.port, is_shared=False), "", timeout_s=self.timeout_s)
+        return await transport.exchange("GET", parts.path)
 
     async def provides(self, function: str) -> bool:
         """Whether the target has a population."""

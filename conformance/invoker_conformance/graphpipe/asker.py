@@ -10,7 +10,7 @@ from invoker_conformance.graphpipe.read import Inferred, Metadata, Unreadable, r
 from invoker_conformance.graphpipe.requests import METADATA, Request, infer
 from invoker_conformance.graphpipe.rules import OCTETS, check_inferred, told
 from invoker_conformance.graphpipe.tensors import INT64, Tensor, strings
-from invoker_conformance.http import Answer, Connection, Door
+from invoker_conformance.http import Answer, Connection, Transport
 from invoker_conformance.riff.probe import Probe
 from invoker_conformance.scenario import Failure, NotProvided
 from invoker_conformance.target import ModelFacts, Unreachable
@@ -41,8 +41,8 @@ class Asker(Probe):
         address = self.target.http_at.of(name)
         return f"/graphpipe/{name}" if address is not None and address.is_shared else "/"
 
-    def door_of(self, function: str = "", *, unix: str = "") -> Door:
-        """The HTTP door of a model, or a Unix socket that leads to the same.
+    def transport_of(self, function: str = "", *, unix: str = "") -> Transport:
+        """The HTTP transport of a model, or a Unix socket that leads to the same.
 
         Raises:
             NotProvided: It has none.
@@ -51,12 +51,12 @@ class Asker(Probe):
         address = self.target.http_at.of(name)
         if address is None:
             raise NotProvided(f"an --http address of model {name}")
-        return Door(address, "", timeout_s=self.timeout_s, unix=unix)
+        return Transport(address, "", timeout_s=self.timeout_s, unix=unix)
 
     @asynccontextmanager
     async def connect(self, function: str = "") -> AsyncIterator[Connection]:
         """A connection of its own to a model's address, closed at the end."""
-        async with self.door_of(function).connect() as connection:
+        async with self.transport_of(function).connect() as connection:
             yield connection
 
     async def exchange(

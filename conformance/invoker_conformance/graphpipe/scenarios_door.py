@@ -47,7 +47,7 @@ async def chunked_body(asker: Asker) -> None:
 async def neither_length_nor_chunks(asker: Asker) -> None:
     """A POST without Content-Length and chunks has an empty body, which is malformed."""
     async with asker.connect() as connection:
-        head = asker.door_of().head("POST", asker.path(), [("Connection", "close")])
+        head = asker.transport_of().head("POST", asker.path(), [("Connection", "close")])
         await connection.send_bytes(head.encode(), f"POST {asker.path()} without Content-Length")
         asker.has_error(await connection.answer(), 1)
 
@@ -57,7 +57,7 @@ async def announced_length_above_the_limit(asker: Asker) -> None:
     """A Content-Length of 10 GB is refused before any of the body is sent, and the connection closed."""
     for length in (10_000_000_000, asker.facts.limit_bytes + 1):
         async with asker.connect() as connection:
-            head = asker.door_of().head("POST", asker.path(), [("Content-Length", str(length))])
+            head = asker.transport_of().head("POST", asker.path(), [("Content-Length", str(length))])
             await connection.send_bytes(head.encode(), f"POST {asker.path()} [Content-Length: {length}], and no body")
             _closes(asker, await connection.answer(), "too large")
     await asker.survives()
@@ -69,7 +69,7 @@ async def chunks_above_the_limit(asker: Asker) -> None:
     size = 1 << 16
     said = f"POST {asker.path()} in chunks without end, above {asker.facts.limit_bytes} bytes"
     async with asker.connect() as connection:
-        head = asker.door_of().head("POST", asker.path(), [("Transfer-Encoding", "chunked")])
+        head = asker.transport_of().head("POST", asker.path(), [("Transfer-Encoding", "chunked")])
         await connection.send_bytes(head.encode(), said)
         chunk = b"%x\r\n%s\r\n" % (size, bytes(size))
         await connection.send_bytes(chunk * (asker.facts.limit_bytes // size + 1))
@@ -88,14 +88,14 @@ async def expect_continue(asker: Asker) -> None:
     """100 comes before a body that is waited for; one that is too large is refused instead."""
     async with asker.connect() as connection:
         expects = [("Expect", "100-continue"), ("Content-Length", str(len(REFERENCE.buffer)))]
-        head = asker.door_of().head("POST", asker.path(), expects)
+        head = asker.transport_of().head("POST", asker.path(), expects)
         await connection.send_bytes(head.encode(), f"POST {asker.path()} [Expect: 100-continue], no body yet")
         if (status := await connection.interim()) != 100:
             raise Failure(str(status), "100 Continue", f"POST {asker.path()} [Expect: 100-continue]")
         await connection.send_bytes(REFERENCE.buffer, f"POST {asker.path()} [Expect: 100-continue] {REFERENCE}")
         asker.has_tensors(await connection.answer(), REFERENCE_TENSOR)
     async with asker.connect() as connection:
-        head = asker.door_of().head(
+        head = asker.transport_of().head(
             "POST", asker.path(), [("Expect", "100-continue"), ("Content-Length", "10000000000")]
         )
         said = f"POST {asker.path()} [Expect: 100-continue] [Content-Length: 10000000000]"
@@ -205,7 +205,7 @@ async def accept(asker: Asker) -> None:
 async def http_1_0(asker: Asker) -> None:
     """A client of HTTP/1.0 gets the whole body in one piece, and then the end of the connection."""
     async with asker.connect() as connection:
-        head = asker.door_of().head("POST", asker.path(), [("Content-Length", str(len(REFERENCE.buffer)))])
+        head = asker.transport_of().head("POST", asker.path(), [("Content-Length", str(len(REFERENCE.buffer)))])
         said = f"POST {asker.path()} HTTP/1.0 {REFERENCE}"
         await connection.send_bytes(head.replace("HTTP/1.1", "HTTP/1.0", 1).encode() + REFERENCE.buffer, said)
         answer = await connection.answer()

@@ -62,7 +62,7 @@ async def http_over_a_unix_socket(asker: Asker) -> None:
     """A Unix socket that speaks HTTP says what TCP says, of inferences, of metadata and of errors."""
     if not asker.facts.http_unix:
         raise NotProvided("a Unix socket that speaks HTTP: --http-unix")
-    async with asker.door_of(unix=asker.facts.http_unix).connect() as connection:
+    async with asker.transport_of(unix=asker.facts.http_unix).connect() as connection:
         await asker.send(connection, REFERENCE)
         asker.has_tensors(await connection.answer(), REFERENCE_TENSOR)
         await asker.send(connection, GARBAGE)

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker_conformance.faults import Fault
-from invoker_conformance.line import Ending, Line
+from invoker_conformance.rawcall import Ending, RawCall
 from invoker_conformance.riff import frames
 from invoker_conformance.riff.rules import check_detail, check_frame, shown_frame
 from invoker_conformance.texts import preview
@@ -19,7 +19,7 @@ from invoker_conformance.texts import preview
 __all__ = ["Call"]
 
 
-class Call(Line[pb.OutputFrame]):
+class Call(RawCall[pb.OutputFrame]):
     """One call of one function; its metadata chooses that."""
 
     path = frames.PATH

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from invoker_conformance.http import Answer, Door
+from invoker_conformance.http import Answer, Transport
 from invoker_conformance.relay import relay
 from invoker_conformance.riff import frames
 from invoker_conformance.riff.call import Call
@@ -145,16 +145,16 @@ class Probe:
         return Watch(self, {key: await self.mark(key) for key in keys})
 
     @property
-    def door(self) -> Door:
+    def transport(self) -> Transport:
         """The HTTP front of the function under test."""
         address = self.target.http_at.of(self.function)
         if address is None:
             raise NotProvided("no --http address serves it")
-        return Door(address, self.function if address.is_shared else "", timeout_s=self.timeout_s)
+        return Transport(address, self.function if address.is_shared else "", timeout_s=self.timeout_s)
 
     async def post(self, body: bytes, *headers: tuple[str, str], path: str = "/") -> Answer:
         """POST to the function under test."""
-        return await self.door.exchange("POST", path, headers, body)
+        return await self.transport.exchange("POST", path, headers, body)
 
 
 class Watch:

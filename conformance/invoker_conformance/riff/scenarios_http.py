@@ -92,7 +92,7 @@ async def other_methods_and_paths(probe: Probe) -> None:
     """Another method on / is 405 and allows POST, another path 404; the function is not called."""
     watch = await probe.watch("square.calls")
     for method in ("GET", "PUT", "DELETE", "PATCH"):
-        answer = (await probe.door.exchange(method, "/", (_AS_JSON,), b"2")).has(405)
+        answer = (await probe.transport.exchange(method, "/", (_AS_JSON,), b"2")).has(405)
         if (answer.header("allow") or "").replace(" ", "") != "POST":
             raise answer.failure(f"Allow: POST, not {answer.header('allow')!r}")
     (await probe.post(b"2", _AS_JSON, path="/nope")).has(404)
@@ -141,7 +141,7 @@ async def eager_output_over_http(probe: Probe) -> None:
 async def healthz(probe: Probe) -> None:
     """GET /healthz is 200 and does not touch the function, where it is offered."""
     watch = await probe.watch("square.calls")
-    if (answer := await probe.door.exchange("GET", "/healthz")).status == 404:
+    if (answer := await probe.transport.exchange("GET", "/healthz")).status == 404:
         raise NotProvided("GET /healthz is 404")
     answer.has(200)
     await watch.stays("square.calls")

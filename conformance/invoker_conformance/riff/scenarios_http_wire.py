@@ -69,7 +69,7 @@ async def body_over_the_limit(probe: Probe) -> None:
     """A body over the limit is 413, announced or in chunks; the next request works."""
     size = probe.target.message_bytes + 1024 * 1024
     (await probe.post(bytes(size), ("Content-Type", OCTETS))).has(413)
-    async with probe.door.connect() as connection:
+    async with probe.transport.connect() as connection:
         await connection.send("POST", "/", [("Content-Type", OCTETS)], [bytes(64 * 1024)] * (size // (64 * 1024) + 1))
         (await connection.answer()).has(413)
     (await probe.post(b"x", ("Content-Type", OCTETS))).has(200, OCTETS, b"x")
@@ -79,7 +79,7 @@ async def body_over_the_limit(probe: Probe) -> None:
 async def disconnect_cancels(probe: Probe) -> None:
     """When the HTTP client leaves, the function is cancelled."""
     watch = await probe.watch("delay.calls", "delay.failed")
-    async with probe.door.connect() as connection:
+    async with probe.transport.connect() as connection:
         await connection.send("POST", "/", [_AS_JSON], b"30")
         await watch.reaches("delay.calls", 1)
     await watch.reaches("delay.failed", 1)
@@ -88,7 +88,7 @@ async def disconnect_cancels(probe: Probe) -> None:
 @scenario("R-155", function="octets")
 async def keep_alive_and_chunks(probe: Probe) -> None:
     """Several requests on one connection, with length and in chunks, each with its answer."""
-    async with probe.door.connect() as connection:
+    async with probe.transport.connect() as connection:
         for body in (b"one", [b"t", b"w", b"o"], b"", b"three"):
             await connection.send("POST", "/", [("Content-Type", OCTETS)], body)
             whole = b"".join(body) if isinstance(body, list) else body

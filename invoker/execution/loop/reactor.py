@@ -1,7 +1,7 @@
 """`Reactor`: one conversation on the loop whose frames are brought by callbacks, without a task for reading.
 
-A line, or the task of a request (`execution.loop.request`), calls `arrived` for each frame, whose steps are applied
-at once; bodies write to the line themselves. Only they are tasks.
+A call, or the task of a request (`execution.loop.request`), calls `arrived` for each frame, whose steps are applied
+at once; bodies write to the call themselves. Only they are tasks.
 
 The conversation ends with the session's `Close`. Bodies that have not left user code by then are told to, and are
 watched by the driver, so a peer never waits for somebody's ``finally``.
@@ -41,9 +41,9 @@ from invoker.core.steps import (
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.execution.bodies.runner import Runner, later, until_room
 from invoker.execution.driver import Driver
-from invoker.execution.loop.seat import Seat
 from invoker.execution.loop.shared import Shared, heed_all
 from invoker.execution.loop.slices import SLICE
+from invoker.execution.loop.subscription import StoreSubscription
 from invoker.execution.loop.wire import GONE, Wire
 from invoker.message import Message
 
@@ -93,14 +93,14 @@ class Reactor:
         self._timer: asyncio.TimerHandle | None = None
         self._emitted = 0
         self._has_room = True
-        self._seat: Seat | None = None
+        self._subscription: StoreSubscription | None = None
         driver.entered(self)
 
-    # The listener of the line, which hears what the peer sends.
+    # The listener of the call, which hears what the peer sends.
 
     @property
     def settles(self) -> bool:
-        """Whether the line must make sure that an end of the input is not a cancel (R-109)."""
+        """Whether the call must make sure that an end of the input is not a cancel (R-109)."""
         if len(self.runners) == 1:
             (runner,) = self.runners.values()
             return runner.invocation.heeds_end
@@ -240,10 +240,10 @@ class Reactor:
         self._timer = asyncio.get_running_loop().call_later(step.delay_s, self.tell, Elapsed())
 
     def _at_store(self, step: Ask | Await | Subscribe) -> None:
-        """Ask the store, or listen to it. The first time makes the seat."""
-        if self._seat is None:
-            self._seat = Seat(self.driver, self)
-        self._seat.perform(step)
+        """Ask the store, or listen to it. The first time makes the subscription."""
+        if self._subscription is None:
+            self._subscription = StoreSubscription(self.driver, self)
+        self._subscription.perform(step)
 
     def _relieve(self, key: str, error: InvocationError) -> None:
         """End this invocation, because the process holds too much and this one most of it."""
@@ -381,9 +381,11 @@ class Reactor:
         if self._timer is not None:
             self._timer.cancel()
         self.driver.waiting.discard(self)
-        if self._seat is not None:
-            self._seat.leave()
-            self._seat = None  # it holds this reactor, and so the call, which would wait for the garbage collector
+        if self._subscription is not None:
+            self._subscription.leave()
+            self._subscription = (
+                None  # it holds this reactor, and so the call, which would wait for the garbage collector
+            )
         for runner in list(self.runners.values()):  # those that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)

@@ -1,6 +1,6 @@
 """`converse`: one conversation on the loop, in the task of the request that it answers; `carry_on`: the rest of one.
 
-A request whose task reads it needs no line of its own: the task gives each frame to a `Reactor`, waits while the
+A request whose task reads it needs no call of its own: the task gives each frame to a `Reactor`, waits while the
 reactor wants none, and then waits until the conversation is over. What the session sends is kept by the caller, who
 writes it afterwards, so that a slow client holds no invocation.
 """

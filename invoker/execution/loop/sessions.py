@@ -139,7 +139,7 @@ class SessionReactor(Reactor):
         wire.headers = session.headers
         wire.accepted()  # E-014
 
-    # The listener of the line, which hears what the peer sends.
+    # The listener of the call, which hears what the peer sends.
 
     @property
     def settles(self) -> bool:

@@ -86,13 +86,13 @@ class CatalogScope:
                 "variables belong to a session of the tool bridge, and this function was not called in one",
                 code="no_session",
             )
-        store, guest = self._driver.store, _Asking()
+        store, subscriber = self._driver.store, _Asking()
         try:
-            store.ask(guest, "", question)
+            store.ask(subscriber, "", question)
             self._driver.sweep_store()
-            return await guest.answer
+            return await subscriber.answer
         finally:
-            store.leave(guest)
+            store.leave(subscriber)
 
     def _order(self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Order:
         driver = self._driver
@@ -126,7 +126,7 @@ class CatalogScope:
 
 
 class _Asking:
-    """A guest of the store with one question."""
+    """A subscriber of the store with one question."""
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -38,9 +38,9 @@ from invoker.errors import Cancelled, InternalError, InvocationError
 from invoker.execution.bodies.sync import SyncInput
 from invoker.execution.driver import Driver
 from invoker.execution.loop.request import carry_on
-from invoker.execution.thread.away import LoopHandoff
+from invoker.execution.thread.call_watchdog import CallWatchdog, why_gone
 from invoker.execution.thread.lookahead import LookaheadValidator
-from invoker.execution.thread.overdue import CallWatchdog, why_gone
+from invoker.execution.thread.loop_handoff import LoopHandoff
 from invoker.execution.thread.several import Several
 from invoker.execution.thread.single import Single
 from invoker.execution.thread.timed import TimedSingle
@@ -65,7 +65,7 @@ class DirectConversation:
     """
 
     __slots__ = (
-        *("_closed", "_cut", "_due", "_foresight", "_guard", "_is_ending", "_is_over", "_is_stalled", "_overdue"),
+        *("_closed", "_cut", "_due", "_lookahead", "_guard", "_is_ending", "_is_over", "_is_stalled", "_watchdog"),
         *("deadline", "driver", "invocation", "session", "turns", "wire"),
     )
 
@@ -81,8 +81,8 @@ class DirectConversation:
         self._due: list[Any] = []  # frames that wait for room, of several threads or of the sweeper
         self._guard: Any = None  # of a body with a time limit: held by who tells the session something
         self._is_ending = self._is_stalled = False
-        self._overdue = CallWatchdog(driver)
-        self._foresight: LookaheadValidator | None = None  # only the sweeper makes and uses it
+        self._watchdog = CallWatchdog(driver)
+        self._lookahead: LookaheadValidator | None = None  # only the sweeper makes and uses it
         self._is_over = False
 
     def run(self) -> Close:
@@ -99,7 +99,7 @@ class DirectConversation:
                 if self.invocation.has_place:
                     self.driver.engine.left(self.invocation)
             self._is_over = True
-            self._overdue.left()
+            self._watchdog.left()
 
     def _run(self) -> Close:
         try:
@@ -147,7 +147,7 @@ class DirectConversation:
 
     def half_closed(self) -> Iterable[CallStep]:
         """The steps of the end of the peer's frames."""
-        self._overdue.ended_at = time.monotonic()
+        self._watchdog.ended_at = time.monotonic()
         return self.session.half_close()
 
     def perform(self, step: Step) -> None:
@@ -319,16 +319,16 @@ class DirectConversation:
         wire = self.wire
         if self._is_over:
             return False
-        self._overdue.look(now, self.invocation)
+        self._watchdog.look(now, self.invocation)
         if self.invocation is not None and self.invocation.limit is not None:
             self._look_at_limit(now, self.invocation, self.invocation.limit)
         is_ended = self.invocation is not None and self.invocation.is_finished
         if not wire.is_idle:
             if wire.look() or is_ended:
-                self._overdue.notice_gone(now, self.invocation)
+                self._watchdog.notice_gone(now, self.invocation)
             elif self.invocation is not None:
-                self._foresight = self._foresight or LookaheadValidator()
-                wrong = self._foresight.look(wire, self.session, self.invocation)
+                self._lookahead = self._lookahead or LookaheadValidator()
+                wrong = self._lookahead.look(wire, self.session, self.invocation)
                 if wrong is not None:
                     self._cut = self._cut or wrong
                     wire.refuse(int(wrong.status), str(wrong))
@@ -388,7 +388,7 @@ class DirectConversation:
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Block the calling thread until the loop has run ``awaitable``, or the peer is gone (R-034, R-115)."""
-        return self._overdue.wait(awaitable)
+        return self._watchdog.wait(awaitable)
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""

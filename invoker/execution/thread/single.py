@@ -1,6 +1,6 @@
 """`Single`: a sync function that gives one iterator, in the thread that reads and writes its wire stream.
 
-Pulling an input reads the next frame, and emitting writes one. Frames are *held* for the next pull (see `ThreadLine`)
+Pulling an input reads the next frame, and emitting writes one. Frames are *held* for the next pull (see `ThreadCall`)
 when that is sure to follow: after each result of a request/reply function, and after those of a generator that has come
 back at once the last time.
 """

@@ -57,7 +57,7 @@ class Followed(Protocol):
 
 
 class Sweeper:
-    """Looks after lines and conversations from a daemon thread, which starts with the first of them.
+    """Looks after calls and conversations from a daemon thread, which starts with the first of them.
 
     Attributes:
         gate: Where the threads of quick functions take turns; long ones end with a beat.
@@ -85,11 +85,11 @@ class Sweeper:
         if is_first:
             self._wakeup.set()
 
-    def watch(self, line: Any) -> None:
-        """From now on, send within two beats what this line holds."""
+    def watch(self, call: Any) -> None:
+        """From now on, send within two beats what this call holds."""
         with self._lock:
-            line.is_swept = True
-            self._hot.add(line)
+            call.is_swept = True
+            self._hot.add(call)
         self.call()
 
     def follow(self, thread: Followed) -> None:
@@ -160,27 +160,27 @@ class Sweeper:
         self._beats = _BEATS if is_called or is_busy else max(0, self._beats - 1)
         with self._lock:
             hot = list(self._hot)
-        for line in hot:
+        for call in hot:
             try:
-                self._beat_line(line)
+                self._beat_call(call)
             except Exception:
                 log.exception("what a call holds could not be sent")
                 with self._lock:
-                    line.is_swept = False
-                    self._hot.discard(line)
+                    call.is_swept = False
+                    self._hot.discard(call)
 
-    def _beat_line(self, line: Any) -> None:
-        held = line.held
+    def _beat_call(self, call: Any) -> None:
+        held = call.held
         if held is None:
-            if line.seen is None:
-                self._forget(line)
-            line.seen = None
-        elif held is line.seen:  # it was held at the last beat already
-            with line.lock:
-                if line.held is held:
-                    line.flush()
+            if call.seen is None:
+                self._forget(call)
+            call.seen = None
+        elif held is call.seen:  # it was held at the last beat already
+            with call.lock:
+                if call.held is held:
+                    call.flush()
         else:
-            line.seen = held
+            call.seen = held
 
     def _beat_followed(self) -> bool:
         """Tell what lasts for longer than a beat, and return whether any thread is busy."""
@@ -196,15 +196,15 @@ class Sweeper:
             thread.seen = busy
         return any(thread.seen is not None for thread in followed)
 
-    def _forget(self, line: Any) -> None:
-        """Forget a line that has held nothing for two beats. The next frame that it holds brings it back."""
+    def _forget(self, call: Any) -> None:
+        """Forget a call that has held nothing for two beats. The next frame that it holds brings it back."""
         with self._lock:
-            # Clear the flag, then check `held`; the line's thread does the reverse, so one of the two sees it.
-            line.is_swept = False
-            if line.held is None:
-                self._hot.discard(line)
+            # Clear the flag, then check `held`; the call's thread does the reverse, so one of the two sees it.
+            call.is_swept = False
+            if call.held is None:
+                self._hot.discard(call)
             else:
-                line.is_swept = True
+                call.is_swept = True
 
     def _look(self, now: float) -> None:
         with self._lock:

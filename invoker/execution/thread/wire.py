@@ -15,7 +15,7 @@ __all__ = ["Conversation", "Wire"]
 
 
 class Wire(Protocol):
-    """What a transport offers to the thread of one conversation; see `transports.grpc.threadline.ThreadLine`."""
+    """What a transport offers to the thread of one conversation; see `transports.grpc.threadcall.ThreadCall`."""
 
     lock: Any
     is_gone: bool

@@ -1,7 +1,7 @@
-"""`Backing`: what the desk needs of its service, because it waits or only the service has it; and what it is given.
+"""`Backing`: what the coordinator needs of its service, which can wait; and what it is given.
 
-The desk calls these on the loop and never waits for them. Where something is answered by a callback, the callback is
-called in a later turn, never from within the call.
+The coordinator calls these on the loop and never waits for them. Where something is answered by a callback, the
+callback is called in a later turn, never from within the call.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Commit:
 
 
 class Backing(Protocol):
-    """The service as the desk sees it."""
+    """The service as the coordinator sees it."""
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
         """Run a conversation without a peer, with at most `AHEAD` messages of window.
@@ -137,4 +137,4 @@ class Backing(Protocol):
         """Run ``job`` off the loop, then give ``then`` what it returned, or the Exception that it raised."""
 
     def wake(self, at: float) -> None:
-        """`tick` should be called at this time of the desk's clock, which is earlier than was said before."""
+        """`tick` should be called at this time of the coordinator's clock, which is earlier than was said before."""

@@ -1,4 +1,4 @@
-"""`Member`: a device at the desk, and where it stands.
+"""`Member`: a device at the coordinator, and where it stands.
 
 Theory. A device hears one ending: it is rejected, its report is taken, or its conversation is over. The first two leave
 it time to half-close, then its conversation ends with OK (F-015). Each stage but two has a time limit of its own::
@@ -68,7 +68,7 @@ class Party(Protocol):
 
 
 class RoundContext:
-    """What all devices and rounds of a desk share.
+    """What all devices and rounds of a coordinator share.
 
     Attributes:
         backing: The service.
@@ -96,10 +96,10 @@ class Member:
         number: Its place in the round's list; it is told to nobody but secure aggregation.
     """
 
-    __slots__ = ("_floor", "_limit", "device", "has_token", "number", "peer", "population", "round", "stage")
+    __slots__ = ("_limit", "_round_context", "device", "has_token", "number", "peer", "population", "round", "stage")
 
-    def __init__(self, floor: RoundContext, device: Device, peer: str) -> None:
-        self._floor = floor
+    def __init__(self, round_context: RoundContext, device: Device, peer: str) -> None:
+        self._round_context = round_context
         self._limit: Timer | None = None
         self.device, self.peer = device, peer
         self.stage = Stage.ENTERED
@@ -107,7 +107,7 @@ class Member:
         self.has_token = False
         self.round: Party | None = None
         self.number = 0
-        floor.tally.states[self.stage.value] += 1
+        round_context.tally.states[self.stage.value] += 1
 
     @property
     def is_over(self) -> bool:
@@ -116,7 +116,7 @@ class Member:
 
     def move(self, stage: Stage) -> None:
         """It stands elsewhere now, and has no time limit there yet."""
-        states = self._floor.tally.states
+        states = self._round_context.tally.states
         states[self.stage.value] -= 1
         states[stage.value] += 1
         self.stage = stage
@@ -128,7 +128,7 @@ class Member:
         """Something happens if it still stands there after so long."""
         if self._limit is not None:
             self._limit.cancel()
-        self._limit = self._floor.timers.after(seconds, action)
+        self._limit = self._round_context.timers.after(seconds, action)
 
     def tell(self, notice: Notice) -> None:
         """Give its session a notice, unless its conversation is over."""
@@ -138,12 +138,12 @@ class Member:
     def accept(self, offer: Offer) -> None:
         """It takes part."""
         self.move(Stage.ACCEPTED)
-        self._floor.tally.accepted[self.population, offer.task] += 1
+        self._round_context.tally.accepted[self.population, offer.task] += 1
         self.tell(Accepted(offer))
 
     def reject(self, reason: str) -> Rejected:
         """It takes no part; gives the notice, which its session has not been told."""
-        self._floor.tally.rejected[self.population, reason] += 1
+        self._round_context.tally.rejected[self.population, reason] += 1
         self._answered()
         return Rejected(reason)
 
@@ -168,10 +168,10 @@ class Member:
     def forget(self) -> None:
         """It has left: nothing is told any more, and no time runs."""
         if not self.is_over:
-            self._floor.tally.dropped[self.stage.value] += 1
+            self._round_context.tally.dropped[self.stage.value] += 1
         self.move(Stage.OVER)
         self.round = None
-        self._floor.tally.states[Stage.OVER.value] -= 1
+        self._round_context.tally.states[Stage.OVER.value] -= 1
 
     def _answered(self) -> None:
         self.round = None

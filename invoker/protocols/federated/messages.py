@@ -1,16 +1,16 @@
-"""What the session of a device and the desk of populations say to each other.
+"""What the session of a device and the coordinator of populations say to each other.
 
-A `DeviceSession` translates one wire conversation. It asks the `Desk` by calling it, and hears from it by *notices*,
-which come by the session's `Mailbox`: a decision may be a minute away, and it may be about all devices of a round at
-once. Neither waits for the other::
+A `DeviceSession` translates one wire conversation. It asks the `Coordinator` by calling it, and hears from it by
+*notices*, which come by the session's `Mailbox`: a decision may be a minute away, and it may be about all devices of a
+round at once. Neither waits for the other::
 
-    session calls          the desk answers by
+    session calls          the coordinator answers by
     ---------------------  ----------------------------------------------------------------------
     eligibility            its return value
     check_in               `Accepted` or `Rejected`, at once or when the round is decided
     report                 `ReportTaken`, when the round has taken the report; or `Over`
     secure                 `Secure`, any number of them; in the end `ReportTaken`, or `Over`
-    leave                  nothing; the desk forgets the device, wherever it stood
+    leave                  nothing; the coordinator forgets the device, wherever it stood
 
 `Over` may come at any time. It ends the conversation with a status, because a time limit has passed, the round has
 failed or was closed before the report came, or the process drains.
@@ -34,7 +34,7 @@ __all__ = [
     "Blob",
     "Capabilities",
     "Checkin",
-    "Desk",
+    "Coordinator",
     "Device",
     "Eligibility",
     "Mailbox",
@@ -204,7 +204,7 @@ class ReportIn(msgspec.Struct, frozen=True):
     duration_s: float | None = None
 
 
-# Notices: what the desk tells a session.
+# Notices: what the coordinator tells a session.
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -236,7 +236,7 @@ class Over(msgspec.Struct, frozen=True):
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """The client may go on with a message that `Desk.may_receive` has held up."""
+    """The client may go on with a message that `Coordinator.may_receive` has held up."""
 
 
 Notice: TypeAlias = Accepted | Rejected | ReportTaken | Secure | Resume | Over
@@ -271,12 +271,12 @@ class Tokens(Protocol):
 
 
 class Device(Protocol):
-    """A session as the desk sees it."""
+    """A session as the coordinator sees it."""
 
     mailbox: Mailbox
 
 
-class Desk(Protocol):
+class Coordinator(Protocol):
     """All populations of a process, as a session sees them. Everything is called on one loop; nothing waits."""
 
     def enter(self, device: Device, metadata: Headers) -> None:
@@ -320,7 +320,7 @@ class Desk(Protocol):
         """
 
     def received(self, device: Device) -> None:
-        """A message that `may_receive` was asked about is complete; if it was a report, the desk has it already."""
+        """A message that `may_receive` was asked about is complete; if it was a report, the coordinator has it."""
 
     def leave(self, device: Device) -> None:
         """The conversation is over; the device's place is free again (F-012, F-013). Idempotent."""

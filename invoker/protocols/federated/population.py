@@ -51,13 +51,13 @@ class TaskStatus(msgspec.Struct, frozen=True):
 class Task:
     """One task: its last checkpoint and its present round."""
 
-    def __init__(self, floor: RoundContext, population: str, setup: TaskSetup) -> None:
+    def __init__(self, round_context: RoundContext, population: str, setup: TaskSetup) -> None:
         self.population, self.setup = population, setup
         self.committed = setup.committed
         self.checkpoint = setup.checkpoint
         self.round: Round | None = None
         self.is_closed = False
-        self._floor = floor
+        self._round_context = round_context
         self._renew()
 
     @property
@@ -76,7 +76,7 @@ class Task:
             return
         if checkpoint is not None:
             self.committed = round_.number
-            self.checkpoint = self._floor.backing.publish(checkpoint)
+            self.checkpoint = self._round_context.backing.publish(checkpoint)
         self._renew()
 
     def drain(self) -> None:
@@ -107,25 +107,25 @@ class Task:
             self.round = None
             return
         kind = SecureRound if self.setup.config.secagg is not None else Round
-        self.round = kind(self._floor, self, self.committed + 1, self.checkpoint)
+        self.round = kind(self._round_context, self, self.committed + 1, self.checkpoint)
 
 
 class Population:
     """One population.
 
     Args:
-        floor: What all populations share.
+        round_context: What all populations share.
         setup: What the service knows of it.
     """
 
-    def __init__(self, floor: RoundContext, setup: PopulationSetup) -> None:
+    def __init__(self, round_context: RoundContext, setup: PopulationSetup) -> None:
         self.setup = setup
         self.config = setup.config
         self.name = setup.config.name
         self.is_draining = False
-        self.tasks = {one.config.name: Task(floor, self.name, one) for one in setup.tasks}
+        self.tasks = {one.config.name: Task(round_context, self.name, one) for one in setup.tasks}
         self._dice = Random(setup.config.seed)  # noqa: S311 - it chooses tasks, not secrets (F-046)
-        self._eligibility = _eligibility(floor, setup)
+        self._eligibility = _eligibility(round_context, setup)
 
     def check_key(self, metadata: Headers) -> None:
         """F-007: Refuse a client without the population's key.
@@ -230,9 +230,9 @@ class Population:
         return any(task.round is not None and task.round.accepted > 0 for task in self.tasks.values())
 
 
-def _eligibility(floor: RoundContext, setup: PopulationSetup) -> Eligibility | None:
+def _eligibility(round_context: RoundContext, setup: PopulationSetup) -> Eligibility | None:
     """The eligibility task; one for all clients, so that each form of it is packed once (F-048)."""
     task = setup.eligibility
     if task is None:
         return None
-    return Eligibility(floor.backing.new_id(), task.plan, task.checkpoint, task.spec)
+    return Eligibility(round_context.backing.new_id(), task.plan, task.checkpoint, task.spec)

@@ -1,4 +1,4 @@
-"""What clients send, as the desk takes it: checkins and reports. Whatever cannot be is INVALID_ARGUMENT.
+"""What clients send, as the coordinator takes it: checkins and reports. Whatever cannot be is INVALID_ARGUMENT.
 
 ``internal_client_id`` is never read (F-010).
 """

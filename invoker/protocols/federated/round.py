@@ -91,23 +91,23 @@ class Round:
     """One round with plain reports; see `invoker.protocols.federated.secure` for the other kind.
 
     Args:
-        floor: What all rounds of the desk share.
+        round_context: What all rounds of the coordinator share.
         task: Whose round it is.
         number: That it is committed as.
         checkpoint: What it starts from.
     """
 
-    def __init__(self, floor: RoundContext, task: Rounds, number: int, checkpoint: Blob) -> None:
+    def __init__(self, round_context: RoundContext, task: Rounds, number: int, checkpoint: Blob) -> None:
         self.phase = Phase.SELECTING
-        self.phase_id = floor.backing.new_id()  # F-048
+        self.phase_id = round_context.backing.new_id()  # F-048
         self.number = number
         self.outstanding: dict[Member, None] = {}
         self.pending: dict[int, Sequence[Member]] = {}  # by the ordinal of the report that answers them
         self.counts: Counter[str] = Counter()
         self.accepted = self.summed = 0
-        self.began = floor.timers.now()
-        self._floor, self._task, self._checkpoint = floor, task, checkpoint
-        self.selection = Selection(floor, self.config, self._least_clients, self._decided)
+        self.began = round_context.timers.now()
+        self._round_context, self._task, self._checkpoint = round_context, task, checkpoint
+        self.selection = Selection(round_context, self.config, self._least_clients, self._decided)
         self._timer: Timer | None = None
         checker = task.setup.checker
         self._check = checker(checkpoint.data) if checker is not None else None
@@ -138,7 +138,7 @@ class Round:
     def _decided(self, chosen: Sequence[Member]) -> None:
         """F-050: Accept those that were chosen; without any, another round takes its place."""
         what = "begun" if chosen else "too_few"
-        self._floor.tally.selections[self._task.population, self.config.name, what] += 1
+        self._round_context.tally.selections[self._task.population, self.config.name, what] += 1
         if chosen:
             self._begin(chosen)
         else:
@@ -154,12 +154,14 @@ class Round:
 
     def _begin(self, chosen: Sequence[Member]) -> None:
         self._move(Phase.REPORTING)
-        self.began = self._floor.timers.now()
+        self.began = self._round_context.timers.now()
         self.accepted = len(chosen)
         setup = self._task.setup
         facts = Headers(population=self._task.population, task=self.config.name, round=str(self.number))
         model = self._checkpoint.data if setup.takes_model else None
-        self._tell = self._floor.backing.aggregate(AggregatingSession(self, self.config.aggregate, model, facts))
+        self._tell = self._round_context.backing.aggregate(
+            AggregatingSession(self, self.config.aggregate, model, facts)
+        )
         self._tell(Begin())
         terms = self._terms(len(chosen))
         offer = Offer(self.phase_id, self.config.name, setup.plan, self._checkpoint, terms)
@@ -183,22 +185,22 @@ class Round:
             member.thank()
             return
         member.move(Stage.REPORTED)
-        self._floor.gate.keep(member, len(report.update))
+        self._round_context.gate.keep(member, len(report.update))
         if self._check is None:
             self._checked(member, report, None)
         else:
             # Beside the loop, however few bytes it has: 58 kB may inflate to 60 MB. It stays outstanding meanwhile, so
             # the round may close without it.
             job = partial(self._check, report.update)
-            self._floor.backing.compute(job, partial(self._checked, member, report))
+            self._round_context.backing.compute(job, partial(self._checked, member, report))
 
     def _checked(self, member: Member, report: ReportIn, wrong: object) -> None:
         """Feed a report that fits, which is answered when it is taken; ``wrong`` is what its check raised."""
         if member not in self.outstanding:
-            self._floor.gate.leave(member)  # it has left, or was turned away
+            self._round_context.gate.leave(member)  # it has left, or was turned away
             return
         if isinstance(wrong, Exception):
-            self._floor.gate.leave(member)
+            self._round_context.gate.leave(member)
             self._lose(member, "invalid")  # F-086
             member.over(_refusal(wrong))
             return
@@ -234,7 +236,7 @@ class Round:
             self.close()
 
     def _count_code(self, report: ReportIn) -> None:
-        self._floor.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
+        self._round_context.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
 
     def _feed(self, update: bytes, more: dict[str, str]) -> None:
         """Give a report to the function, with facts that tell nothing of its client (F-080)."""
@@ -269,7 +271,7 @@ class Round:
             return  # they have heard that it failed
         self._taken += 1
         for one in self.pending.pop(ordinal, ()):
-            self._floor.gate.leave(one)
+            self._round_context.gate.leave(one)
             one.thank()
 
     def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
@@ -295,7 +297,7 @@ class Round:
             return
         self._move(Phase.COMMITTING)
         commit = Commit(self._task.population, self.config.name, self.number, self.phase_id, checkpoint)
-        self._floor.backing.commit(commit, lambda is_stored: self._committed(checkpoint, is_stored=is_stored))
+        self._round_context.backing.commit(commit, lambda is_stored: self._committed(checkpoint, is_stored=is_stored))
 
     @property
     def _needed(self) -> int:
@@ -315,7 +317,7 @@ class Round:
         self.counts["ok"] -= len(pending)
         self.counts[what] += len(pending)
         for one in pending:
-            self._floor.gate.leave(one)
+            self._round_context.gate.leave(one)
             one.over(error or StatusError(Status.ABORTED, "the round has closed before the report was taken"))
 
     def _committed(self, checkpoint: bytes, *, is_stored: bool) -> None:
@@ -348,7 +350,7 @@ class Round:
 
     def _end(self, reason: str, checkpoint: bytes | None) -> None:
         self._move(Phase.ENDED)
-        self._floor.tally.ended(self._record(reason))
+        self._round_context.tally.ended(self._record(reason))
         self._task.ended(self, checkpoint)
 
     def _record(self, reason: str) -> RoundRecord:
@@ -356,7 +358,7 @@ class Round:
         return RoundRecord(
             self._task.population, self.config.name, self.number, self.phase_id, "failed" if reason else "committed",
             reason, self.accepted, of["ok"], of["failed"], of["invalid"], of["late"], of["dropped"], of["cut"],
-            self.summed, self._floor.timers.now() - self.began,
+            self.summed, self._round_context.timers.now() - self.began,
         )  # fmt: skip
 
     def _move(self, phase: Phase) -> None:
@@ -365,7 +367,7 @@ class Round:
 
     def _after(self, seconds: float, action: Callable[[], None]) -> None:
         self._stop_timer()
-        self._timer = self._floor.timers.after(seconds, action)
+        self._timer = self._round_context.timers.after(seconds, action)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -23,7 +23,7 @@ from invoker.protocols.federated.aggregating import Enough
 from invoker.protocols.federated.members import Member, Stage
 from invoker.protocols.federated.messages import ReportIn, SecAggTerms, Secure
 from invoker.protocols.federated.round import Phase, Round
-from invoker.protocols.federated.secagg.words import Drop, Failed, Outcome, Summed
+from invoker.protocols.federated.secagg.events import Drop, Failed, Outcome, Summed
 from invoker.tensors.checkpoint import NUM_CLIENTS
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class SecureRound(Round):
             self._look()
 
     def _count_drop(self, reason: Drop) -> None:
-        self._floor.tally.secure_drops[self._task.population, self.config.name, self._step, reason.value] += 1
+        self._round_context.tally.secure_drops[self._task.population, self.config.name, self._step, reason.value] += 1
 
     # What secure aggregation says.
 
@@ -147,7 +147,7 @@ class SecureRound(Round):
         self._await_function()
         assert self.config.secagg is not None
         job = partial(serialize, outcome, self.config.secagg.vectors)
-        self._floor.backing.compute(job, self._feed_sum)
+        self._round_context.backing.compute(job, self._feed_sum)
 
     def _feed_sum(self, update: bytes) -> None:
         if self.phase is Phase.AGGREGATING and self._tell is not None:
@@ -162,7 +162,7 @@ class SecureRound(Round):
                 then(result)
                 self._look()
 
-        self._floor.backing.compute(job, done)
+        self._round_context.backing.compute(job, done)
 
     def _look(self) -> None:
         """F-133: Each round of secure aggregation has its own time."""

@@ -20,7 +20,7 @@ class Selection:
     """Who waits for one round.
 
     Args:
-        floor: What all rounds of the desk share.
+        round_context: What all rounds of the coordinator share.
         config: Of its task.
         least: With fewer clients the round does not begin.
         decided: Told who was chosen, and then all others have been rejected; or nobody, if there are too few, who still
@@ -28,9 +28,9 @@ class Selection:
     """
 
     def __init__(
-        self, floor: RoundContext, config: TaskConfig, least: int, decided: Callable[[Sequence[Member]], None]
+        self, round_context: RoundContext, config: TaskConfig, least: int, decided: Callable[[Sequence[Member]], None]
     ) -> None:
-        self._floor, self._config, self._least_clients = floor, config, least
+        self._round_context, self._config, self._least_clients = round_context, config, least
         self._decided: Callable[[Sequence[Member]], None] | None = decided
         self._waiting: dict[Member, None] = {}
         self._timer: Timer | None = None
@@ -54,7 +54,7 @@ class Selection:
         if len(self._waiting) == self._config.cohort:
             self._after(0.0)
         elif len(self._waiting) == 1:
-            self._until = self._floor.timers.now() + self._config.selection_timeout_s
+            self._until = self._round_context.timers.now() + self._config.selection_timeout_s
             self._after(self._config.selection_timeout_s)
 
     def leave(self, member: Member) -> None:
@@ -77,7 +77,7 @@ class Selection:
 
     def _decide(self) -> None:
         """F-050: Choose among those that wait, unless they are too few."""
-        remaining_s = self._until - self._floor.timers.now()
+        remaining_s = self._until - self._round_context.timers.now()
         if len(self._waiting) < self._config.cohort and remaining_s > 0:
             self._after(remaining_s)  # some have left since there were enough
             return
@@ -93,7 +93,7 @@ class Selection:
 
     def _after(self, seconds: float) -> None:
         self._stop()
-        self._timer = self._floor.timers.after(seconds, self._decide)
+        self._timer = self._round_context.timers.after(seconds, self._decide)
 
     def _stop(self) -> None:
         if self._timer is not None:

@@ -7,19 +7,19 @@
     START      a checkin of either kind                     TRYING, FREE, WAITING or DONE
     TRYING     a checkin: it has run the eligibility task   WAITING
     FREE       a checkin: there is no eligibility task      WAITING
-    WAITING    nothing, while the desk decides              ACCEPTED, SECURE or DONE, by a notice
+    WAITING    nothing, while the coordinator decides              ACCEPTED, SECURE or DONE, by a notice
     ACCEPTED   its report                                   TAKING
     SECURE     messages of secure aggregation               DONE, by a notice
     TAKING     nothing, while the round takes the report    DONE, by a notice
-    DONE       nothing                                      the end: it half-closes, or the desk loses patience
+    DONE       nothing                                      the end: it half-closes, or the coordinator loses patience
 
 In each state it may send chunks, which `ChunkStream` makes messages of, and messages without content, which are
 counted (F-011). All else is a violation, which ends this conversation and nothing else: INVALID_ARGUMENT. A client
-that half-closes before it has reported ends with OK, and the desk has its place again (F-012). One that half-closes
-behind its report still gets the answer.
+that half-closes before it has reported ends with OK, and the coordinator has its place again (F-012). One that
+half-closes behind its report still gets the answer.
 
-The session keeps one `Await` for its mailbox. That is cancelled however the conversation ends, of which the desk hears
-by the mailbox; so nothing here says ``leave``.
+The session keeps one `Await` for its mailbox. That is cancelled however the conversation ends, of which the coordinator
+hears by the mailbox; so nothing here says ``leave``.
 
 Source: section 2 of the catalogue of federated compute.
 """
@@ -44,7 +44,7 @@ from invoker.protocols.federated.forms import form_of_eligibility, form_of_offer
 from invoker.protocols.federated.messages import (
     Accepted,
     Checkin,
-    Desk,
+    Coordinator,
     Mailbox,
     Notice,
     Offer,
@@ -88,7 +88,7 @@ class DeviceSession:
     """One conversation.
 
     Args:
-        desk: Decides.
+        coordinator: Decides.
         mailbox: Brings what it decided.
         metadata: Of the rpc.
         settings: Limits and choices.
@@ -102,20 +102,20 @@ class DeviceSession:
 
     __slots__ = (
         "_awaits_mail", "_checkin", "_has_acked", "_has_begun", "_has_unmasked", "_is_half_closed", "_may_cross",
-        "_metadata", "_moved", "_offer", "_out", "_pack", "_stream", "_unheard", "_unpacks", "_windows", "desk",
+        "_metadata", "_moved", "_offer", "_out", "_pack", "_stream", "_unheard", "_unpacks", "_windows", "coordinator",
         "ignored", "is_closed", "mailbox", "settings", "state",
     )  # fmt: skip
 
     def __init__(
         self,
-        desk: Desk,
+        coordinator: Coordinator,
         mailbox: Mailbox,
         metadata: Headers = EMPTY,
         settings: DeviceSettings | None = None,
         *,
         pack: Pack | None = None,
     ) -> None:
-        self.desk, self.mailbox = desk, mailbox
+        self.coordinator, self.mailbox = coordinator, mailbox
         self.settings = settings or DeviceSettings()
         self.state = State.START
         self.ignored = 0
@@ -134,7 +134,7 @@ class DeviceSession:
             writes=pb.ServerStreamMessage,
             limits=Limits(message_bytes=self.settings.message_bytes),
             whole_bytes=self.settings.chunk_bytes,
-            may_receive=partial(desk.may_receive, self),
+            may_receive=partial(coordinator.may_receive, self),
             unpacks_aside=pack is not None,
         )
         self._pack, self._unpacks = pack, False
@@ -148,7 +148,7 @@ class DeviceSession:
             return ()
         self._has_begun = True
         try:
-            self.desk.enter(self, self._metadata)
+            self.coordinator.enter(self, self._metadata)
         except InvocationError as error:
             return self._end(error)
         return self._told()
@@ -168,7 +168,7 @@ class DeviceSession:
             for message in stream.receive(frame):
                 self._take(message)
             if was_receiving and not stream.is_receiving:
-                self.desk.received(self)
+                self.coordinator.received(self)
         except InvocationError as error:
             return (*steps, *self._end(error))
         return (*steps, *self._told())
@@ -247,7 +247,7 @@ class DeviceSession:
             self._take_secure(message, secure)
         elif kind == "report_request" and self.state is State.ACCEPTED:
             self.state = State.TAKING
-            self.desk.report(self, self._report(message.report_request))
+            self.coordinator.report(self, self._report(message.report_request))
         elif kind == "eligibility_eval_checkin_request" and self.state is State.START:
             self._try(message.eligibility_eval_checkin_request)
         elif kind == "checkin_request" and self.state in (State.START, State.TRYING, State.FREE):
@@ -262,7 +262,7 @@ class DeviceSession:
 
     def _try(self, request: pb.EligibilityEvalCheckinRequest) -> None:
         checkin = self._enter(request)
-        task = self.desk.eligibility(self, checkin)
+        task = self.coordinator.eligibility(self, checkin)
         if task is not None and not isinstance(task, Rejected):
             self.state = State.TRYING
             self._out.send_form(form_of_eligibility(task, checkin.can, self._stream.terms))
@@ -279,7 +279,7 @@ class DeviceSession:
     def _check_in(self, request: pb.CheckinRequest) -> None:
         checkin = self._enter(request)
         self.state = State.WAITING
-        self.desk.check_in(self, checkin)
+        self.coordinator.check_in(self, checkin)
 
     def _enter(self, request: AnyCheckin) -> Checkin:
         """Read a checkin, ack it if the client wants that (F-002 to F-005), and agree on how to go on."""
@@ -290,7 +290,7 @@ class DeviceSession:
                 checkin = msgspec.structs.replace(checkin, can=self._checkin.can)
         self._checkin = checkin
         if self._windows is None or checkin.can.wants_ack:
-            self._windows = self.desk.windows(self, checkin)
+            self._windows = self.coordinator.windows(self, checkin)
         if checkin.can.wants_ack:
             self._has_acked = True
             self._out.send(answers.ack(self._windows))
@@ -315,9 +315,9 @@ class DeviceSession:
         if is_masked != (message.WhichOneof("kind") == "report_request"):
             raise invalid("the masked input and the report come in one message, and nothing else comes with a report")
         self._has_unmasked = secure.WhichOneof("message_content") == "unmasking_response"
-        self.desk.secure(self, secure, self._report(message.report_request) if is_masked else None)
+        self.coordinator.secure(self, secure, self._report(message.report_request) if is_masked else None)
 
-    # What the desk tells.
+    # What the coordinator tells.
 
     def _heed(self, notice: Notice) -> None:
         if type(notice) is Resume:
@@ -338,7 +338,7 @@ class DeviceSession:
     def _resume(self, messages: Iterator[pb.ClientStreamMessage]) -> None:
         for message in messages:
             self._take(message)
-            self.desk.received(self)
+            self.coordinator.received(self)
 
     def _decide(self, notice: Notice) -> None:
         assert self._checkin is not None
@@ -374,11 +374,11 @@ class DeviceSession:
         return steps
 
     def _count(self) -> None:
-        """Tell the desk what has moved (F-141)."""
+        """Tell the coordinator what has moved (F-141)."""
         sent, received = self._stream.sent - self._moved[0], self._stream.received - self._moved[1]
         if sent or received:
             self._moved = (self._stream.sent, self._stream.received)
-            self.desk.moved(self, sent=sent, received=received)
+            self.coordinator.moved(self, sent=sent, received=received)
 
     def _end(self, error: InvocationError | None) -> Sequence[Step]:
         self.is_closed = True

@@ -13,8 +13,8 @@ Theory. A conversation is one request and one response, over HTTP and over bare 
     RUNNING  Emitted           RUNNING  - (kept); Cancel when an output gives more than it may
     RUNNING  Finished          CLOSED   Send(Answer) or Send(Reply with the error), Close
 
-What can be known before the function runs is settled by `invoker.protocols.graphpipe.prepare`, which a door may call
-elsewhere than on the loop if the buffer is large (G-102). The session is then given what it made.
+What can be known before the function runs is settled by `invoker.protocols.graphpipe.prepare`, which a transport may
+call elsewhere than on the loop if the buffer is large (G-102). The session is then given what it made.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["GraphPipeSession", "Row", "State"]
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A door says that the driver may have one more row."""
+    """A transport says that the driver may have one more row."""
 
     index: int
 

@@ -1,8 +1,8 @@
 """CreateReActAgent and ExecuteAgent: agents that reason and act with the tools of a host session (T-133 to T-149).
 
-Theory. An agent is a thing of one process: it stands at the desk, in ``HostSession.agents``, and goes with its session.
-These sessions check what is asked, and translate what a run tells into chunks. What runs is behind `Agents`, on the
-loop; a run goes on only while somebody awaits its next piece of news, so it ends with the conversation.
+Theory. An agent is a thing of one process: it stands in `HostSessions`, in ``HostSession.agents``, and goes with its
+session. These sessions check what is asked, and translate what a run tells into chunks. What runs is behind `Agents`,
+on the loop; a run goes on only while somebody awaits its next piece of news, so it ends with the conversation.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from invoker.core.steps import Ask, Await, Close, Send, Step
 from invoker.core.store import Look
 from invoker.errors import InvocationError, Status
 from invoker.message import EMPTY, Headers
-from invoker.protocols.toolbridge.desk import Desk, HostSession, Operation, space_of
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, session_gone, translated
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, Operation, space_of
 from invoker.protocols.toolbridge.llms import Llm, Llms
 from invoker.protocols.toolbridge.sessions import check_id, found_session, question_about
 from invoker.protocols.toolbridge.signature import AgentSignature
@@ -147,8 +147,8 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
     reads, answers = pb.CreateReActAgentRequest, pb.CreateReActAgentResponse
     _session: HostSession
 
-    def __init__(self, desk: Desk, agents: Agents, metadata: Headers = EMPTY) -> None:
-        super().__init__(desk, metadata)
+    def __init__(self, host_sessions: HostSessions, agents: Agents, metadata: Headers = EMPTY) -> None:
+        super().__init__(host_sessions, metadata)
         self._agents = agents
 
     def asked(self, request: pb.CreateReActAgentRequest) -> Sequence[Step]:
@@ -161,7 +161,7 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
         """Check what is asked for, and make the agent."""
         request = self._request
         if key == "session":
-            session = self._session = found_session(self.desk, request.session_id, value)
+            session = self._session = found_session(self.host_sessions, request.session_id, value)
             agent = self._checked(session, request)
             return (Await("agent", lambda: self._agents.prepare(agent)),)
         if isinstance(value, InvocationError):
@@ -181,7 +181,7 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
 
     def _checked(self, session: HostSession, request: pb.CreateReActAgentRequest) -> Agent:
         signature = AgentSignature.parse(request.signature)
-        tools = _selected(self.desk, session, request.tool_names)
+        tools = _selected(self.host_sessions, session, request.tool_names)
         if not 0 <= request.max_iters <= _MOST_ITERS:
             raise BridgeError(
                 Kind.VALIDATION,
@@ -213,8 +213,8 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
     _agent: Agent
     _run: AgentRun
 
-    def __init__(self, desk: Desk, agents: Agents, metadata: Headers = EMPTY) -> None:
-        super().__init__(desk, metadata)
+    def __init__(self, host_sessions: HostSessions, agents: Agents, metadata: Headers = EMPTY) -> None:
+        super().__init__(host_sessions, metadata)
         self._agents = agents
         self._steps: list[pb.IntermediateStep] = []
 
@@ -224,9 +224,9 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
         session_id = request.agent_id.removeprefix("react_")[: -_DIGITS - 1]
         if not session_id or not request.agent_id.startswith("react_"):
             return self.refuse(_unknown(request.agent_id))
-        session = self.desk.find(session_id)
+        session = self.host_sessions.find(session_id)
         if session is None:
-            return (Ask("session", question_about(self.desk, session_id)),)
+            return (Ask("session", question_about(self.host_sessions, session_id)),)
         return self._begin(session)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
@@ -234,7 +234,7 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
         if key == "session":
             session_id = self._request.agent_id.removeprefix("react_")[: -_DIGITS - 1]
             try:
-                return self._begin(found_session(self.desk, session_id, value))
+                return self._begin(found_session(self.host_sessions, session_id, value))
             except BridgeError as error:
                 return self.refuse(error)
         if isinstance(value, InvocationError):
@@ -288,9 +288,9 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
         return chunk
 
 
-def _selected(desk: Desk, session: HostSession, names: Sequence[str]) -> tuple[pb.ToolSpec, ...]:
+def _selected(host_sessions: HostSessions, session: HostSession, names: Sequence[str]) -> tuple[pb.ToolSpec, ...]:
     """The tools of a session that were asked for, or all of them (T-134)."""
-    specs = [*desk.tools.specs, *(() if session.callback is None else session.callback.specs)]
+    specs = [*host_sessions.tools.specs, *(() if session.callback is None else session.callback.specs)]
     if not names:
         return tuple(one for one in specs if one.name != FINISH)
     known = {one.tool_id: one for one in specs} | {one.name: one for one in specs}

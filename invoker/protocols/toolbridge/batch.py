@@ -21,8 +21,8 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.limits import LimitReached
 from invoker.core.steps import Ask, Await, Emitted, Event, Finished, Step
 from invoker.errors import InvocationError
-from invoker.protocols.toolbridge.desk import HostSession, NoPlace
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
+from invoker.protocols.toolbridge.host_sessions import HostSession, NoPlace
 from invoker.protocols.toolbridge.reply import metrics_of
 from invoker.protocols.toolbridge.sessions import found_session, question_about
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
@@ -50,7 +50,7 @@ class BatchExecuteTools(UnarySession[Any]):
     def asked(self, request: Any) -> Sequence[Step]:
         """Check the batch, and find its session."""
         self._request = request
-        self._began_ns = self.desk.now_ns()
+        self._began_ns = self.host_sessions.now_ns()
         config, count = request.config, len(request.items)
         if count > _MOST:
             text = f"the batch has {count} items, and {_MOST} are the most that is taken"
@@ -71,9 +71,9 @@ class BatchExecuteTools(UnarySession[Any]):
         self._unsent: dict[int, InvocationError] = {}
         self._given = 0
         self._is_waiting = self._is_stopped = False
-        session = self.desk.find(request.session_id)
+        session = self.host_sessions.find(request.session_id)
         if session is None:
-            return (Ask("session", question_about(self.desk, request.session_id)),)
+            return (Ask("session", question_about(self.host_sessions, request.session_id)),)
         self._session = session
         return self._go_on()
 
@@ -87,7 +87,7 @@ class BatchExecuteTools(UnarySession[Any]):
             self._bound[number] = self._running.pop(number)
             self._due.appendleft(number)
             return self._go_on()
-        self._session = found_session(self.desk, self._request.session_id, value)
+        self._session = found_session(self.host_sessions, self._request.session_id, value)
         return self._go_on()
 
     def heard(self, event: Event) -> Sequence[Step]:
@@ -103,7 +103,7 @@ class BatchExecuteTools(UnarySession[Any]):
         error = event.error
         if isinstance(error, LimitReached) and error.code == "concurrency" and len(self._running) > 1:
             del self._running[number]
-            self.desk.end(call)
+            self.host_sessions.end(call)
             self._due = deque(sorted((*self._due, number)))  # until another item has ended
             return ()
         call.finish(error)
@@ -143,7 +143,7 @@ class BatchExecuteTools(UnarySession[Any]):
                 self._due.appendleft(number)
                 if not self._running:
                     self._is_waiting = True
-                    yield Await("room", partial(self.desk.keeper.room, self._session, left_ms / 1000))
+                    yield Await("room", partial(self.host_sessions.keeper.room, self._session, left_ms / 1000))
                 return
             if steps:
                 self._running[number] = call
@@ -154,13 +154,13 @@ class BatchExecuteTools(UnarySession[Any]):
     def _call(self, number: int) -> ToolCall:
         item = self._request.items[number]
         asked = Asked(self._request.session_id, item.tool_id, item.args, item.kwargs, metadata=self.metadata)
-        call = ToolCall(self.desk, asked, "batch", key=str(number))
+        call = ToolCall(self.host_sessions, asked, "batch", key=str(number))
         if number in self._bound:
             call.bind(self._bound[number])
         return call
 
     def _left_ms(self) -> int:
-        return _TIMEOUT_MS - (self.desk.now_ns() - self._began_ns) // 1_000_000
+        return _TIMEOUT_MS - (self.host_sessions.now_ns() - self._began_ns) // 1_000_000
 
     def _over(self, number: int, call: ToolCall) -> None:
         self._running.pop(number, None)
@@ -187,7 +187,7 @@ class BatchExecuteTools(UnarySession[Any]):
         """
         size = len(result)
         if size > self._left:
-            most = self.desk.settings.message_bytes
+            most = self.host_sessions.settings.message_bytes
             raise BridgeError(
                 Kind.EXHAUSTED,
                 f"the result has {size} bytes, and of the {most} that are sent of a batch {self._left} are left; send "
@@ -200,7 +200,7 @@ class BatchExecuteTools(UnarySession[Any]):
     @property
     def _left(self) -> int:
         """Bytes that there are for one more result, or a long error, besides a few words on each item."""
-        most = self.desk.settings.message_bytes
+        most = self.host_sessions.settings.message_bytes
         return max(0, most - min(_ITEM_BYTES * len(self._request.items), most // 2) - self._given)
 
     def _answer(self) -> Sequence[Step]:
@@ -212,7 +212,7 @@ class BatchExecuteTools(UnarySession[Any]):
         metrics.total_items = len(request.items)
         metrics.successful_items = sum(one.success for one in results)
         metrics.failed_items = len(results) - metrics.successful_items
-        metrics.total_duration_ms = (self.desk.now_ns() - self._began_ns) // 1_000_000
+        metrics.total_duration_ms = (self.host_sessions.now_ns() - self._began_ns) // 1_000_000
         took_ms = [call.took_s * 1000 for call in self._ended.values()]
         metrics.avg_duration_ms = sum(took_ms) / len(took_ms) if took_ms else 0.0
         self._ended, self._results, self._request = {}, {}, None

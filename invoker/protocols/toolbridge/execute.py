@@ -20,8 +20,8 @@ from invoker.core.steps import Answered, Ask, Await, CallStep, Close, Emitted, E
 from invoker.core.store import Look
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
-from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, close_with, no_request
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, space_of
 from invoker.protocols.toolbridge.reply import call_response
 from invoker.protocols.toolbridge.results import results_of
 from invoker.protocols.toolbridge.sessions import found_session, question_about
@@ -38,14 +38,24 @@ class ExecuteTool:
     """Translates one ``ExecuteTool`` rpc.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         metadata: Of the rpc.
     """
 
-    __slots__ = ("_again", "_asked", "_call", "_desk", "_is_asked", "_is_closed", "_metadata", "_session", "_size")
+    __slots__ = (
+        "_again",
+        "_asked",
+        "_call",
+        "_host_sessions",
+        "_is_asked",
+        "_is_closed",
+        "_metadata",
+        "_session",
+        "_size",
+    )
 
-    def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
-        self._desk = desk
+    def __init__(self, host_sessions: HostSessions, metadata: Headers = EMPTY) -> None:
+        self._host_sessions = host_sessions
         self._metadata = metadata
         self._asked: Asked | None = None
         self._call: ToolCall | None = None
@@ -59,9 +69,9 @@ class ExecuteTool:
         if self._is_asked:
             return ()
         self._is_asked = True
-        desk = self._desk
+        host_sessions = self._host_sessions
         try:
-            request = parsed(desk, CallRequest, frame)
+            request = parsed(host_sessions, CallRequest, frame)
         except BridgeError as error:
             self._is_closed = True
             return (close_with(error),)
@@ -76,13 +86,13 @@ class ExecuteTool:
             self._metadata,
         )
         self._size = len(frame)
-        session = desk.find(asked.session_id)
+        session = host_sessions.find(asked.session_id)
         try:
             if session is None:
-                return (Ask("session", question_about(desk, asked.session_id)),)
+                return (Ask("session", question_about(host_sessions, asked.session_id)),)
             if asked.request_id and session.caches:
-                with desk.lock:
-                    entry = results_of(desk, session).find(asked, desk.now_ns())
+                with host_sessions.lock:
+                    entry = results_of(host_sessions, session).find(asked, host_sessions.now_ns())
                 if entry is None or entry.response is None:
                     return (Ask("session", Look(space_of(session.id))),)
                 return self._stored(entry.response)
@@ -123,7 +133,7 @@ class ExecuteTool:
             if key == "host":
                 return self._returned(value)
             if key != "bound":
-                return self._found(found_session(self._desk, asked.session_id, value), asked)
+                return self._found(found_session(self._host_sessions, asked.session_id, value), asked)
             assert self._session is not None
             assert self._call is not None
             return self._run(self._session, asked, self._call)
@@ -132,7 +142,7 @@ class ExecuteTool:
 
     def _found(self, session: HostSession, asked: Asked) -> Sequence[CallStep]:
         """Begin the call, once its arguments are read."""
-        call = self._call = ToolCall(self._desk, asked, "execute")
+        call = self._call = ToolCall(self._host_sessions, asked, "execute")
         if self._is_of_host(session, asked):
             return self._forward(session, call)
         aside = call.aside(self._size)
@@ -152,7 +162,7 @@ class ExecuteTool:
 
     def _is_of_host(self, session: HostSession, asked: Asked) -> bool:
         """Whether the tool is none of this process, and the session has a host that may have it (T-171)."""
-        return self._desk.tools.find(asked.tool_id) is None and bool(session.request.callback_address)
+        return self._host_sessions.tools.find(asked.tool_id) is None and bool(session.request.callback_address)
 
     def _forward(self, session: HostSession, call: ToolCall) -> Sequence[CallStep]:
         try:
@@ -179,14 +189,14 @@ class ExecuteTool:
 
     def _share(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
         """Run the call for all who send its request id, or wait for the one that runs already; on the loop."""
-        desk = self._desk
-        with desk.lock:
-            entry = results_of(desk, session).find(asked, desk.now_ns())
+        host_sessions = self._host_sessions
+        with host_sessions.lock:
+            entry = results_of(host_sessions, session).find(asked, host_sessions.now_ns())
         if entry is None:
             # The invocation of an earlier call of this id may still be ending, in this session or in one before it.
             call.key = f"{space_of(session.id)}#{next(_NUMBERS)}"
-            with desk.lock:
-                results_of(desk, session).begin(asked, call)
+            with host_sessions.lock:
+                results_of(host_sessions, session).begin(asked, call)
             return call.begin(session, is_shared=True) or self._answer(call)
         if entry.response is not None:
             return self._stored(entry.response)
@@ -198,7 +208,7 @@ class ExecuteTool:
 
     def _refuse(self, error: BridgeError) -> Sequence[CallStep]:
         assert self._asked is not None
-        call = ToolCall(self._desk, self._asked, "execute")
+        call = ToolCall(self._host_sessions, self._asked, "execute")
         call.finish(error)
         return self._answer(call)
 
@@ -210,11 +220,11 @@ class ExecuteTool:
 
     def _repeat(self, asked: Asked) -> ToolCall:
         """This rpc gets the answer of a call that another one began; who watches hears of it all the same (T-167)."""
-        desk = self._desk
-        with desk.lock:
-            desk.hits += 1
-        again = self._again = ToolCall(desk, asked, "execute")
-        again.tool = desk.tools.find(asked.tool_id)
+        host_sessions = self._host_sessions
+        with host_sessions.lock:
+            host_sessions.hits += 1
+        again = self._again = ToolCall(host_sessions, asked, "execute")
+        again.tool = host_sessions.tools.find(asked.tool_id)
         return again
 
     def _reply(self, response: bytes) -> Sequence[CallStep]:

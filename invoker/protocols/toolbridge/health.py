@@ -9,8 +9,8 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.steps import Step
 from invoker.errors import Status
 from invoker.message import EMPTY, Headers
-from invoker.protocols.toolbridge.desk import Desk
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.unary import UnarySession
 
 __all__ = ["Dependencies", "HealthCheck"]
@@ -30,7 +30,7 @@ class HealthCheck(UnarySession[pb.HealthCheckRequest]):
     """Tells the health of the bridge, or of one of its services.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         metadata: Of the rpc.
         serves: Whether this process takes calls.
         dependencies: Gives what it depends on.
@@ -42,14 +42,14 @@ class HealthCheck(UnarySession[pb.HealthCheckRequest]):
 
     def __init__(
         self,
-        desk: Desk,
+        host_sessions: HostSessions,
         metadata: Headers = EMPTY,
         *,
         serves: Callable[[], bool],
         dependencies: Dependencies,
         critical: Sequence[str] = (),
     ) -> None:
-        super().__init__(desk, metadata)
+        super().__init__(host_sessions, metadata)
         self._serves = serves
         self._dependencies = dependencies
         self._critical = frozenset(critical)

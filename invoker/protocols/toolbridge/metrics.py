@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.steps import Step
 from invoker.message import EMPTY, Headers
-from invoker.protocols.toolbridge.desk import Desk
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.tally import BOUNDS_MS, TOTALS, Histogram, Minute, Tally
 from invoker.protocols.toolbridge.unary import UnarySession
 
@@ -30,7 +30,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
     """Tells metrics by name.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         metadata: Of the rpc.
         tally: Has counted, in this process.
         total: All that was counted, by all workers; None: as the tally says.
@@ -43,7 +43,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
 
     def __init__(
         self,
-        desk: Desk,
+        host_sessions: HostSessions,
         metadata: Headers = EMPTY,
         *,
         tally: Tally,
@@ -51,7 +51,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         total: Callable[[], Minute] | None = None,
         tells: bool = True,
     ) -> None:
-        super().__init__(desk, metadata)
+        super().__init__(host_sessions, metadata)
         self._hidden = () if tells else ("tool.",)
         self._tally = tally
         self._total = total or tally.total

@@ -2,7 +2,7 @@
 
 An entry is there from when its call begins. Whoever sends the same id meanwhile waits for that call; whoever sends it
 later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs again. The
-lock of the desk is held around each method here but `weigh`, `drop` and `close`.
+lock of `HostSessions` is held around each method here but `weigh`, `drop` and `close`.
 
 What is kept counts as held memory of the process (ADR 14). If there is too little of it, the session that keeps most
 loses what it keeps, so a request id that comes again runs again.
@@ -16,8 +16,8 @@ from typing import Final
 
 from invoker.core.budget import Share
 from invoker.errors import InvocationError, Overloaded
-from invoker.protocols.toolbridge.desk import Desk, HostSession
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions
 from invoker.protocols.toolbridge.reply import call_response
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 
@@ -50,8 +50,8 @@ class Entry:
         call = self.call
         assert call is not None
         response = call_response(call) if call.error is None else None
-        with call.desk.lock:
-            self._results.keep(self, call.asked.request_id, response, call.desk.now_ns())
+        with call.host_sessions.lock:
+            self._results.keep(self, call.asked.request_id, response, call.host_sessions.now_ns())
         self._results.weigh()
         if response is not None:
             call.release()
@@ -64,14 +64,14 @@ class Results:
     """The entries of one session, the least recently used first.
 
     Args:
-        desk: Has the lock, and knows what the process may hold.
+        host_sessions: Has the lock, and knows what the process may hold.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, host_sessions: HostSessions) -> None:
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._size = 0
-        self._desk = desk
-        self._share: Share | None = desk.memory.share()
+        self._host_sessions = host_sessions
+        self._share: Share | None = host_sessions.memory.share()
         self._share.end = self.drop
 
     def find(self, asked: Asked, now_ns: int) -> Entry | None:
@@ -126,7 +126,7 @@ class Results:
 
     def drop(self, _: InvocationError) -> None:
         """Forget what is kept, because the process holds too much and this session most of it."""
-        with self._desk.lock:
+        with self._host_sessions.lock:
             for name in [name for name, one in self._entries.items() if one.response is not None]:
                 self._forget(name)
             share = self._share
@@ -136,7 +136,7 @@ class Results:
 
     def close(self) -> None:
         """The session is gone, and what was kept with it: each entry knows this, which knows the entries."""
-        with self._desk.lock:
+        with self._host_sessions.lock:
             self._entries, self._size = OrderedDict(), 0
             share, self._share = self._share, None
         if share is not None:
@@ -154,10 +154,10 @@ class Results:
         self._size -= len(entry.response or b"")
 
 
-def results_of(desk: Desk, session: HostSession) -> Results:
+def results_of(host_sessions: HostSessions, session: HostSession) -> Results:
     """Those of a session; made with its first request id."""
     if session.results is None:
-        session.results = Results(desk)
+        session.results = Results(host_sessions)
     found: Results = session.results
     return found
 

@@ -10,8 +10,8 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.steps import Ask, Await, Step, Timer
 from invoker.core.store import Create, Drop, Look, Reason, Refused, Space
 from invoker.errors import InvocationError, ShuttingDown
-from invoker.protocols.toolbridge.desk import Desk, HostSession, HostTools, space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, HostTools, space_of
 from invoker.protocols.toolbridge.unary import UnarySession
 
 __all__ = [
@@ -44,7 +44,7 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
 
     def asked(self, request: pb.InitializeSessionRequest) -> Sequence[Step]:
         """Check the request; the store makes the space unless it is there."""
-        if self.desk.drains():
+        if self.host_sessions.drains():
             raise ShuttingDown("this invoker is draining and takes no new sessions")  # T-153
         check_id(request.session_id)
         _check_metadata(request)
@@ -56,9 +56,9 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
                     f"config.{name} is {value}; expected a number that is not negative, where 0 is the default",
                     code="range", field=f"config.{name}",
                 )  # fmt: skip
-        made = _creation(self.desk, request)
+        made = _creation(self.host_sessions, request)
         self._id, self._about, self._create = request.session_id, made.about, Ask("create", made)
-        known, callbacks = self.desk.find(request.session_id), self.desk.callbacks
+        known, callbacks = self.host_sessions.find(request.session_id), self.host_sessions.callbacks
         if not request.callback_address or callbacks is None or (known is not None and known.callback is not None):
             return (self._create,)
         return (Await("host", partial(callbacks.connect, request.session_id, request.callback_address)),)
@@ -85,13 +85,15 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
                 "there is a session of this id with another config, callback address or metadata",
                 code="session_exists", field="session_id",
             )  # fmt: skip
-        session = found_session(self.desk, self._id, value)
+        session = found_session(self.host_sessions, self._id, value)
         if self._host is not None:
-            self.desk.meet(session, self._host)
+            self.host_sessions.meet(session, self._host)
         own = ("callback",) if session.callback is not None else ()
         return self.reply(
             pb.InitializeSessionResponse(
-                success=True, tool_count=_tool_count(self.desk, session), capabilities=(*self.desk.capabilities, *own)
+                success=True,
+                tool_count=_tool_count(self.host_sessions, session),
+                capabilities=(*self.host_sessions.capabilities, *own),
             )
         )
 
@@ -106,13 +108,13 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
     def asked(self, request: pb.CleanupSessionRequest) -> Sequence[Step]:
         """Let nothing begin in the session any more, and drop its space."""
         check_id(request.session_id)
-        self._id, desk = request.session_id, self.desk
-        session = self._session = desk.sessions.get(self._id)
+        self._id, host_sessions = request.session_id, self.host_sessions
+        session = self._session = host_sessions.sessions.get(self._id)
         if session is not None:
-            running = desk.close(session, is_forced=request.force)
+            running = host_sessions.close(session, is_forced=request.force)
             if running and not request.force:
                 raise _busy(running)
-            desk.keeper.settle(session)
+            host_sessions.keeper.settle(session)
         drop = Ask("drop", Drop(space_of(self._id), is_forced=request.force))
         return (drop, Timer(_PATIENCE_S)) if request.force else (drop,)
 
@@ -121,10 +123,10 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         session = self._session
         if isinstance(value, Refused) and value.reason is Reason.HELD:
             if session is not None:
-                self.desk.reopen(session)
+                self.host_sessions.reopen(session)
             raise _busy(value.count)
         if session is not None:
-            self.desk.remove(session, Reason.DROPPED)
+            self.host_sessions.remove(session, Reason.DROPPED)
         return self.reply(pb.StatusResponse(success=True, message=f"there is no session {self._id!r} any more"))
 
     def elapsed(self) -> Sequence[Step]:
@@ -143,7 +145,7 @@ class _Look(UnarySession[Any]):
         return (Ask("look", Look(space_of(self.session_id))),)
 
     def _known(self, value: Space | Refused) -> HostSession:
-        return found_session(self.desk, self.session_id, value)
+        return found_session(self.host_sessions, self.session_id, value)
 
 
 class GetSessionInfo(_Look):
@@ -157,7 +159,7 @@ class GetSessionInfo(_Look):
         session = self._known(value)
         made = pb.SessionInfo(
             session_id=session.id,
-            tool_count=_tool_count(self.desk, session),
+            tool_count=_tool_count(self.host_sessions, session),
             variable_count=value.items,
             active_operations=len(session.operations),
             metadata=session.metadata,
@@ -180,16 +182,16 @@ class GetSessionTools(_Look):
         if key == "host":
             if isinstance(value, InvocationError):
                 raise value
-            self.desk.meet(self._session, value)
+            self.host_sessions.meet(self._session, value)
             return self._list(self._session)
         session = self._session = self._known(value)
-        address, callbacks = session.request.callback_address, self.desk.callbacks
+        address, callbacks = session.request.callback_address, self.host_sessions.callbacks
         if address and session.callback is None and callbacks is not None:
             return (Await("host", partial(callbacks.connect, session.id, address)),)
         return self._list(session)
 
     def _list(self, session: HostSession) -> Sequence[Step]:
-        tools, own = self.desk.tools, () if session.callback is None else session.callback.specs
+        tools, own = self.host_sessions.tools, () if session.callback is None else session.callback.specs
         return self.reply(pb.GetSessionToolsResponse(tools=(*(tools.specs if tools.tells else ()), *own)))
 
 
@@ -211,19 +213,19 @@ def check_id(session_id: str) -> None:
     raise BridgeError(Kind.VALIDATION, text, code="session_id", field="session_id")
 
 
-def question_about(desk: Desk, session_id: str) -> Create | Look:
-    """What to ask the store where the desk does not know a session; `found_session` reads the answer.
+def question_about(host_sessions: HostSessions, session_id: str) -> Create | Look:
+    """What to ask the store where `HostSessions` does not know a session; `found_session` reads the answer.
 
     Raises:
         BridgeError: The id is none (T-003).
     """
     check_id(session_id)
-    if desk.settings.auto_session and not desk.drains():
-        return _creation(desk, pb.InitializeSessionRequest(session_id=session_id))  # T-019
+    if host_sessions.settings.auto_session and not host_sessions.drains():
+        return _creation(host_sessions, pb.InitializeSessionRequest(session_id=session_id))  # T-019
     return Look(space_of(session_id))
 
 
-def found_session(desk: Desk, session_id: str, value: Space | Refused) -> HostSession:
+def found_session(host_sessions: HostSessions, session_id: str, value: Space | Refused) -> HostSession:
     """The session that the store knows.
 
     Raises:
@@ -231,15 +233,15 @@ def found_session(desk: Desk, session_id: str, value: Space | Refused) -> HostSe
     """
     if isinstance(value, Refused):
         raise _no_room(value) if value.reason in _FULL else session_gone(session_id, value.reason)
-    desk.created += value.is_new
-    return desk.adopt(value)
+    host_sessions.created += value.is_new
+    return host_sessions.adopt(value)
 
 
-def _creation(desk: Desk, request: pb.InitializeSessionRequest) -> Create:
+def _creation(host_sessions: HostSessions, request: pb.InitializeSessionRequest) -> Create:
     """The question that makes the space of a session; equal requests have equal texts (T-004, D4)."""
     request.config.SetInParent()
     about = request.SerializeToString(deterministic=True)
-    return Create(space_of(request.session_id), desk.settings.ttl_s, about)
+    return Create(space_of(request.session_id), host_sessions.settings.ttl_s, about)
 
 
 def _check_metadata(request: pb.InitializeSessionRequest) -> None:
@@ -273,5 +275,5 @@ def _busy(running: int) -> BridgeError:
     )  # fmt: skip
 
 
-def _tool_count(desk: Desk, session: HostSession) -> int:
-    return len(desk.tools) + (0 if session.callback is None else len(session.callback.specs))
+def _tool_count(host_sessions: HostSessions, session: HostSession) -> int:
+    return len(host_sessions.tools) + (0 if session.callback is None else len(session.callback.specs))

@@ -23,8 +23,8 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.core.steps import Answered, Ask, Cancel, Close, Emitted, Event, Finished, Send, Step
 from invoker.message import EMPTY, METADATA, Headers
-from invoker.protocols.toolbridge.desk import Desk, HostSession
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, close_with, no_request, translated
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions
 from invoker.protocols.toolbridge.reply import field, metrics_of, varint
 from invoker.protocols.toolbridge.sessions import found_session, question_about
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
@@ -46,7 +46,7 @@ class StreamTool:
     """Translates one ``StreamTool`` rpc.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         metadata: Of the rpc.
 
     Attributes:
@@ -59,7 +59,7 @@ class StreamTool:
             "_call",
             "_chunk_bytes",
             "_data",
-            "_desk",
+            "_host_sessions",
             "_index",
             "_is_asked",
             "_is_closed",
@@ -69,9 +69,9 @@ class StreamTool:
         *("_session", "_size", "_stream_id", "_tag", "ahead_bytes"),
     )
 
-    def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
+    def __init__(self, host_sessions: HostSessions, metadata: Headers = EMPTY) -> None:
         self.ahead_bytes = 0
-        self._desk = desk
+        self._host_sessions = host_sessions
         self._metadata = metadata
         self._asked: Asked | None = None
         self._call: ToolCall | None = None
@@ -89,9 +89,9 @@ class StreamTool:
         if self._is_asked:
             return ()
         self._is_asked = True
-        desk = self._desk
+        host_sessions = self._host_sessions
         try:
-            request = parsed(desk, StreamRequest, frame)
+            request = parsed(host_sessions, StreamRequest, frame)
         except BridgeError as error:
             self._is_closed = True
             return (close_with(error),)
@@ -101,9 +101,9 @@ class StreamTool:
         self._asked = Asked(request.session_id, request.tool_id, request.args, request.kwargs, metadata=self._metadata)
         try:
             self._configure(request.config)
-            session = desk.find(request.session_id)
+            session = host_sessions.find(request.session_id)
             if session is None:
-                return (Ask("session", question_about(desk, request.session_id)),)
+                return (Ask("session", question_about(host_sessions, request.session_id)),)
         except BridgeError as error:
             return self._refuse(error)
         return self._begin(session)
@@ -126,7 +126,7 @@ class StreamTool:
                 assert self._call is not None
                 return self._run(self._session, self._call)
             try:
-                session = found_session(self._desk, self._asked.session_id, event.value)
+                session = found_session(self._host_sessions, self._asked.session_id, event.value)
             except BridgeError as error:
                 return self._refuse(error)
             return self._begin(session)
@@ -149,13 +149,13 @@ class StreamTool:
                     f"config.{name} is {getattr(config, name)}; expected a number that is not negative",
                     code="range", field=f"config.{name}",
                 )  # fmt: skip
-        room = max(1, self._desk.settings.message_bytes - len(self._tag) - _AROUND)
+        room = max(1, self._host_sessions.settings.message_bytes - len(self._tag) - _AROUND)
         self._chunk_bytes = min(config.chunk_size or _CHUNK_BYTES, room)
         self.ahead_bytes = 0 if config.backpressure_enabled else _AHEAD_BYTES
 
     def _begin(self, session: HostSession) -> Sequence[Step]:
         assert self._asked is not None
-        call = self._call = ToolCall(self._desk, self._asked, "stream")
+        call = self._call = ToolCall(self._host_sessions, self._asked, "stream")
         call.default_ms = _TIMEOUT_MS
         aside = call.aside(self._size)
         if aside is not None:
@@ -172,7 +172,7 @@ class StreamTool:
 
     def _refuse(self, error: BridgeError) -> Sequence[Step]:
         assert self._asked is not None
-        call = self._call = ToolCall(self._desk, self._asked, "stream")
+        call = self._call = ToolCall(self._host_sessions, self._asked, "stream")
         call.finish(error)
         return self._end(call)
 
@@ -188,7 +188,7 @@ class StreamTool:
             return (Cancel(call.key, error),)
         if event.index == self._index and not is_split:
             self._data += 1
-            self._desk.chunks += 1
+            self._host_sessions.chunks += 1
             return (self._frame(b"\x1a", payload),)
         return tuple(self._more(event.index, payload, is_split=is_split))
 
@@ -201,13 +201,13 @@ class StreamTool:
         most = self._chunk_bytes
         if len(value) <= most:
             self._data += 1
-            self._desk.chunks += 1
+            self._host_sessions.chunks += 1
             yield self._frame(b"\x1a", payload)
             return
         yield self._told("bytes_total", pack(len(value)))
         for start in range(0, len(value), most):
             self._data += 1
-            self._desk.chunks += 1
+            self._host_sessions.chunks += 1
             yield self._frame(b"\x1a", pack(value[start : start + most]))
 
     def _told(self, key: str, value: bytes) -> Send:

@@ -107,7 +107,7 @@ class Minute:
 
 
 class Tally:
-    """Observes the desk; call it with each tool call that has ended.
+    """Observes `HostSessions`; call it with each tool call that has ended.
 
     Args:
         lock: Held while something is counted or read.

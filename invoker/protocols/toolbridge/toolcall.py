@@ -8,8 +8,8 @@ Theory. A call goes through these in order, and the first that refuses it ends i
     result                                        `emitted`
 
 ``begin`` gives the steps ``Open Feed* EndInput``. Who performs them tells ``emitted`` each message, and ``finish`` the
-ending, by which the call is over: its place in the session is free, and the observers of the desk have been told. The
-call stands in `Open.configs`, so the end of its invocation finishes it also where nobody is left to be told.
+ending, by which the call is over: its place in the session is free, and the observers of `HostSessions` have been told.
+The call stands in `Open.configs`, so the end of its invocation finishes it also where nobody is left to be told.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from invoker.errors import InvocationError
 from invoker.errors.wording import traceback_of
 from invoker.message import EMPTY, METADATA, Headers
 from invoker.protocols.toolbridge.arguments import Binding
-from invoker.protocols.toolbridge.desk import LARGE, Desk, HostSession, NoPlace, Operation
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
+from invoker.protocols.toolbridge.host_sessions import LARGE, HostSession, HostSessions, NoPlace, Operation
 from invoker.protocols.toolbridge.tools import Tool
 
 __all__ = ["CORRELATION", "MOST_ITEMS", "PROTOCOL", "Asked", "ToolCall", "correlation_of"]
@@ -80,7 +80,7 @@ class ToolCall(Operation):
     """One call of a tool.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         asked: What the caller says.
         via: What brings it: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
         key: Of its invocation; unique within the conversation.
@@ -112,7 +112,7 @@ class ToolCall(Operation):
             "began_ns",
             "cpu_ns",
             "default_ms",
-            "desk",
+            "host_sessions",
             "entry",
             "error",
             "is_over",
@@ -124,12 +124,12 @@ class ToolCall(Operation):
         *("took_s", "tool", "via"),
     )
 
-    def __init__(self, desk: Desk, asked: Asked, via: str, key: str = "tool") -> None:
+    def __init__(self, host_sessions: HostSessions, asked: Asked, via: str, key: str = "tool") -> None:
         self.began_ns = time.perf_counter_ns()
-        self.desk = desk
+        self.host_sessions = host_sessions
         self.asked = asked
         self.via = via
-        self.default_ms = desk.settings.timeout_ms
+        self.default_ms = host_sessions.settings.timeout_ms
         self.most_ms = 0
         self.key = key
         self.session = None
@@ -155,7 +155,7 @@ class ToolCall(Operation):
             key: Of the answer.
         """
         self._is_large = size > LARGE
-        aside = self.desk.aside
+        aside = self.host_sessions.aside
         if not self._is_large or aside is None or self.bound is not None or not aside.is_due():
             return None
         return Await(key, partial(aside.run, self.bind))
@@ -168,7 +168,7 @@ class ToolCall(Operation):
         """
         if other is not None:
             self.bound = other.bound
-        elif (tool := self.desk.tools.find(self.asked.tool_id)) is not None:
+        elif (tool := self.host_sessions.tools.find(self.asked.tool_id)) is not None:
             try:
                 self.bound = tool, tool.bind(self.asked.args, self.asked.kwargs)
             except BridgeError as error:
@@ -202,7 +202,7 @@ class ToolCall(Operation):
         self.session = session
         asked, key = self.asked, self.key
         self._check_asked()
-        tool = self.tool = self.desk.tools.find(asked.tool_id)
+        tool = self.tool = self.host_sessions.tools.find(asked.tool_id)
         if tool is None:
             raise self._missing()
         names, feeds = self._binding(tool)
@@ -210,8 +210,8 @@ class ToolCall(Operation):
         timeout_ms = timeout_ms or (0 if tool.source.bounds.timeout_s else self.default_ms)
         if self.most_ms:
             timeout_ms = min(timeout_ms or self.most_ms, self.most_ms)
-        self.desk.begin(self)
-        if self._is_large and not self.desk.keeps_arguments:
+        self.host_sessions.begin(self)
+        if self._is_large and not self.host_sessions.keeps_arguments:
             self._forget()
         opened = Open(
             key,
@@ -248,7 +248,7 @@ class ToolCall(Operation):
         """
         self.session, self.via = session, "callback"
         self._check_asked()
-        self.desk.begin(self)
+        self.host_sessions.begin(self)
         return (self.asked.timeout_ms or session.timeout_ms or self.default_ms) / 1000
 
     def _check_asked(self) -> None:
@@ -264,7 +264,7 @@ class ToolCall(Operation):
             raise BridgeError(Kind.VALIDATION, text, code="range", field="context")
 
     def _missing(self) -> BridgeError:
-        name, tools = self.asked.tool_id, self.desk.tools
+        name, tools = self.asked.tool_id, self.host_sessions.tools
         near, host = tools.near(name), self.session.callback if self.session is not None else None
         text = f"there is no tool {name!r}"
         if host is not None and host.find(name) is not None:
@@ -288,7 +288,7 @@ class ToolCall(Operation):
             items.append([])
         items[index].append(payload)
         tool = self.tool
-        if self._size > self.desk.settings.message_bytes or tool is None or tool.check is not None:
+        if self._size > self.host_sessions.settings.message_bytes or tool is None or tool.check is not None:
             try:
                 self.check(payload, self._size)
             except BridgeError as error:
@@ -314,7 +314,7 @@ class ToolCall(Operation):
         Raises:
             BridgeError: It is too large to be sent (T-062), or breaks a rule of the tool (T-049).
         """
-        size, most = size or len(payload), self.desk.settings.message_bytes
+        size, most = size or len(payload), self.host_sessions.settings.message_bytes
         if size > most:
             text = f"the result has {size} bytes, and {most} are the most that is sent"
             raise BridgeError(Kind.EXHAUSTED, text, code="result_too_large", size=size, limit=most)
@@ -330,10 +330,10 @@ class ToolCall(Operation):
         if error is not None:
             self.error = error if isinstance(error, ENDS_RPC) else self._told(error).kept()
         if self.session is not None:
-            self.desk.end(self)
+            self.host_sessions.end(self)
         if self.entry is not None:
             self.entry.over()
-        for observer in self.desk.observers:
+        for observer in self.host_sessions.observers:
             observer(self)
         if self._is_large:
             self._forget()
@@ -348,8 +348,8 @@ class ToolCall(Operation):
         """It ran nothing: the call that it repeats has ended so, and answers this one, too."""
         self.is_over, self.error = True, error
         self.took_s = (time.perf_counter_ns() - self.began_ns) * 1e-9
-        if self.desk.repeated is not None:
-            self.desk.repeated(self)
+        if self.host_sessions.repeated is not None:
+            self.host_sessions.repeated(self)
 
     def release(self) -> None:
         """Let go of what it gave, because the caller was answered."""
@@ -357,7 +357,7 @@ class ToolCall(Operation):
 
     def _told(self, error: InvocationError) -> BridgeError:
         told = translated(error)
-        if self.desk.settings.debug and error.__cause__ is not None:
+        if self.host_sessions.settings.debug and error.__cause__ is not None:
             told.stacktrace = traceback_of(error.__cause__)
         return told
 

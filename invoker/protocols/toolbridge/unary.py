@@ -23,23 +23,23 @@ from google.protobuf.message import Message as Protobuf
 from invoker.core.steps import Answered, Close, Elapsed, Event, Send, Step, StoreChanged
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import EMPTY, Headers
-from invoker.protocols.toolbridge.desk import Desk
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, close_with, no_request, translated
+from invoker.protocols.toolbridge.host_sessions import HostSessions
 
 __all__ = ["UnarySession", "Unbuilt", "parsed"]
 
 R = TypeVar("R", bound=Protobuf)
 
 
-def parsed(desk: Desk, reads: type[R], frame: bytes) -> R:
+def parsed(host_sessions: HostSessions, reads: type[R], frame: bytes) -> R:
     """Parse a request.
 
     Raises:
         BridgeError: It is too large (T-063), or no message of this kind.
     """
-    most = desk.settings.message_bytes
+    most = host_sessions.settings.message_bytes
     if len(frame) > most:
-        desk.too_large += 1
+        host_sessions.too_large += 1
         raise BridgeError(
             Kind.EXHAUSTED,
             f"the request has {len(frame)} bytes, and {most} are the most that is taken",
@@ -55,7 +55,7 @@ class UnarySession(ABC, Generic[R]):
     """One rpc with one request.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         metadata: Of the rpc.
 
     Attributes:
@@ -66,8 +66,8 @@ class UnarySession(ABC, Generic[R]):
     reads: ClassVar[type[Any]]
     answers: ClassVar[type[Any]]
 
-    def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
-        self.desk = desk
+    def __init__(self, host_sessions: HostSessions, metadata: Headers = EMPTY) -> None:
+        self.host_sessions = host_sessions
         self.metadata = metadata
         self.is_closed = False
         self._is_asked = False
@@ -118,7 +118,7 @@ class UnarySession(ABC, Generic[R]):
             return ()
         self._is_asked = True
         try:
-            request = parsed(self.desk, self.reads, frame)
+            request = parsed(self.host_sessions, self.reads, frame)
         except BridgeError as error:
             return self.refuse(error)
         try:

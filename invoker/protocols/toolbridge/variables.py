@@ -15,8 +15,8 @@ from invoker.core.steps import Ask, Await, Step
 from invoker.core.store import Reason
 from invoker.core.variables import Talk, Variable, delete, listed, read, write
 from invoker.errors import InvocationError, VariableError
-from invoker.protocols.toolbridge.desk import LARGE, space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone, translated, unavailable
+from invoker.protocols.toolbridge.host_sessions import LARGE, space_of
 from invoker.protocols.toolbridge.sessions import check_id
 from invoker.protocols.toolbridge.unary import UnarySession
 
@@ -100,7 +100,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
     def asked(self, request: pb.SetVariableRequest) -> Sequence[Step]:
         """Look whether the value can be read; a large one elsewhere, while others go on."""
         value = request.value.SerializeToString()
-        aside = self.desk.aside
+        aside = self.host_sessions.aside
         if len(value) > LARGE and aside is not None and aside.is_due():
             self.request = request
             return (Await("read", partial(aside.run, partial(_check, value))),)

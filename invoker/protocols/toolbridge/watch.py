@@ -14,8 +14,8 @@ from invoker.core.steps import Send, Step, Subscribe
 from invoker.core.store import Change, Refused
 from invoker.core.variables import PREFIX, check_name
 from invoker.errors import VariableError
-from invoker.protocols.toolbridge.desk import space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
+from invoker.protocols.toolbridge.host_sessions import space_of
 from invoker.protocols.toolbridge.sessions import check_id
 from invoker.protocols.toolbridge.unary import UnarySession
 from invoker.protocols.toolbridge.variables import stamp, told_of

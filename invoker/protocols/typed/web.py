@@ -9,7 +9,7 @@ turn. How a request is wrapped follows from its Content-Type::
     application/connect+proto, +json   streams          envelopes                   an envelope of JSON
     application/grpc-web, -text        all              envelopes, maybe in base64  an envelope of trailers
 
-A unary method that is safe can be asked by GET as well. Compression of whole bodies is the door's business
+A unary method that is safe can be asked by GET as well. Compression of whole bodies is the transport's business
 (Content-Encoding). The messages in envelopes may be packed by gzip, as clients do that never ask what a server can
 (connect-python); ours are not.
 

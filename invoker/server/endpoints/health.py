@@ -1,4 +1,4 @@
-"""`HealthService`: attaches grpc.health.v1 and reflection to the gRPC door of every process."""
+"""`HealthService`: attaches grpc.health.v1 and reflection to the gRPC transport of every process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`PagesService`: attaches what the process itself answers to its HTTP door: its health, and its metrics."""
+"""`PagesService`: attaches what the process itself answers to its HTTP transport: its health, and its metrics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PagesService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """On the HTTP door only."""
+        """On the HTTP transport only."""
         return is_chosen and has_http
 
     def http_handler(self, path: str) -> PagesHandler | None:

@@ -1,4 +1,4 @@
-"""The public grpc.aio door: calls over HTTP/2.
+"""The public grpc.aio transport: calls over HTTP/2.
 
 Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120).
 Two facts of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first
@@ -20,7 +20,7 @@ import grpc.aio
 from invoker.core.peers import with_peer
 from invoker.errors import InternalError, InvocationError
 from invoker.execution.driver import Driver
-from invoker.transports.grpc.aioline import AioLine
+from invoker.transports.grpc.aiocall import AioCall
 from invoker.transports.grpc.details import clip
 from invoker.transports.grpc.methods import (
     CallMethod,
@@ -34,7 +34,7 @@ from invoker.transports.grpc.methods import (
 from invoker.transports.grpc.settings import GrpcSettings
 from invoker.transports.sockets import no_grpc
 
-__all__ = ["AioDoor"]
+__all__ = ["AioTransport"]
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ _Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 _Run: TypeAlias = Callable[[Any, _Context, float | None], Awaitable[InvocationError | None]]
 
 
-class AioDoor:
+class AioTransport:
     """A grpc.aio server.
 
     Args:
@@ -116,20 +116,20 @@ class AioDoor:
         self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
         most_bytes = checked_bytes(method, self.settings)
-        line = AioLine(
+        call = AioCall(
             context, self.settings.settle_s, joins=False, most_bytes=most_bytes, memory=self.driver.engine.memory
         )
         metadata = metadata_of(context.invocation_metadata())
         if method.knows_peer:
             metadata = with_peer(metadata, context.peer(), context.peer_identities())
         session = method.session(metadata)
-        return await line.run(method.reactor(session, line, self.driver, line.close, deadline=deadline))
+        return await call.run(method.reactor(session, call, self.driver, call.close, deadline=deadline))
 
     async def _session(
         self, method: SessionMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
         most_bytes = checked_bytes(method, self.settings)
-        line = AioLine(
+        call = AioCall(
             context, self.settings.settle_s, joins=True, most_bytes=most_bytes, memory=self.driver.engine.memory
         )
-        return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))
+        return await call.run(method.begin(call, metadata_of(context.invocation_metadata()), call.close, deadline))

@@ -1,8 +1,8 @@
-"""The fence around grpcio's private layer: every private name that the fast door uses is listed here, and probed.
+"""The fence around grpcio's private layer: every private name that the fast transport uses is listed here, and probed.
 
 grpcio's own sync server uses the same layer, so the layer changes seldom, but nobody promises that. `unusable` looks
 for the symbols and makes one call through them. If anything is not as expected, it gives the reason as a sentence and
-never crashes, and the public door serves instead. ADR 0006 says what is used, and how a new release is verified.
+never crashes, and the public transport serves instead. ADR 0006 says what is used, and how a new release is verified.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _abandoned: list[Any] = []
 
 
 def unusable() -> str:
-    """Why the fast door cannot serve with the installed grpcio, in a few words; empty when it can."""
+    """Why the fast transport cannot serve with the installed grpcio, in a few words; empty when it can."""
     if cygrpc is None:
         return "it has no grpc._cython.cygrpc"
     missing = [name for name in _SYMBOLS if not hasattr(cygrpc, name)]
@@ -66,12 +66,12 @@ def unusable() -> str:
         return f"its private layer lacks {', '.join(missing)}"
     try:
         return _probe()
-    except Exception as error:  # noqa: BLE001 - whatever a new release does here, the public door serves
+    except Exception as error:  # noqa: BLE001 - whatever a new release does here, the public transport serves
         return f"its private layer raised {type(error).__name__}: {error}"
 
 
 def _probe() -> str:
-    """Let one call go through the operations that the door combines; what differs, in a few words."""
+    """Let one call go through the operations that the transport combines; what differs, in a few words."""
     server = cygrpc.Server([(b"grpc.so_reuseport", 0)], False)
     queue, private = cygrpc.CompletionQueue(), cygrpc.CompletionQueue()
     server.register_completion_queue(queue)

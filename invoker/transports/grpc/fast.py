@@ -1,14 +1,15 @@
-"""The fast door: calls on grpcio's own completion queues, without a hop for each message.
+"""The fast transport: calls on grpcio's own completion queues, without a hop for each message.
 
 **In threads.** When every function is sync, each call of one invocation (riff) gets a completion queue and a thread of
-its own (`ThreadLine`, `DirectConversation`). A few threads of the pool *lead*: each waits on the server's queue, serves
+its own (`ThreadCall`, `DirectConversation`). A few threads of the pool *lead*: each waits on the server's queue, serves
 a riff call itself, and hands events of all other methods (sessions, health, reflection) to the loop. When the last
 leader has taken a call, another thread takes its place as soon as that leader is about to wait, or has been in user
 code for a beat of the sweeper; while calls are short, handing over would cost more than they do. Sessions of many
 invocations share one more queue (`_side`), on which nothing waits before the first session begins.
 
-**On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
-`LoopLine`, `Reactor`). A sync function beside async ones runs in a thread of the pool, a hop away from its call.
+**On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself
+(`QueuePoller`, `LoopCall`, `Reactor`). A sync function beside async ones runs in a thread of the pool, a hop away from
+its call.
 
 ADR 0006 says which private parts of grpcio this stands on.
 """
@@ -31,13 +32,12 @@ from invoker.core.steps import Close
 from invoker.errors import InternalError, InvocationError
 from invoker.execution.driver import Driver
 from invoker.execution.thread.direct import DirectConversation
-from invoker.execution.thread.leaders import Leaders, Turn
+from invoker.execution.thread.leader_follower import LeaderFollower, Turn
 from invoker.execution.whole import Whole
 from invoker.message import EMPTY, Headers
 from invoker.transports.grpc.cygrpc import cygrpc
 from invoker.transports.grpc.details import status_of
-from invoker.transports.grpc.lending import Lender
-from invoker.transports.grpc.loopline import JoiningLine, LoopLine
+from invoker.transports.grpc.loopcall import JoiningCall, LoopCall
 from invoker.transports.grpc.methods import (
     CallMethod,
     Method,
@@ -47,21 +47,22 @@ from invoker.transports.grpc.methods import (
     largest_message,
     metadata_of,
 )
+from invoker.transports.grpc.queue_poller import QueuePoller
 from invoker.transports.grpc.replybatch import ReplyBatch
 from invoker.transports.grpc.servicers import Handlers, ServicerCall
 from invoker.transports.grpc.settings import GrpcSettings
 from invoker.transports.grpc.settling import settle_time
-from invoker.transports.grpc.wholeline import ArrivalStats, Rest, WholeLine
+from invoker.transports.grpc.unarycall import ArrivalStats, ClosingCalls, UnaryCall
 from invoker.transports.sockets import no_grpc
 
-__all__ = ["FastDoor"]
+__all__ = ["FastTransport"]
 
 log = logging.getLogger(__name__)
 
 _AHEAD = 16
 """Calls of a method that may arrive before the acceptor has looked."""
 
-_MOST_HABITS = 64
+_MOST_STATS = 64
 
 _CUT_S = 1.0
 """Calls that were cut have so long at least until they are gone."""
@@ -70,7 +71,7 @@ _OTHER, _SHUTDOWN = object(), object()
 _NEVER_S = 1e12  # a deadline beyond this time is none
 
 
-class FastDoor:
+class FastTransport:
     """A gRPC server on completion queues.
 
     Args:
@@ -108,10 +109,10 @@ class FastDoor:
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_direct = driver.is_direct
-        self._lender: Lender | None = None
-        self._leaders: Leaders | None = None
-        self._rest = Rest(self._free, driver)
-        self._habits: dict[tuple[str, str], ArrivalStats] = {}
+        self._queue_poller: QueuePoller | None = None
+        self._leader_follower: LeaderFollower | None = None
+        self._closing_calls = ClosingCalls(self._free, driver)
+        self._arrival_stats: dict[tuple[str, str], ArrivalStats] = {}
         self._is_started = False
         self._is_stopping = False
         self._stopped = asyncio.Event()
@@ -144,8 +145,8 @@ class FastDoor:
                 else:
                     self._request_on_loop(method)
             self._request_other()
-            self._leaders = Leaders(self.driver.threads, self.driver.sweeper, self._lead)
-            self._leaders.start()
+            self._leader_follower = LeaderFollower(self.driver.threads, self.driver.sweeper, self._lead)
+            self._leader_follower.start()
         else:
             self._side = self._queue
             self.driver.spawn = self._lend().spawn
@@ -170,19 +171,19 @@ class FastDoor:
             except TimeoutError:
                 log.warning("calls are left whose functions do not return; they end with the process")
                 return
-        if self._leaders is not None:
-            self._leaders.stop()
+        if self._leader_follower is not None:
+            self._leader_follower.stop()
         self._queue.shutdown()
-        if self._lender is not None:
+        if self._queue_poller is not None:
             if self._is_direct:
                 self._side.shutdown()
-            self._lender.close()
+            self._queue_poller.close()
         self._server.destroy()
 
     async def _calls_ended(self) -> None:
         await self._stopped.wait()
-        if self._lender is not None:
-            await self._lender.quiet()
+        if self._queue_poller is not None:
+            await self._queue_poller.quiet()
 
     # In the pool's threads.
 
@@ -237,38 +238,38 @@ class FastDoor:
     def _accept(self, event: Any, accept: _Accept, turn: Turn, held: ReplyBatch) -> None:
         """Serve one call."""
         driver = self.driver
-        line = WholeLine(event.call, accept.queue, driver, turn)
+        call = UnaryCall(event.call, accept.queue, driver, turn)
         try:
             driver.threads.enter()
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
-            self._finish(line, [], Close(error))
+            self._finish(call, [], Close(error))
             return
-        self._rest.glance()
+        self._closing_calls.glance()
         try:
-            self._converse(line, event, accept.method, turn, held)
+            self._converse(call, event, accept.method, turn, held)
         except BaseException:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
-            line.cut(InternalError())
-            self._finish(line, [], Close(InternalError()))
+            call.cut(InternalError())
+            self._finish(call, [], Close(InternalError()))
 
-    def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn, held: ReplyBatch) -> None:
+    def _converse(self, call: UnaryCall, event: Any, method: CallMethod, turn: Turn, held: ReplyBatch) -> None:
         """Run one call in a slot that was taken for it."""
         driver = self.driver
         sent: list[bytes] = []
         try:
-            metadata, line.settle_s = self._metadata(event.invocation_metadata)
-            line.most_bytes = self._most_bytes[method.path]
+            metadata, call.settle_s = self._metadata(event.invocation_metadata)
+            call.most_bytes = self._most_bytes[method.path]
             if method.knows_peer:
                 metadata = _with_peer(event.call, metadata)
             session, deadline = method.session(metadata), _deadline(event)
-            if line.take(functools.partial(self._habit, method, metadata), takes_one=method.takes_one):
-                whole = Whole(session, driver, line, turn=turn, deadline=deadline)
-                close, sent = whole.run(line.frames), whole.sent
+            if call.take(functools.partial(self._stats_of, method, metadata), takes_one=method.takes_one):
+                whole = Whole(session, driver, call, turn=turn, deadline=deadline)
+                close, sent = whole.run(call.frames), whole.sent
             else:
                 turn.pass_on()
-                ordinary = line.ordinary()
+                ordinary = call.ordinary()
                 conversation = DirectConversation(session, ordinary, driver, deadline=deadline)
                 driver.entered_direct(conversation)
                 try:
@@ -277,23 +278,23 @@ class FastDoor:
                     driver.exited_direct(conversation)
         finally:
             driver.threads.leave()  # before the peer hears of the end: it may call again at once
-        held.finish(line, sent, close)
+        held.finish(call, sent, close)
 
-    def _habit(self, method: CallMethod, metadata: Headers) -> ArrivalStats:
+    def _stats_of(self, method: CallMethod, metadata: Headers) -> ArrivalStats:
         """What is known of calls of one kind. Peers choose the kinds, so few are remembered."""
         key = (method.path, method.kind(metadata))
-        habit = self._habits.get(key)
-        if habit is None:
-            if len(self._habits) >= _MOST_HABITS:
-                self._habits.clear()
-            habit = self._habits[key] = ArrivalStats()
-        return habit
+        stats = self._arrival_stats.get(key)
+        if stats is None:
+            if len(self._arrival_stats) >= _MOST_STATS:
+                self._arrival_stats.clear()
+            stats = self._arrival_stats[key] = ArrivalStats()
+        return stats
 
-    def _finish(self, line: WholeLine, frames: list[bytes], close: Close) -> None:
-        if line.finish(frames, close):
-            self._free.append(line.queue)
+    def _finish(self, call: UnaryCall, frames: list[bytes], close: Close) -> None:
+        if call.finish(frames, close):
+            self._free.append(call.queue)
         else:
-            self._rest.add(line)
+            self._closing_calls.add(call)
 
     # On the loop.
 
@@ -303,13 +304,13 @@ class FastDoor:
         handler = self.server.find(path, event.invocation_metadata)
         ServicerCall(event).start(handler)
 
-    def _lend(self) -> Lender:
+    def _lend(self) -> QueuePoller:
         """What brings the events of calls to the loop; at the side of direct calls it begins with the first session."""
-        if self._lender is None:
+        if self._queue_poller is None:
             assert self._loop is not None
-            self._lender = Lender(self._side, self._loop, self.driver.engine.memory)
-            self._lender.start()
-        return self._lender
+            self._queue_poller = QueuePoller(self._side, self._loop, self.driver.engine.memory)
+            self._queue_poller.start()
+        return self._queue_poller
 
     def _request_on_loop(self, method: Method) -> None:
         """Ask for one more call whose events the loop gets."""
@@ -330,17 +331,17 @@ class FastDoor:
         if not event.success:
             return
         self._request_on_loop(method)
-        lender = self._lender or self._lend()
+        queue_poller = self._queue_poller or self._lend()
         metadata, settle_s = self._metadata(event.invocation_metadata)
         most_bytes = self._most_bytes[method.path]
-        line: LoopLine
+        call: LoopCall
         if isinstance(method, SessionMethod):
-            line = joining = JoiningLine(event.call, lender, settle_s, most_bytes)
-            line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
+            call = joining = JoiningCall(event.call, queue_poller, settle_s, most_bytes)
+            call.open(method.begin(joining, metadata, _closing(call), _deadline(event)))
         else:
-            line = LoopLine(event.call, lender, settle_s, most_bytes, takes_one=method.takes_one)
+            call = LoopCall(event.call, queue_poller, settle_s, most_bytes, takes_one=method.takes_one)
             session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
-            line.open(method.reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
+            call.open(method.reactor(session, call, self.driver, _closing(call), deadline=_deadline(event)))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float]:
         """The text metadata of a call, and how long its half-close has to settle; most calls of a peer are alike."""
@@ -371,5 +372,5 @@ def _with_peer(call: Any, metadata: Headers) -> Headers:
     return with_peer(metadata, call.peer().decode(), cygrpc.peer_identities(call))
 
 
-def _closing(line: LoopLine) -> OnClose:
-    return lambda close: line.finish(*status_of(close.error), close.trailers)
+def _closing(call: LoopCall) -> OnClose:
+    return lambda close: call.finish(*status_of(close.error), close.trailers)

@@ -1,8 +1,8 @@
-"""What a gRPC door serves: a table of bidirectional methods of serialised messages, and how each begins a conversation.
+"""What a gRPC serves: a table of bidirectional methods of serialised messages, and how each begins a conversation.
 
-A door knows nothing else of the protocols. `CallMethod` is for protocols of one invocation a call, which every door
-runs in the way that suits it best. The others always run on the loop: `LoopMethod` is for calls that ask the store, or
-open any number of invocations; `SessionMethod` is for sessions that store what they are sent.
+A transport knows nothing else of the protocols. `CallMethod` is for protocols of one invocation a call, which every
+transport runs in the way that suits it best. The others always run on the loop: `LoopMethod` is for calls that ask the
+store, or open any number of invocations; `SessionMethod` is for sessions that store what they are sent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from invoker.core.steps import Close
 from invoker.execution.loop.reactor import Reactor
 from invoker.execution.loop.sessions import SessionWire
 from invoker.message import EMPTY, Headers
-from invoker.transports.grpc.loopline import Listener
+from invoker.transports.grpc.loopcall import Listener
 from invoker.transports.grpc.settings import UNCHECKED, GrpcSettings
 
 __all__ = [
@@ -57,7 +57,8 @@ class CallMethod:
         session: Makes what translates one call, from its metadata.
         kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
         knows_peer: The metadata tell who calls, see `invoker.core.peers`.
-        max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the door's settings.
+        max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the transport's
+            settings.
         takes_one: The peer sends one frame, and its session needs no half-close behind that: none is waited for.
         path: As HTTP/2 names the method.
     """
@@ -139,7 +140,7 @@ def largest_message(methods: Iterable[Method]) -> int:
 
 
 def checked_bytes(method: Method, settings: GrpcSettings) -> int:
-    """The size that a line compares each message of a method with; grpcio compares with the largest of all methods."""
+    """The size that a call compares each message of a method with; grpcio compares with the largest of all methods."""
     return UNCHECKED if method.max_message_bytes else settings.max_message_bytes
 
 

@@ -1,4 +1,4 @@
-"""`Operations`: what may be posted on one call, and what its events tell; the base of `ThreadLine`.
+"""`Operations`: what may be posted on one call, and what its events tell; the base of `ThreadCall`.
 
 Flags say what is under way, because a call allows one receive and one send at a time. Operations are posted with the
 lock held, because the thread of the call is not the only one that posts. Whoever takes an event off the queue gives it

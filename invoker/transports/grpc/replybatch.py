@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from invoker.core.steps import Close
-from invoker.execution.thread.leaders import Turn
+from invoker.execution.thread.leader_follower import Turn
 from invoker.transports.grpc.operations import DONE
-from invoker.transports.grpc.wholeline import WholeLine
+from invoker.transports.grpc.unarycall import UnaryCall
 
 __all__ = ["ReplyBatch"]
 
@@ -44,10 +44,10 @@ class ReplyBatch:
 
     __slots__ = ("_began_s", "_is_crowded", "_replies", "_send", "_since_s", "_turn")
 
-    def __init__(self, turn: Turn, send: Callable[[WholeLine, list[bytes], Close], None]) -> None:
+    def __init__(self, turn: Turn, send: Callable[[UnaryCall, list[bytes], Close], None]) -> None:
         self._turn = turn
         self._send = send
-        self._replies: deque[tuple[WholeLine, list[bytes], Close]] = deque()
+        self._replies: deque[tuple[UnaryCall, list[bytes], Close]] = deque()
         self._is_crowded = False  # the call that is served was found waiting
         self._began_s = self._since_s = 0.0
         turn.let_go = self.let_go
@@ -70,15 +70,15 @@ class ReplyBatch:
         self._is_crowded = self._began_s - before_s < _AT_ONCE_S
         return event
 
-    def finish(self, line: WholeLine, frames: list[bytes], close: Close) -> None:
+    def finish(self, call: UnaryCall, frames: list[bytes], close: Close) -> None:
         """Send a reply, or hold it."""
         now = time.monotonic()
-        if self._is_crowded and now - self._began_s < _QUICK_S and self._turn.leads and line.is_light(frames):
+        if self._is_crowded and now - self._began_s < _QUICK_S and self._turn.leads and call.is_light(frames):
             if not self._replies:
                 self._since_s = now
-            self._replies.append((line, frames, close))
+            self._replies.append((call, frames, close))
         else:
-            self._send(line, frames, close)
+            self._send(call, frames, close)
 
     def let_go(self) -> None:
         """Send what is held; from any thread, since none of it has to wait for its peer."""

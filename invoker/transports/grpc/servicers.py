@@ -1,4 +1,4 @@
-"""Runs generated servicers (health, reflection) on the fast door: coroutine methods with a context like that of aio.
+"""Runs generated servicers (health, reflection) on the fast transport: coroutine methods with a context like aio's.
 
 These calls are rare and small, so the code is simple: one task a call, one future an operation. The context has only
 those methods of ``grpc.aio.ServicerContext`` that such servicers use.

@@ -1,4 +1,4 @@
-"""`GrpcSettings`: what both gRPC doors are told, and the options of grpcio's server that follow from it."""
+"""`GrpcSettings`: what both gRPC transports are told, and the options of grpcio's server that follow from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["COPIES", "UNCHECKED", "GrpcSettings"]
 _MOST = 2**31 - 1
 
 UNCHECKED: Final = _MOST
-"""A size that no message passes, for lines whose sessions look at sizes themselves."""
+"""A size that no message passes, for calls whose sessions look at sizes themselves."""
 
 COPIES: Final = 2
 """Of a message that is under way: ours, and the one that grpcio makes of it."""
@@ -18,7 +18,7 @@ COPIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class GrpcSettings:
-    """How a gRPC door treats connections and calls.
+    """How a gRPC transport treats connections and calls.
 
     Attributes:
         max_message_bytes: Largest inbound message of methods that say nothing else; a larger one fails its call with

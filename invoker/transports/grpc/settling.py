@@ -1,4 +1,4 @@
-"""The settle time: how long after a half-close a door waits until it believes that the input has ended (R-109).
+"""The settle time: how long after a half-close a transport waits until it believes that the input has ended (R-109).
 
 @grpc/grpc-js cancels a call, also at its deadline, by an empty DATA frame with END_STREAM and, about 2 ms later, by
 RST_STREAM. Until then a cancel cannot be told from the end of the input. Other stacks cancel by RST_STREAM alone:
@@ -9,7 +9,7 @@ RST_STREAM. Until then a cancel cannot be told from the end of the input. Other 
 
 A peer names its stack in its user-agent. The half-close of a peer that names none of these has to settle.
 
-`settle_time` tells the fast door how long to wait for a peer; `settle` waits on behalf of grpc.aio's door.
+`settle_time` tells the fast transport how long to wait for a peer; `settle` waits on behalf of grpc.aio's transport.
 """
 
 from __future__ import annotations

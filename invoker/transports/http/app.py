@@ -1,7 +1,7 @@
-"""`HttpApp`: what is the same for every request of the HTTP door: who may call, and who answers.
+"""`HttpApp`: what is the same for every request of the HTTP transport: who may call, and who answers.
 
 First `Origins` judges who may call. Every path belongs to a `Handler`: the part of a service that answers requests of
-this door.
+this transport.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _NOTHING_FITS: Final = Response(
 
 
 class Handler(Protocol):
-    """A service on this door."""
+    """A service on this transport."""
 
     async def answer(self, exchange: Exchange) -> Response | None:
         """The response to one request; None if it was written by `Exchange.begin`, `write` and `end`.
@@ -196,7 +196,7 @@ class Conversation(Protocol):
 
 
 class SocketHandler(Protocol):
-    """A service on this door whose conversations are WebSocket connections."""
+    """A service on this transport whose conversations are WebSocket connections."""
 
     settings: SocketSettings
 

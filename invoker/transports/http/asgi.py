@@ -85,7 +85,7 @@ class AsgiApp:
 
 
 class _Known(NamedTuple):
-    """What a head means to this door.
+    """What a head means to this transport.
 
     Attributes:
         coded: Whether it may call, and how bodies are packed.

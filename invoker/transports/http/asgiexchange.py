@@ -1,4 +1,4 @@
-"""`AsgiExchange`: a request that an ASGI server brings: hypercorn for HTTP/2, or whoever serves a mounted door."""
+"""`AsgiExchange`: a request that an ASGI server brings: hypercorn for HTTP/2, or whoever serves a mounted transport."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.core.peers import LEFT, peer_of
 from invoker.errors import InvocationError
 from invoker.transports.http.exchange import Exchange, HttpSettings, Listener
-from invoker.transports.http.leaving import begun, flushed, packed
+from invoker.transports.http.response_packing import begun, flushed, packed
 from invoker.transports.http.unpacking import STEPS, Unpacker
 from invoker.transports.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
 

@@ -1,8 +1,8 @@
 """`AsgiSocket`: a WebSocket that an ASGI server brings; `serve_socket` answers its handshake.
 
 The server speaks WebSocket: the rules of the handshake, frames, pings and the closing are its own. What is the same as
-in `transports.http.socketline` is here: who may connect, who serves a path, how long a message may be, what is said
-at the end, and that whoever takes nothing is not waited for.
+in `transports.http.socketconnection` is here: who may connect, who serves a path, how long a message may be, what is
+said at the end, and that whoever takes nothing is not waited for.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class AsgiSocket:
     """One connection, which is the wire of one conversation. This task writes, and another one reads.
 
     Args:
-        app: Of the door.
+        app: Of the transport.
         conversation: What is done with it.
         settings: Limits.
         receive: Of the connection.
@@ -138,7 +138,7 @@ class AsgiSocket:
             self._app.connections.leave(self)
             self._conversation.over()
 
-    # Called by the door.
+    # Called by the transport.
 
     def fileno(self) -> int:
         """None: the server has it."""

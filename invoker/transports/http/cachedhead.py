@@ -1,4 +1,4 @@
-"""`CachedHead`: what a head means to a door; `Heads`: reads those of one connection.
+"""`CachedHead`: what a head means to a transport; `Heads`: reads those of one connection.
 
 A connection keeps what its last head meant, because the next one often has the same bytes.
 """
@@ -23,7 +23,7 @@ _END = b"\r\n\r\n"
 
 
 class CachedHead:
-    """What a head means to this door; the same bytes mean the same again.
+    """What a head means to this transport; the same bytes mean the same again.
 
     Args:
         data: Of the head.

@@ -1,7 +1,7 @@
-"""`Connections`: the open connections of a door, which of them end to make room, and who waits until there are none.
+"""`Connections`: the open connections of a transport, which of them end to make room, and who waits for their end.
 
-Theory. A process has so many file descriptors, and the door takes a part of them, `most`. Beyond it, and where there
-is no descriptor left, these are ended for newcomers, the ones that have been so for longest first:
+Theory. A process has so many file descriptors, and the transport takes a part of them, `most`. Beyond it, and where
+there is no descriptor left, these are ended for newcomers, the ones that have been so for longest first:
 
 1. those without a request, or whose response is written, but for the newest ones: a newcomer needs a moment to ask;
 2. those whose request is still to come as a whole, so that nothing runs for it: uploads that are slow.
@@ -11,8 +11,8 @@ is ended either that came within `NEW_S` and has sent nothing; while there are o
 backlog of the kernel holds newcomers.
 
 Where everybody else is busy, the newcomers stay. They are answered what needs no function, such as a probe; calls are
-refused while the door is full, an eighth beyond `most`. Without that, whoever holds enough streams, or WebSockets that
-wait for ever, would keep everybody out.
+refused while the transport is full, an eighth beyond `most`. Without that, whoever holds enough streams, or WebSockets
+that wait for ever, would keep everybody out.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Connection(Protocol):
 
 
 class Connections:
-    """All connections of one door.
+    """All connections of one transport.
 
     Attributes:
         most: Beyond so many, one that may be ended is ended for each new one.

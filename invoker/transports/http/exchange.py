@@ -1,4 +1,4 @@
-"""`Exchange`: one request of the HTTP door as handlers see it, whatever carries it.
+"""`Exchange`: one request of the HTTP transport as handlers see it, whatever carries it.
 
 Carriers are `transports.http.request` for HTTP/1.1, and `transports.http.asgi` for HTTP/2. An exchange reads the
 body within its time and within the memory of the process.
@@ -39,7 +39,7 @@ class HttpSettings:
         write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
         origins: Of web pages that may call; see `Origins`.
-        hosts: Names for a door that is bound to loopback; see `Origins`.
+        hosts: Names for a transport that is bound to loopback; see `Origins`.
         has_credentials: Whether pages of listed origins may send cookies and the like; see `Origins`.
         codings: In which responses may leave, the best first; see `invoker.transports.http.packing`.
     """

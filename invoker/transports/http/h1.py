@@ -67,13 +67,13 @@ class Http1(asyncio.Protocol):
 
     Args:
         app: Answers.
-        connections: Of the door.
+        connections: Of the transport.
         hand_over: Takes a connection that speaks something else, with what was read of it.
         early: What was read before the connection came here.
     """
 
     _heads: Heads
-    _tap: ReadControl
+    _read_control: ReadControl
     _writer: Writer
 
     def __init__(self, app: HttpApp, connections: Connections, hand_over: HandOver, early: bytes = b"") -> None:
@@ -103,7 +103,7 @@ class Http1(asyncio.Protocol):
         is_local = sock.family == socket.AF_UNIX
         self._heads = Heads(self._app, is_local=is_local)
         self.peer = peer_of(transport.get_extra_info("peername"))
-        self._tap = ReadControl(self._transport, self.abort, patience_s=self._settings.write_s)
+        self._read_control = ReadControl(self._transport, self.abort, patience_s=self._settings.write_s)
         if not is_local:
             ask_whether_alive(sock)
         if tls is not None and tls.selected_alpn_protocol() == "h2":
@@ -129,7 +129,7 @@ class Http1(asyncio.Protocol):
         elif self._request is not None and not self._request.is_whole:
             self._bring()
         elif len(self._data) > HIGH_BYTES:
-            self._tap.shut()
+            self._read_control.shut()
 
     def eof_received(self) -> bool:
         """The client sends no more: it has left, unless it waits for answers to what it has sent."""
@@ -166,7 +166,7 @@ class Http1(asyncio.Protocol):
         self._writer.go_on()
         self._soon.do(self._go_on)  # asyncio 3.11 closes twice when it is told to within this call
 
-    # Called by the door.
+    # Called by the transport.
 
     def fileno(self) -> int:
         """Of the socket; negative once it is closed."""
@@ -235,7 +235,7 @@ class Http1(asyncio.Protocol):
         try:
             response = await self._app.answer(request, handler)
         except asyncio.CancelledError:
-            response = None  # the client has left, or the door has cut it; nobody else knows this task
+            response = None  # the client has left, or the transport has cut it; nobody else knows this task
         except Exception:  # a handler is at fault, and nothing of it may reach the peer
             log.exception("a request failed")
             response = FAULT
@@ -253,7 +253,7 @@ class Http1(asyncio.Protocol):
         if self._waits:
             self._waits = False
             self._transport.write(_GO_ON)
-        self._tap.open()
+        self._read_control.open()
 
     def _bring(self) -> None:
         """Give the request what has come of its body."""
@@ -273,7 +273,7 @@ class Http1(asyncio.Protocol):
         if self._state in (State.BUSY, State.STREAMING):
             request.feed(body, is_last=is_last)
             if request.unread > HIGH_BYTES:
-                self._tap.shut()
+                self._read_control.shut()
             return
         request.is_whole = is_last  # it is answered already
         if self._state is not State.LINGERING:
@@ -329,7 +329,7 @@ class Http1(asyncio.Protocol):
         self._state = State.LINGERING
         self._connections.idle[self] = None
         self._alarm.set(*((_IMPATIENT_S, self._close) if self._waits else (self._settings.linger_s, self.abort)))
-        self._tap.open()
+        self._read_control.open()
 
     def _next(self) -> None:
         """The request is over."""
@@ -342,7 +342,7 @@ class Http1(asyncio.Protocol):
         self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._give_up)
         if self._data:
             self._soon.do(self._go_on)  # others have a turn between two of its requests
-        self._tap.open()
+        self._read_control.open()
 
     def _go_on(self) -> None:
         """Do what the connection waits for, unless it was done meanwhile."""
@@ -386,7 +386,7 @@ class Http1(asyncio.Protocol):
             with suppress(OSError):  # the client has reset the connection
                 transport.write_eof()
             self._alarm.set(_FAREWELL_S, self.abort)
-            self._tap.open()
+            self._read_control.open()
         else:
             transport.close()  # waits for what is written to be taken, which a client can delay for ever
             self._alarm.set(_CLOSE_S, self.abort)
@@ -395,6 +395,6 @@ class Http1(asyncio.Protocol):
         """Leave the connection to who speaks something else, with what was read of that."""
         self._alarm.close()
         self._connections.leave(self)
-        self._tap.open()
+        self._read_control.open()
         data, self._data = self._data, b""
         take(self._transport, data)

@@ -2,7 +2,7 @@
 
 Who may connect was judged by then. A path without conversations is 404; a handshake that is not right is 400, or 426
 where another version of the protocol would be. Then the service may refuse it. Otherwise the connection goes over to a
-`SocketLine`.
+`SocketConnection`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from invoker.transports.http.app import NOT_FOUND, Begin, Conversation, HttpApp,
 from invoker.transports.http.exchange import Exchange, Listener
 from invoker.transports.http.heads import Head
 from invoker.transports.http.request import Request
-from invoker.transports.http.socketline import SocketLine
+from invoker.transports.http.socketconnection import SocketConnection
 
 __all__ = ["closing", "offered", "shake_hands"]
 
@@ -44,7 +44,7 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
     """
 
     def begin(exchange: Exchange) -> Listener:
-        assert isinstance(exchange, Request)  # HTTP/2 is not told that this door serves WebSocket
+        assert isinstance(exchange, Request)  # HTTP/2 is not told that this transport serves WebSocket
         request, handler = head.request, app.sockets(head.request.path)
         met = NOT_FOUND if handler is None else _refusal(head) or handler.meet(request)
         if isinstance(met, Response):
@@ -80,12 +80,12 @@ class _Switch:
 
     def __call__(self, transport: asyncio.Transport, data: bytes) -> None:
         app = self._app
-        line = SocketLine(self._conversation, self._settings, app.connections, app.driver.engine.memory)
+        connection = SocketConnection(self._conversation, self._settings, app.connections, app.driver.engine.memory)
         transport.write(self._told)
-        transport.set_protocol(line)
-        line.connection_made(transport)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
         if data:
-            line.data_received(data)
+            connection.data_received(data)
 
 
 class _Nobody:

@@ -53,7 +53,7 @@ _LENGTH: Final = re.compile(r"[0-9]{1,20}")
 _TELLING: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "expect", "upgrade"},
 )  # fmt: skip
-"""Fields that this door itself understands."""
+"""Fields that this transport itself understands."""
 
 
 class RefusedError(Exception):
@@ -133,7 +133,7 @@ def read_head(data: bytes) -> Head:
 
 
 def _fields(data: bytes, at: int) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """All fields, and those that the door itself understands; the values of a repeated one are joined."""
+    """All fields, and those that the transport itself understands; the values of a repeated one are joined."""
     headers: list[tuple[str, str]] = []
     told: dict[str, str] = {}
     # Latin-1 keeps every byte, so a value that is UTF-8 can be read again.

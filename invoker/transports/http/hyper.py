@@ -1,6 +1,6 @@
-"""`Hyper`: connections of the HTTP door that speak HTTP/2, which hypercorn serves.
+"""`Hyper`: connections of the HTTP transport that speak HTTP/2, which hypercorn serves.
 
-Most processes never see one, so hypercorn is imported when the first comes. Sockets, TLS and ends are the door's
+Most processes never see one, so hypercorn is imported when the first comes. Sockets, TLS and ends are the transport's
 (ADR 0004). Each connection has one timer: a client that has no request under way for ``idle_s`` loses its connection,
 whatever it does in that time (R-155).
 """
@@ -33,7 +33,7 @@ class Hyper:
 
     Args:
         app: Answers requests.
-        connections: Of the door.
+        connections: Of the transport.
         idle_s: How long one may be without a request.
     """
 
@@ -81,7 +81,7 @@ class HyperConnection:
         writer: Its writing end.
         task: Serves it.
         idle_s: How long it may be without a request.
-        connections: Of the door.
+        connections: Of the transport.
     """
 
     def __init__(

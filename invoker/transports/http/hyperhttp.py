@@ -36,7 +36,7 @@ _FAREWELL_BYTES: Final = 4 << 20
 class PatientServer(TCPServer):
     """One connection, on which the client may not flood."""
 
-    _calm: FrameRateLimit | None = None
+    _rate_limit: FrameRateLimit | None = None
 
     @property
     def protocol(self) -> ProtocolWrapper:
@@ -53,20 +53,20 @@ class PatientServer(TCPServer):
         one = self._wrapper
         about = (one.context, one.task_group, one.state, one.ssl, one.client, one.server, one.send)
         one.protocol = Http2(one.app, one.config, *about)
-        self._calm = FrameRateLimit()
+        self._rate_limit = FrameRateLimit()
 
     async def protocol_send(self, event: Any) -> None:
         """Send something of the protocol."""
         if isinstance(event, RawData):
             if self.writer.is_closing():
                 return  # asyncio would drop it, too, and write a warning each time
-            if self._calm is not None:
-                self._calm.sent(len(event.data))
+            if self._rate_limit is not None:
+                self._rate_limit.sent(len(event.data))
         await super().protocol_send(event)
 
     async def _read_data(self) -> None:
         data = await self._read()
-        if self._calm is None and data.startswith(PREFACE):
+        if self._rate_limit is None and data.startswith(PREFACE):
             self._speak_http2()
             await self.protocol.initiate()
         try:
@@ -92,11 +92,11 @@ class PatientServer(TCPServer):
             return b""
 
     async def _take(self, data: bytes) -> None:
-        if self._calm is None:
+        if self._rate_limit is None:
             await self.protocol.handle(RawData(data))
             return
         is_first = True
-        for part in self._calm.parts(data):
+        for part in self._rate_limit.parts(data):
             if not is_first:
                 await asyncio.sleep(0)  # whoever else waits has a turn
             is_first = False

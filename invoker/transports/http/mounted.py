@@ -1,8 +1,8 @@
-"""`MountedDoor`: the HTTP door without sockets: another program's ASGI server brings the requests.
+"""`MountedTransport`: the HTTP transport without sockets: another program's ASGI server brings the requests.
 
-That program may stand behind any name and any proxy, so the door cannot know its own names, and judges `Host` only if
-it is told them; the rules of foreign web pages hold as ever (ADR 0045). Paths count from where the door is mounted.
-What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
+That program may stand behind any name and any proxy, so the transport cannot know its own names, and judges `Host` only
+if it is told them; the rules of foreign web pages hold as ever (ADR 0045). Paths count from where the transport is
+mounted. What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from invoker.transports.http.app import HandlerOf, HttpApp, SocketOf
 from invoker.transports.http.asgi import AsgiApp, Receive, Scope, Send, head_of
 from invoker.transports.http.exchange import HttpSettings
 
-__all__ = ["MountedDoor", "inner_scope", "refuse"]
+__all__ = ["MountedTransport", "inner_scope", "refuse"]
 
 _LEFT: Final = Response(499, (), b"")
 """What nginx calls a client that has closed its request."""
 
 
-class MountedDoor:
+class MountedTransport:
     """Serves services over HTTP, in an event loop of others.
 
     Args:
@@ -93,7 +93,7 @@ class MountedDoor:
 
 
 def inner_scope(scope: Scope) -> dict[str, Any]:
-    """The scope of a request, as this door reads it: the path without that of the mount."""
+    """The scope of a request, as this transport reads it: the path without that of the mount."""
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
     if root and (path == root or path.startswith(f"{root}/")):  # some hosts have cut it off already
         path = path[len(root) :]
@@ -109,7 +109,7 @@ def inner_scope(scope: Scope) -> dict[str, Any]:
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
-    """Answer a request, or refuse a handshake, without a door."""
+    """Answer a request, or refuse a handshake, without a transport."""
     if scope["type"] == "websocket":
         await asgisocket.refuse(scope, receive, send, response)
         return

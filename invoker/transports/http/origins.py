@@ -1,10 +1,10 @@
-"""Which web pages may call the HTTP door, and under which names it answers.
+"""Which web pages may call the HTTP transport, and under which names it answers.
 
 Theory. A browser lets every page send requests to any address, also to one that only this machine can reach. So a page
 from anywhere could run functions here. But browsers say whose page a request comes from: newer ones by
 `Sec-Fetch-Site`, and all of them by `Origin`, except on a plain GET. The rules, of which the first that fits decides::
 
-    Host        is not a name of a door that is bound to loopback          403
+    Host        is not a name of a transport that is bound to loopback          403
     Origin      is listed                                                  passes, with the headers of CORS
     Origin      of a WebSocket's handshake is that of Host                 passes, whatever the scheme: proxies end TLS
     Origin      of a WebSocket's handshake is another                      403
@@ -16,10 +16,10 @@ from anywhere could run functions here. But browsers say whose page a request co
     neither     as of curl, and of every program that is no browser        passes
 
 The rule of `Host` is needed because the owner of a name can let it lead to 127.0.0.1 after a page was loaded from it
-(DNS rebinding); that page would then be of the same origin as this door. A door that is not bound to loopback cannot
-know its own names. Every browser says the Origin of a handshake (RFC 6455, 10.2), so that alone decides; what browsers
-say of its Fetch-Site differs, since its scheme is another one than that of the page.
-Sources: Fetch (CORS, `Origin`), Fetch Metadata.
+(DNS rebinding); that page would then be of the same origin as this transport. A transport that is not bound to loopback
+cannot know its own names. Every browser says the Origin of a handshake (RFC 6455, 10.2), so that alone decides; what
+browsers say of its Fetch-Site differs, since its scheme is another one than that of the page. Sources: Fetch (CORS,
+`Origin`), Fetch Metadata.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class Origins:
 
     Args:
         origins: Of pages that may call, such as ``https://example.org``; ``*`` means any.
-        hosts: Names under which the door answers although it is bound to loopback, with or without a port; ``*`` means
-            any.
+        hosts: Names under which the transport answers although it is bound to loopback, with or without a port; ``*``
+            means any.
         has_credentials: Whether pages of listed origins may send cookies and the like, and read the answer; those that
             only ``*`` lists may not.
 
     Attributes:
-        names: What `Host` may be; None: anything. Set by who knows what the door is bound to.
+        names: What `Host` may be; None: anything. Set by who knows what the transport is bound to.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Origins:
         self._lists = ("--allowed-host", "--allowed-origin")
 
     def bind(self, host: str, *, is_loopback: bool) -> None:
-        """Say what the door is bound to.
+        """Say what the transport is bound to.
 
         Args:
             host: As the configuration says it.

@@ -51,7 +51,7 @@ class Plain(NamedTuple):
 
     size: int
     whole: int
-    alike: PreparedRequest
+    prepared: PreparedRequest
     headers: tuple[tuple[str, str], ...]
     head: RequestHead = RequestHead("POST", "/")
     choice: Choice = PLAIN
@@ -101,11 +101,11 @@ class PlainHeads:
         verdict = self._origins.judge(request, is_local=self._is_local)
         request, told = traced(request)
         handler = None if verdict.response is not None else self._handler(request.path)
-        alike = whole_of(handler, request)
+        prepared = whole_of(handler, request)
         choice = chosen(request, self._codings)
-        if alike is None or choice is None:
+        if prepared is None or choice is None:
             return None
-        return Plain(len(data), len(data) + length, alike, (*verdict.headers, *told), request, choice, bool(told))
+        return Plain(len(data), len(data) + length, prepared, (*verdict.headers, *told), request, choice, bool(told))
 
 
 def _is_plain(head: RequestHead) -> bool:

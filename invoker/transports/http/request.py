@@ -16,8 +16,8 @@ from invoker.core.peers import LEFT
 from invoker.errors import InvocationError
 from invoker.transports.http.exchange import NOBODY, Exchange, HttpSettings, Listener
 from invoker.transports.http.heads import Head
-from invoker.transports.http.leaving import begun, packed, ready
 from invoker.transports.http.packing import Packer
+from invoker.transports.http.response_packing import begun, packed, ready
 from invoker.transports.http.unpacking import STEPS, Unpacker
 from invoker.transports.http.writing import size_of
 
@@ -78,19 +78,19 @@ class Request(Exchange):
     def __init__(
         self,
         head: Head,
-        bringer: BodySource,
+        source: BodySource,
         settings: HttpSettings,
         memory: ProcessBudget,
         packed: tuple[str, ...] = (),
     ) -> None:
         super().__init__(head.request, settings, memory, packed)
-        self.meaning, self.peer.address = head, bringer.peer
+        self.meaning, self.peer.address = head, source.peer
         self.is_whole = False
         self.task: asyncio.Task[None] | None = None
         self.unread = 0
         self.headers: tuple[tuple[str, str], ...] = ()
         self.packer: Packer | None = None
-        self._bringer = bringer
+        self._source = source
         self._listener: Listener | None = None
         self._is_held = False  # by a listener that wants no more now
         self._is_answered = False
@@ -146,7 +146,7 @@ class Request(Exchange):
         self.count(size_of(response))
         at_once = ready(response, self.choice, self.head)
         if at_once is not None:
-            self._bringer.answered(self, at_once)
+            self._source.answered(self, at_once)
         else:
             self.task = asyncio.get_running_loop().create_task(self._pack(response), name="packing")
 
@@ -155,7 +155,7 @@ class Request(Exchange):
         try:
             response = await packed(response, self.choice, self.head)
         finally:
-            self._bringer.answered(self, response)  # also when the client has left
+            self._source.answered(self, response)  # also when the client has left
 
     def begin(self, head: ResponseHead) -> None:
         """Write the head of a response that is streamed."""
@@ -163,15 +163,15 @@ class Request(Exchange):
             self._has_begun = True
             self.peer.got(head.status)
             head, self.packer = begun(head, self.choice)
-            self._bringer.begun(self, head)
+            self._source.begun(self, head)
 
     def write(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of the body; False when the next one should wait for `room`."""
-        return self.is_gone or self._bringer.streamed(data)
+        return self.is_gone or self._source.streamed(data)
 
     async def room(self) -> None:
         """Wait until the client has taken most of what was written, or has left."""
-        while not self.is_gone and not self._bringer.streamed(b""):
+        while not self.is_gone and not self._source.streamed(b""):
             if self._for_room is None:
                 self._for_room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._for_room)  # several outputs may wait
@@ -204,12 +204,12 @@ class Request(Exchange):
         if self.untaken is not None:
             self.untaken.part()
         if not self.is_gone and self._has_begun:
-            self._bringer.ended(is_whole=is_whole)
+            self._source.ended(is_whole=is_whole)
 
     def switch(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
         """Answer by leaving the connection to another protocol, which writes the response."""
         self._finish()
-        self._bringer.leave_to(take)
+        self._source.leave_to(take)
 
     def _pass_on(self, listener: Listener) -> None:
         """Give the listener what has come, as long as it wants it."""
@@ -233,7 +233,7 @@ class Request(Exchange):
                 listener.arrived(None)
         else:
             self._begin_timing()
-            self._bringer.ask()
+            self._source.ask()
 
     def _unpack(self, listener: Listener, unpacker: Unpacker) -> bool:
         """Give the listener what was unpacked; whether nothing more can be done now."""
@@ -279,12 +279,12 @@ class Request(Exchange):
 
     def _drop(self, error: InvocationError) -> None:
         log.info("a connection is ended, since its client takes nothing", extra={"detail": str(error)})
-        self._bringer.abort()
+        self._source.abort()
 
     async def _next(self) -> bytes:
         while not (self._parts or self.is_whole or self.is_gone):
             self._begin_timing()
-            self._bringer.ask()
+            self._source.ask()
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
@@ -294,7 +294,7 @@ class Request(Exchange):
         self.unread = 0
         self._is_complete = self.is_whole
         if not self._is_complete:
-            self._bringer.ask()
+            self._source.ask()
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _wake(self) -> None:

@@ -1,4 +1,4 @@
-"""`StreamReply`: the response of a `LedStream`, written by its thread and by the sweeper.
+"""`StreamReply`: the response of an `InlineStream`, written by its thread and by the sweeper.
 
 Theory. An item leaves at once, unless it has followed the one before closely: then it is *held*, together with what
 comes behind it, until that is much, or for two beats of the sweeper at most. What the client does not take at once is
@@ -27,11 +27,11 @@ from invoker.core.steps import Close
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError
 from invoker.execution.driver import Driver
 from invoker.execution.thread.gate import Ticket
-from invoker.execution.thread.leaders import Turn
-from invoker.transports.http.leaving import begun
-from invoker.transports.http.led import GRACE_S, Connection, packed
+from invoker.execution.thread.leader_follower import Turn
+from invoker.transports.http.inline_connection import GRACE_S, Connection, packed
 from invoker.transports.http.packing import AT_ONCE_BYTES, Packer
 from invoker.transports.http.plain import Plain
+from invoker.transports.http.response_packing import begun
 from invoker.transports.http.streamed import StreamingSession
 from invoker.transports.http.writing import stream_head_bytes
 
@@ -50,7 +50,7 @@ _LAST: Final = b"0\r\n\r\n"
 
 
 class ConnectionOps(Protocol):
-    """What the door does with the connections of its replies.
+    """What the transport does with the connections of its replies.
 
     Attributes:
         is_serving: Whether the leading thread has requests before it, and should have the interpreter soon.
@@ -77,7 +77,7 @@ class StreamReply:
     """Made in the thread that answers; a line of the sweeper while something is held.
 
     Args:
-        way: Of the door.
+        way: Of the transport.
         connection: Where to.
         plain: The request's head.
         session: Of the conversation.
@@ -96,7 +96,7 @@ class StreamReply:
 
     __slots__ = (
         *("_connection", "_deadline", "_driver", "_has_begun", "_head", "_is_lost", "_looks_s", "_packer", "_plain"),
-        *("_prompt_s", "_rest", "_session", "_size", "_thread", "_ticket", "_way", "held", "invocation", "is_over"),
+        *("_prompt_s", "_rest", "_session", "_size", "_thread", "_ticket", "_ops", "held", "invocation", "is_over"),
         *("is_swept", "lock", "moves", "peer", "seen", "wrote_s"),
     )
 
@@ -104,14 +104,14 @@ class StreamReply:
 
     def __init__(
         self,
-        way: ConnectionOps,
+        ops: ConnectionOps,
         connection: Connection,
         plain: Plain,
         session: StreamingSession,
         driver: Driver,
         deadline: float | None,
     ) -> None:
-        self._way = way
+        self._ops = ops
         self._connection, self.peer = connection, Client(connection.peer)
         self._plain, self._session = plain, session
         self._driver, self._deadline = driver, deadline
@@ -178,7 +178,7 @@ class StreamReply:
         if response is not None:
             self._write(response)
         else:
-            self._way.write_last(self._connection, last)
+            self._ops.write_last(self._connection, last)
 
     def cut(self, error: InvocationError) -> None:
         """Tell the client of an error, whatever the function does; from any thread."""
@@ -193,10 +193,10 @@ class StreamReply:
         if not has_begun:
             self._write(self._session.refusal(error))
         elif is_clean:
-            self._way.write_last(self._connection, last)
+            self._ops.write_last(self._connection, last)
         else:
             self._connection.shut()  # an end would be taken for that of the stream
-            self._way.end(self._connection)
+            self._ops.end(self._connection)
 
     # The thread of the conversation, once the function is over.
 
@@ -216,16 +216,16 @@ class StreamReply:
                 last = self._end(close)
         if self._is_lost:
             self.peer.got(LEFT)
-            self._way.end(self._connection)
+            self._ops.end(self._connection)
         elif response is not None:
             self._write(response, turn)
         else:
-            self._way.write_last(self._connection, last)
+            self._ops.write_last(self._connection, last)
 
     def _write(self, response: Response, turn: Turn | None = None) -> None:
         """Write a whole response; as `packed`."""
         self.peer.got(response.status)
-        self._way.write(self._connection, self._plain, packed(response, self._plain, turn))
+        self._ops.write(self._connection, self._plain, packed(response, self._plain, turn))
 
     # The sweeper, with the lock held.
 
@@ -255,7 +255,7 @@ class StreamReply:
                 self._flush()  # the head leaves with the first item
             is_watched, waits = self.held is None or self.is_swept, bool(self._rest)
         self.moves += 1
-        if self._way.is_serving:
+        if self._ops.is_serving:
             os.sched_yield()
         if waits or not is_prompt:
             self.leave_gate()
@@ -316,14 +316,14 @@ class StreamReply:
                 raise _gone()
             poll.register(self._connection.fd, select.POLLOUT)
         while True:
-            is_ready = poll.poll(self._way.write_s * 1000)
+            is_ready = poll.poll(self._ops.write_s * 1000)
             with self.lock:
                 if self.is_over:
                     raise _gone()
                 if is_ready:
                     self._push(b"")
                 else:
-                    log.warning("a client did not take its response within %s s", self._way.write_s)
+                    log.warning("a client did not take its response within %s s", self._ops.write_s)
                     self._is_lost = True
                 if self._is_lost:
                     raise _gone()
@@ -352,7 +352,7 @@ class StreamReply:
         self._has_begun = True
         self.peer.got(head.status)
         head, self._packer = begun(head, self._plain.choice)
-        ends = self._way.begins(self._connection)
+        ends = self._ops.begins(self._connection)
         self._head = stream_head_bytes(head, close=ends, is_chunked=True, headers=self._plain.headers)
 
     def _hold(self, payload: bytes) -> None:

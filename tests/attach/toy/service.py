@@ -1,4 +1,4 @@
-"""Attaches the toy protocol to both doors."""
+"""Attaches the toy protocol to both transports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EchoSettings:
 
 
 class EchoService(Service):
-    """The toy: frames on the gRPC door, lines on the HTTP door."""
+    """The toy: frames on the gRPC transport, lines on the HTTP transport."""
 
     name = "echo"
     interface = 1

@@ -1,4 +1,4 @@
-"""The exercise of CONTRIBUTING.md: one pure module, one service and one row attach a protocol to both doors."""
+"""The exercise of CONTRIBUTING.md: one pure module, one service and one row attach a protocol to both transports."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ async def ashout(words: AsyncIterator[str]) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("driver", ["fast", "aio"])
 @pytest.mark.parametrize("function", [shout, ashout])
-async def test_the_row_serves_it_on_both_doors(driver, function):
-    """On either gRPC door, for functions of either form; HTTP hears of errors, too."""
+async def test_the_row_serves_it_on_both_transports(driver, function):
+    """On either gRPC transport, for functions of either form; HTTP hears of errors, too."""
     config = TABLE.configured(
         host="127.0.0.1", grpc_port=0, port=0, grpc_driver=driver, protocols=("http", "echo"), echo_path="/shout"
     )
@@ -71,7 +71,7 @@ def test_its_setting_is_read_and_listed_like_any_other():
     assert EchoService in TABLE.served(TABLE.configured())
 
 
-def test_the_pure_module_is_tested_without_a_door():
+def test_the_pure_module_is_tested_without_a_transport():
     """Frames and events in, steps out."""
     session = EchoSession(EMPTY)
     message = Message(b"x", media_type="text/plain")

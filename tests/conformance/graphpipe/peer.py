@@ -49,7 +49,9 @@ class Peer:
         return fault in self.faults
 
     async def __aenter__(self) -> Self:
-        self.servers = [await asyncio.start_server(door, "127.0.0.1", 0) for door in (self._http, self._socket)]
+        self.servers = [
+            await asyncio.start_server(transport, "127.0.0.1", 0) for transport in (self._http, self._socket)
+        ]
         self.http, self.tcp = (f"127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in self.servers)
         return self
 

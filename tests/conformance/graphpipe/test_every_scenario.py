@@ -22,13 +22,13 @@ REFUSAL = bytes(assemble(Table({1: References([Table({0: Number("q", 14), 1: tex
 NOTHING = bytes(assemble(Table({0: References([tensor_table(numbers(INT64, (), (0,)))])})))
 
 
-def quietly(door: Any, talks: dict[asyncio.StreamWriter, Any]) -> Any:
-    """A door that notes its conversations, and does not mind their ends."""
+def quietly(transport: Any, talks: dict[asyncio.StreamWriter, Any]) -> Any:
+    """A transport that notes its conversations, and does not mind their ends."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talks[writer] = asyncio.current_task()
         with suppress(EOFError, OSError, ValueError, asyncio.LimitOverrunError):
-            await door(reader, writer)
+            await transport(reader, writer)
 
     return serve
 
@@ -57,7 +57,7 @@ async def serving(unix: str, *, refuses: bool) -> AsyncIterator[tuple[str, str]]
             writer.write(struct.pack("<I", len(REFUSAL)) + REFUSAL)
             await reader.readexactly(struct.unpack("<I", prefix)[0])
 
-    servers = [await asyncio.start_server(quietly(door, talks), "127.0.0.1", 0) for door in (http, socket)]
+    servers = [await asyncio.start_server(quietly(transport, talks), "127.0.0.1", 0) for transport in (http, socket)]
     servers.append(await asyncio.start_unix_server(quietly(http, talks), unix))
     try:
         first, second = (f"127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers[:2])

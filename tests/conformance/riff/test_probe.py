@@ -40,4 +40,4 @@ async def test_http_needs_an_address() -> None:
     """Without one it is not provided."""
     async with probing("square") as probe:
         with pytest.raises(NotProvided):
-            _ = probe.door
+            _ = probe.transport

@@ -14,7 +14,7 @@ from invoker.codecs import codec, unregister
 from invoker.errors import DecodeError, Status
 from invoker.execution.bodies import loop as loop_module
 from invoker.message import Message
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 
 
@@ -30,7 +30,7 @@ async def test_R115_a_body_that_waits_elsewhere_is_cancelled():
         finally:
             cleaned.set()
 
-    peer = Line(driver_of(sleeper)).start()
+    peer = FakeCall(driver_of(sleeper)).start()
     await inside.wait()
     peer.go()
     assert (await peer.end()).status is Status.CANCELLED
@@ -49,7 +49,7 @@ async def test_a_generator_that_waits_for_the_wire_is_closed():
         finally:
             closed.set()
 
-    peer = Line(driver_of(numbers))
+    peer = FakeCall(driver_of(numbers))
     peer.is_full = True
     peer.start()
     while not peer.is_accepted:  # noqa: ASYNC110
@@ -69,7 +69,7 @@ async def test_a_body_that_ignores_its_cancelled_inputs_is_cancelled_after_the_g
         except BaseException:
             await asyncio.sleep(3600)
 
-    peer = Line(driver_of(stubborn, grace_s=0.05)).start().data(b"1")
+    peer = FakeCall(driver_of(stubborn, grace_s=0.05)).start().data(b"1")
     await peer.outputs(1)
     peer.go()
     await peer.end()
@@ -84,7 +84,7 @@ async def test_several_readers_of_one_input_all_wake():
         first, second = await asyncio.gather(anext(xs), anext(xs))
         yield first + second
 
-    peer = Line(driver_of(both)).start()
+    peer = FakeCall(driver_of(both)).start()
     await asyncio.sleep(0.02)
     assert await peer.data(b"1").data(b"2").end() is None
     assert peer.payloads() == [b"3"]
@@ -106,7 +106,7 @@ async def test_a_large_payload_is_decoded_off_the_loop():
 
     try:
         padding = b" " * (1 << 20)
-        peer = Line(driver_of(same)).start()
+        peer = FakeCall(driver_of(same)).start()
         for payload in (b"1", b"2" + padding):
             peer.data(payload, media_type="text/x-slow")
         assert await peer.outputs(2) == [b"1", b"2"]
@@ -154,7 +154,7 @@ async def test_few_slow_messages_are_decoded_in_a_turn(calls: int, monkeypatch: 
 
     try:
         driver = driver_of(total)
-        peers = [Line(driver).start() for _ in range(calls)]
+        peers = [FakeCall(driver).start() for _ in range(calls)]
         ticks = asyncio.ensure_future(ticking())
         for peer in peers:
             for _ in range(100 // calls):

@@ -15,7 +15,7 @@ from invoker.core.steps import CallStep, Event, OutputEnded, Send
 from invoker.execution.bodies.thread import OUTPUT_QUEUE, ThreadRunner
 from invoker.execution.bodies.turns import LARGE_BYTES
 from invoker.protocols.riff.session import RiffSession, State
-from tests.execution.looplines import JSON, Line, until
+from tests.execution.loopcalls import JSON, FakeCall, until
 from tests.execution.memory import driver_of
 
 
@@ -33,7 +33,7 @@ async def test_a_stopped_emit_raises_what_except_exception_cannot_eat():
         finally:
             left.set()
 
-    peer = Line(driver_of(stubborn)).start()
+    peer = FakeCall(driver_of(stubborn)).start()
     await peer.outputs(3)
     peer.go()
     await peer.end()
@@ -52,7 +52,7 @@ async def test_the_queue_to_the_wire_is_bounded():
             made.append(number)
             yield number
 
-    peer = Line(driver_of(numbers))
+    peer = FakeCall(driver_of(numbers))
     peer.is_full = True
     peer.start()
     await asyncio.sleep(0.1)
@@ -79,7 +79,7 @@ async def test_H045_outputs_leave_as_their_generator_gives_them(pattern: str, en
         yield Output("b", -1)
         made.set()
 
-    peer = Line(driver_of(gives), session=Ends()).start(JSON, JSON).half_close()
+    peer = FakeCall(driver_of(gives), session=Ends()).start(JSON, JSON).half_close()
     await until(lambda: peer.driver.engine.running)
     go.set()
     assert made.wait(5)  # this blocks the loop
@@ -110,7 +110,7 @@ async def test_H045_what_is_given_while_the_loop_looks_leaves_once(monkeypatch: 
         yield 10
 
     monkeypatch.setattr(ThreadRunner, "_batch", slowly)
-    peer = Line(driver_of(gives)).start(JSON).half_close()
+    peer = FakeCall(driver_of(gives)).start(JSON).half_close()
     assert await peer.end() is None
     assert peer.payloads() == [b"%d" % number for number in range(-1, 11)]
     assert go.is_set()
@@ -138,8 +138,8 @@ async def test_R036_a_blocking_function_does_not_stall_the_loop():
             yield x
 
     driver = driver_of(wait)
-    slow = Line(driver).start().data(b"0").half_close()
-    quick = Line(driver).start().data(b"1").half_close()
+    slow = FakeCall(driver).start().data(b"0").half_close()
+    quick = FakeCall(driver).start().data(b"1").half_close()
     assert await asyncio.wait_for(quick.ending(), 5) is None
     assert not slow.is_over
     go.set()
@@ -161,7 +161,7 @@ async def test_the_only_value_of_a_call_and_its_end_wake_the_loop_once(monkeypat
     def square(x: int) -> int:
         return x * x
 
-    line = Line(driver_of(square))
+    line = FakeCall(driver_of(square))
     line.start().data(b"3").half_close()
     assert await line.end() is None
     assert line.got[0].payload == b"9"
@@ -189,7 +189,7 @@ async def test_a_value_leaves_at_once_while_the_function_goes_on(kind: str):
         assert go.wait(10)
         yield 0
 
-    line = Line(driver_of({"sent": sent, "mapped": mapped, "streamed": streamed}[kind]))
+    line = FakeCall(driver_of({"sent": sent, "mapped": mapped, "streamed": streamed}[kind]))
     line.start().data(b"1")
     if kind == "mapped":
         line.data(b"2")
@@ -210,7 +210,7 @@ async def test_H171_behind_a_large_value_nothing_waits_for_the_wire():
             made.append(number)
             yield "x" * 300_000
 
-    peer = Line(driver_of(large))
+    peer = FakeCall(driver_of(large))
     peer.is_full = True
     peer.start()
     await asyncio.sleep(0.2)
@@ -230,7 +230,7 @@ async def test_large_values_ahead_of_the_wire_count_and_are_few():
             made.append(number)
             yield bytes(LARGE_BYTES + 1)
 
-    peer = Line(driver_of(large))
+    peer = FakeCall(driver_of(large))
     memory = peer.driver.engine.memory
     peer.is_full = True
     peer.start("application/octet-stream")
@@ -255,7 +255,7 @@ async def test_large_values_of_a_call_that_ends_are_given_back():
         finally:
             left.set()
 
-    peer = Line(driver_of(large))
+    peer = FakeCall(driver_of(large))
     memory = peer.driver.engine.memory
     peer.is_full = True
     peer.start("application/octet-stream")

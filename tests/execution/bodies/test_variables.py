@@ -13,7 +13,7 @@ from invoker.errors import VariableError
 from invoker.execution.bodies.variables import blocking
 from invoker.execution.nested.scope import CatalogScope
 from tests.conftest import SLOW
-from tests.transports.bridge import DOORS, SERVICE, Bridged, packed, unpacked
+from tests.transports.bridge import SERVICE, TRANSPORTS, Bridged, packed, unpacked
 from tests.transports.riff import form
 
 
@@ -58,7 +58,7 @@ async def aname_it(name: str, ctx: Context) -> str:
     return "written"
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_T126_functions_and_rpcs_share_the_variables(kind):
     """What one writes the other reads, watchers hear of it; what a function makes is made by python."""
     function = form(kind, count, acount)
@@ -89,7 +89,7 @@ def test_T126_functions_and_rpcs_share_the_variables(kind):
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_T126_a_function_hears_what_cannot_be(kind):
     """As an exception with a code; one that it does not catch is the error of the call."""
     function, counting = form(kind, name_it, aname_it), form(kind, count, acount)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.execution.scripted import Line
-from tests.execution.shared import House, PlainLine
+from tests.execution.scripted import FakeCall
+from tests.execution.shared import House, PlainCall
 
 
-@pytest.fixture(params=[Line, PlainLine])
+@pytest.fixture(params=[FakeCall, PlainCall])
 async def house(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., House]]:
     made: list[House] = []
 

@@ -11,7 +11,7 @@ import pytest
 
 from invoker.core.streams import Limits
 from invoker.errors import LimitExceeded
-from tests.execution.looplines import Line, until
+from tests.execution.loopcalls import FakeCall, until
 from tests.execution.memory import driver_of
 
 
@@ -23,11 +23,11 @@ async def test_R114_the_function_may_end_before_its_input():
             yield x
             return
 
-    line = Line(driver_of(first)).start().data(b"1")
-    assert await line.end() is None
-    assert line.payloads() == [b"1"]
-    assert line.reactor.arrived(b"\xff\xff\xff")
-    assert line.reactor.arrived(None)
+    peer = FakeCall(driver_of(first)).start().data(b"1")
+    assert await peer.end() is None
+    assert peer.payloads() == [b"1"]
+    assert peer.reactor.arrived(b"\xff\xff\xff")
+    assert peer.reactor.arrived(None)
 
 
 async def test_R114_a_reader_that_was_paused_is_resumed_at_the_end():
@@ -38,19 +38,19 @@ async def test_R114_a_reader_that_was_paused_is_resumed_at_the_end():
         await go.wait()
         yield 1
 
-    line = Line(driver_of(deaf, limits=Limits(high_frames=4))).start()
+    peer = FakeCall(driver_of(deaf, limits=Limits(high_frames=4))).start()
     for _ in range(10):
-        line.data(b"1")
-    await paused(line)
+        peer.data(b"1")
+    await paused(peer)
     go.set()
-    assert await line.end() is None
-    await until(lambda: not line.unread)
-    assert line.asks == 1
+    assert await peer.end() is None
+    await until(lambda: not peer.unread)
+    assert peer.asks == 1
 
 
-async def paused(line: Line) -> None:
+async def paused(peer: FakeCall) -> None:
     """Wait until the reactor wants no more."""
-    await until(lambda: line.reactor.is_paused)
+    await until(lambda: peer.reactor.is_paused)
 
 
 async def test_R128_reading_pauses_at_the_mark_and_goes_on_when_the_function_reads():
@@ -61,17 +61,17 @@ async def test_R128_reading_pauses_at_the_mark_and_goes_on_when_the_function_rea
         await go.wait()
         yield sum([x async for x in xs])
 
-    line = Line(driver_of(late, limits=Limits(high_frames=8))).start()
+    peer = FakeCall(driver_of(late, limits=Limits(high_frames=8))).start()
     for _ in range(100):
-        line.data(b"1")
-    await paused(line)
+        peer.data(b"1")
+    await paused(peer)
     for _ in range(10):
         await asyncio.sleep(0)
-    assert len(line.unread) == 92
+    assert len(peer.unread) == 92
     go.set()
-    assert await line.half_close().end() is None
-    assert line.payloads() == [b"100"]
-    assert line.asks >= 1
+    assert await peer.half_close().end() is None
+    assert peer.payloads() == [b"100"]
+    assert peer.asks >= 1
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -86,13 +86,13 @@ async def test_R129_starvation_reads_on_beyond_the_mark(is_async):
         yield len([x async for x in b])
         yield len([x async for x in a])
 
-    line = Line(driver_of(asecond_first if is_async else second_first, limits=Limits(high_frames=8))).start()
+    peer = FakeCall(driver_of(asecond_first if is_async else second_first, limits=Limits(high_frames=8))).start()
     for _ in range(100):
-        line.data(b"1", 0)
+        peer.data(b"1", 0)
     for _ in range(100):
-        line.data(b"1", 1)
-    assert await line.half_close().end() is None
-    assert line.payloads() == [b"100", b"100"]
+        peer.data(b"1", 1)
+    assert await peer.half_close().end() is None
+    assert peer.payloads() == [b"100", b"100"]
 
 
 async def test_R129_a_paused_reader_goes_on_when_somebody_begins_to_starve():
@@ -105,13 +105,13 @@ async def test_R129_a_paused_reader_goes_on_when_somebody_begins_to_starve():
             yield x
             return
 
-    line = Line(driver_of(second, limits=Limits(high_frames=4))).start()
+    peer = FakeCall(driver_of(second, limits=Limits(high_frames=4))).start()
     for _ in range(20):
-        line.data(b"1", 0)
-    await paused(line)
+        peer.data(b"1", 0)
+    await paused(peer)
     go.set()
-    assert await line.data(b"7", 1).end() is None
-    assert line.payloads() == [b"7"]
+    assert await peer.data(b"7", 1).end() is None
+    assert peer.payloads() == [b"7"]
 
 
 async def test_R130_the_hard_cap_ends_a_starving_call():
@@ -121,10 +121,10 @@ async def test_R130_the_hard_cap_ends_a_starving_call():
         async for x in b:
             yield x
 
-    line = Line(driver_of(other, limits=Limits(high_frames=4, hard_frames=50))).start()
+    peer = FakeCall(driver_of(other, limits=Limits(high_frames=4, hard_frames=50))).start()
     for _ in range(60):
-        line.data(b"1", 0)
-    assert isinstance(await line.end(), LimitExceeded)
+        peer.data(b"1", 0)
+    assert isinstance(await peer.end(), LimitExceeded)
 
 
 async def test_R129_a_thread_that_takes_all_while_the_reader_decides_to_pause_is_not_left_waiting():
@@ -135,21 +135,21 @@ async def test_R129_a_thread_that_takes_all_while_the_reader_decides_to_pause_is
         go.wait(5)
         yield len(list(xs))
 
-    line = Line(driver_of(late, limits=Limits(high_frames=4)))
-    wants_input = line.reactor._wants_input
+    peer = FakeCall(driver_of(late, limits=Limits(high_frames=4)))
+    wants_input = peer.reactor._wants_input
 
     def wants() -> bool:
         wanted = wants_input()
         if not wanted and not go.is_set():
-            (runner,) = line.reactor.runners.values()
+            (runner,) = peer.reactor.runners.values()
             go.set()
             while not runner.invocation.inputs[0].waiters:  # it has taken all, and waits for more
                 time.sleep(0.001)
         return wanted
 
-    line.reactor._wants_input = wants
-    line.start()
+    peer.reactor._wants_input = wants
+    peer.start()
     for _ in range(10):
-        line.data(b"1")
-    assert await line.half_close().end() is None
-    assert line.payloads() == [b"10"]
+        peer.data(b"1")
+    assert await peer.half_close().end() is None
+    assert peer.payloads() == [b"10"]

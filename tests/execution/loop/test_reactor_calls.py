@@ -1,4 +1,4 @@
-"""Reactors: what a caller of riff gets, by a real session, driver and loop over a line in memory."""
+"""Reactors: what a caller of riff gets, by a real session, driver and loop over a call in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from invoker import InputCancelled, Status, StatusError
 from invoker.errors import ProtocolViolation
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 
 
@@ -37,7 +37,7 @@ async def agen(xs: AsyncIterator[int]) -> AsyncIterator[int]:
 @pytest.mark.parametrize("function", [square, square_async, gen, agen])
 async def test_every_style_answers_in_order(function):
     """Sync and async, mapped and streaming: n inputs, n outputs, OK."""
-    peer = Line(driver_of(function)).start()
+    peer = FakeCall(driver_of(function)).start()
     for number in range(50):
         peer.data(b"%d" % number)
     assert await peer.half_close().end() is None
@@ -48,7 +48,7 @@ async def test_every_style_answers_in_order(function):
 @pytest.mark.parametrize("function", [square, square_async])
 async def test_R032_zero_inputs_give_zero_outputs(function):
     """A start and a half-close: OK, and the function is not called."""
-    peer = Line(driver_of(function)).start().half_close()
+    peer = FakeCall(driver_of(function)).start().half_close()
     assert await peer.end() is None
     assert peer.got == []
 
@@ -60,7 +60,7 @@ async def test_R050_a_source_flows_before_any_input():
         yield "hello"
         yield from names
 
-    peer = Line(driver_of(greet)).start("text/plain")
+    peer = FakeCall(driver_of(greet)).start("text/plain")
     assert await peer.outputs(1) == [b"hello"]
     assert await peer.data(b"x", media_type="text/plain").half_close().end() is None
     assert peer.payloads() == [b"hello", b"x"]
@@ -72,7 +72,7 @@ async def test_R051_R133_nothing_is_sent_before_the_start_frame():
     def one() -> Iterator[int]:
         yield 1
 
-    peer = Line(driver_of(one))
+    peer = FakeCall(driver_of(one))
     await asyncio.sleep(0.05)
     assert not peer.is_accepted
     assert not peer.got
@@ -84,7 +84,7 @@ async def test_R051_R133_nothing_is_sent_before_the_start_frame():
 @pytest.mark.parametrize("function", [gen, agen])
 async def test_R075_earlier_outputs_precede_a_decoding_error(function):
     """What came before a bad payload is answered; then the call fails at once, without a half-close."""
-    peer = Line(driver_of(function)).start().data(b"2").data(b"x")
+    peer = FakeCall(driver_of(function)).start().data(b"2").data(b"x")
     error = await peer.end()
     assert str(error).startswith("Invoker: Bad Input Signal")
     assert peer.payloads() == [b"4"]
@@ -100,7 +100,7 @@ async def test_a_decode_error_ends_the_call_although_the_function_swallows_it():
             except Exception:
                 yield -1
 
-    error = await Line(driver_of(stubborn)).start().data(b"x").end()
+    error = await FakeCall(driver_of(stubborn)).start().data(b"x").end()
     assert str(error).startswith("Invoker: Bad Input Signal")
 
 
@@ -130,7 +130,7 @@ async def test_R110_R115_a_peer_that_is_gone_reaches_every_style():
 
     for function in (sync, asynchronous):
         driver = driver_of(function)
-        peer = Line(driver).start().data(b"1")
+        peer = FakeCall(driver).start().data(b"1")
         await peer.outputs(1)
         peer.go()
         error = await peer.end()
@@ -174,7 +174,7 @@ async def test_R112_an_error_on_one_output_ends_the_call_at_once(is_async):
         return aendless(), afailing()
 
     driver = driver_of(aboth if is_async else both)
-    error = await Line(driver).start("application/json", "application/json").end()
+    error = await FakeCall(driver).start("application/json", "application/json").end()
     assert str(error) == "Invoker: Unexpected Error: ValueError: boom"
     assert await asyncio.to_thread(closed.wait, 5)
     assert await driver.left(5)
@@ -193,7 +193,7 @@ async def test_R113_values_before_the_error_are_delivered_before_it(is_async):
             yield value
         raise ValueError("boom")
 
-    peer = Line(driver_of(athree if is_async else three)).start()
+    peer = FakeCall(driver_of(athree if is_async else three)).start()
     assert str(await peer.end()) == "Invoker: Unexpected Error: ValueError: boom"
     assert peer.payloads() == [b"1", b"2", b"3"]
 
@@ -210,7 +210,7 @@ async def test_R114_the_function_may_end_before_its_input(function):
             yield x
             return
 
-    peer = Line(driver_of(first if function is gen else afirst)).start().data(b"1").data(b"2").data(b"3")
+    peer = FakeCall(driver_of(first if function is gen else afirst)).start().data(b"1").data(b"2").data(b"3")
     assert await peer.end() is None
     assert peer.payloads() == [b"1"]
 
@@ -225,7 +225,7 @@ async def test_R116_a_deaf_sync_function_blocks_nobody_and_is_counted():
         go.wait(10)
         yield 1
 
-    peer = Line(driver_of(deaf, grace_s=0.05)).start().data(b"1")
+    peer = FakeCall(driver_of(deaf, grace_s=0.05)).start().data(b"1")
     assert await asyncio.to_thread(inside.wait, 5)
     threads = peer.driver.threads
     peer.go()
@@ -251,7 +251,7 @@ async def test_R123_exit_like_exceptions_fail_the_call_only(error, is_async):
     async def aleave(x: int) -> int:
         raise error
 
-    ended = await Line(driver_of(aleave if is_async else leave)).start().data(b"1").end()
+    ended = await FakeCall(driver_of(aleave if is_async else leave)).start().data(b"1").end()
     assert str(ended).startswith("Invoker: Unexpected Error")
 
 
@@ -259,7 +259,7 @@ async def test_R109_only_the_end_of_a_streaming_function_settles():
     """No code of a request/reply function sees the difference between an end and a cancel."""
 
     for function, settled in ((square, 0), (gen, 1)):
-        peer = Line(driver_of(function)).start()
+        peer = FakeCall(driver_of(function)).start()
         assert await peer.half_close().end() is None
         assert peer.settled == settled
 
@@ -271,7 +271,7 @@ async def test_R124_a_passed_deadline_ends_the_call():
         await asyncio.sleep(3600)
         yield 1
 
-    peer = Line(driver_of(forever), deadline=time.monotonic() + 0.05).start()
+    peer = FakeCall(driver_of(forever), deadline=time.monotonic() + 0.05).start()
     assert (await peer.end()).status is Status.DEADLINE_EXCEEDED
     assert await peer.driver.left(5)
 
@@ -282,7 +282,7 @@ async def test_R044_a_function_chooses_its_status():
     def refuse(x: int) -> int:
         raise StatusError(Status.NOT_FOUND, "no such row")
 
-    error = await Line(driver_of(refuse)).start().data(b"1").end()
+    error = await FakeCall(driver_of(refuse)).start().data(b"1").end()
     assert (error.status, str(error)) == (Status.NOT_FOUND, "no such row")
 
 
@@ -292,15 +292,15 @@ async def test_R119_a_call_that_raises_is_told_from_a_stream_that_raises():
     def broken(xs: Iterator[int]) -> Iterator[int]:
         raise ValueError("boom")
 
-    error = await Line(driver_of(broken)).start().end()
+    error = await FakeCall(driver_of(broken)).start().end()
     assert str(error) == "Invoker: Unexpected Invocation Error: ValueError: boom"
 
 
 async def test_R013_R120_garbage_fails_its_own_call_only():
     """Another call of the same driver is untouched."""
     driver = driver_of(gen)
-    good = Line(driver).start().data(b"3")
-    bad = Line(driver).start().raw(b"\xff\xff\xff")
+    good = FakeCall(driver).start().data(b"3")
+    bad = FakeCall(driver).start().raw(b"\xff\xff\xff")
     assert isinstance(await bad.ending(), ProtocolViolation)
     assert await good.data(b"4").half_close().end() is None
     assert good.payloads() == [b"9", b"16"]
@@ -314,7 +314,7 @@ async def test_R159_one_call_is_one_window_of_the_caller():
         calls.append(1)
         yield sum([x async for x in xs])
 
-    peer = Line(driver_of(window)).start()
+    peer = FakeCall(driver_of(window)).start()
     for _ in range(3):
         peer.data(b"1")
         await asyncio.sleep(0.02)
@@ -332,6 +332,6 @@ async def test_R034_a_sync_function_may_return_an_awaitable():
 
         return later()
 
-    peer = Line(driver_of(deferred)).start().data(b"1").data(b"2").half_close()
+    peer = FakeCall(driver_of(deferred)).start().data(b"1").data(b"2").half_close()
     assert await peer.end() is None
     assert peer.payloads() == [b"2", b"3"]

@@ -13,7 +13,7 @@ from invoker import Context, InputCancelled, Status
 from invoker.core.steps import Emitted, Finished
 from invoker.errors import InternalError, InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
 from invoker.protocols.riff.session import RiffSession
-from tests.execution.looplines import JSON, Line, agen, gen, until
+from tests.execution.loopcalls import JSON, FakeCall, agen, gen, until
 from tests.execution.memory import driver_of
 
 
@@ -21,32 +21,32 @@ from tests.execution.memory import driver_of
 @pytest.mark.parametrize("function", [agen, gen])
 async def test_R046_R120_a_protocol_violation_while_a_function_runs(function, frame):
     """It ends the call, and the body leaves."""
-    line = Line(driver_of(function)).start().raw(frame)
-    assert isinstance(await line.end(), ProtocolViolation)
+    peer = FakeCall(driver_of(function)).start().raw(frame)
+    assert isinstance(await peer.end(), ProtocolViolation)
 
 
 @pytest.mark.parametrize("frame", [b"\xff\xff\xff", b"\x12\x00", None])
 async def test_R045_R048_R120_a_protocol_violation_before_the_start(frame):
     """Nothing runs, nothing is accepted."""
-    line = Line(driver_of(agen)).raw(frame)
-    assert isinstance(await line.end(), ProtocolViolation)
-    assert not line.is_accepted
+    peer = FakeCall(driver_of(agen)).raw(frame)
+    assert isinstance(await peer.end(), ProtocolViolation)
+    assert not peer.is_accepted
 
 
 async def test_R025_the_engine_refuses_while_it_drains():
     """The status is the engine's."""
     driver = driver_of(agen)
     driver.engine.is_draining = True
-    line = Line(driver).start()
-    assert isinstance(await line.end(), ShuttingDown)
-    assert not line.is_accepted
+    peer = FakeCall(driver).start()
+    assert isinstance(await peer.end(), ShuttingDown)
+    assert not peer.is_accepted
 
 
 async def test_no_thread_for_a_sync_function_is_an_ending():
     """The pool is full; the invocation was admitted, and is closed again."""
     driver = driver_of(gen, threads=1)
     driver.threads.enter()
-    assert isinstance(await Line(driver).start().end(), LimitExceeded)
+    assert isinstance(await FakeCall(driver).start().end(), LimitExceeded)
     driver.threads.leave()
 
 
@@ -57,7 +57,7 @@ async def test_a_session_that_fails_is_our_error(caplog):
         def receive(self, frame):
             raise RuntimeError("secret")
 
-    error = await Line(driver_of(agen), session=Broken()).start().end()
+    error = await FakeCall(driver_of(agen), session=Broken()).start().end()
     assert isinstance(error, InternalError)
     assert "secret" not in str(error)
     assert "secret" in caplog.text
@@ -75,8 +75,8 @@ async def test_a_session_that_fails_at_what_a_function_does_is_our_error(functio
             return super().deliver(one)
 
     driver = driver_of(function)
-    line = Line(driver, session=Broken()).start().data(b"1").half_close()
-    error = await line.end()
+    peer = FakeCall(driver, session=Broken()).start().data(b"1").half_close()
+    error = await peer.end()
     assert isinstance(error, InternalError | InvocationError)
     assert "secret" not in str(error)
     assert "secret" in caplog.text
@@ -99,12 +99,12 @@ async def test_R110_R115_R124_a_cancel_or_a_deadline_while_a_function_pulls(left
         finally:
             seen.append("left")
 
-    line = Line(driver_of(watch), deadline=None if left_s is None else time.monotonic() + left_s).start()
+    peer = FakeCall(driver_of(watch), deadline=None if left_s is None else time.monotonic() + left_s).start()
     await pulls.wait()
-    line.go()
-    assert (await line.end()).status is Status[status]
+    peer.go()
+    assert (await peer.end()).status is Status[status]
     assert seen == [status, "left"]
-    line.reactor.gone()  # once more is harmless
+    peer.reactor.gone()  # once more is harmless
 
 
 async def test_R115_a_cancel_while_user_code_waits_elsewhere():
@@ -120,12 +120,12 @@ async def test_R115_a_cancel_while_user_code_waits_elsewhere():
         finally:
             seen.append(context.cancelled)
 
-    line = Line(driver_of(busy)).start()
+    peer = FakeCall(driver_of(busy)).start()
     await inside.wait()
-    line.go()
-    assert (await line.end()).status is Status.CANCELLED
+    peer.go()
+    assert (await peer.end()).status is Status.CANCELLED
     assert seen == [False, True]
-    assert line.got == []
+    assert peer.got == []
 
 
 async def test_R115_a_cancel_while_a_sync_function_works():
@@ -142,13 +142,13 @@ async def test_R115_a_cancel_while_a_sync_function_works():
         finally:
             left.append("left")
 
-    line = Line(driver_of(busy)).start()
+    peer = FakeCall(driver_of(busy)).start()
     await inside.wait()
-    line.go()
+    peer.go()
     go.set()
-    assert (await line.end()).status is Status.CANCELLED
+    assert (await peer.end()).status is Status.CANCELLED
     assert left == ["left"]
-    assert line.got == []
+    assert peer.got == []
 
 
 async def test_an_emit_after_the_end_raises_what_except_exception_cannot_eat():
@@ -166,18 +166,18 @@ async def test_an_emit_after_the_end_raises_what_except_exception_cannot_eat():
         except Exception:
             seen.append("eaten")
 
-    line = Line(driver_of(stubborn)).start()
+    peer = FakeCall(driver_of(stubborn)).start()
     await inside.wait()
-    (runner,) = line.reactor.runners.values()
-    line.go()
-    assert (await line.end()).status is Status.CANCELLED
+    (runner,) = peer.reactor.runners.values()
+    peer.go()
+    assert (await peer.end()).status is Status.CANCELLED
     assert seen == ["cancelled"]
-    assert line.got == []
+    assert peer.got == []
     message = runner.invocation.outputs[0].encode(1)
     with pytest.raises(BaseException, match="the invocation is over") as raised:
-        line.reactor.emitted(runner.invocation, 0, message)
+        peer.reactor.emitted(runner.invocation, 0, message)
     assert not isinstance(raised.value, Exception)
-    line.reactor.finished(runner.invocation, ProtocolViolation("late"))  # the first ending stays
+    peer.reactor.finished(runner.invocation, ProtocolViolation("late"))  # the first ending stays
     assert runner.invocation.error.status is Status.CANCELLED
 
 
@@ -185,10 +185,10 @@ async def test_an_emit_after_the_end_raises_what_except_exception_cannot_eat():
 async def test_R025_a_call_that_the_drain_cuts(function):
     """The drain's patience is over."""
     driver = driver_of(function)
-    line = Line(driver).start().data(b"2")
-    await until(lambda: line.got)
+    peer = FakeCall(driver).start().data(b"2")
+    await until(lambda: peer.got)
     assert not await driver.drain(0.0)
-    assert isinstance(await line.end(), ShuttingDown)
+    assert isinstance(await peer.end(), ShuttingDown)
 
 
 async def test_R127_a_slow_reader_suspends_the_function():
@@ -201,17 +201,17 @@ async def test_R127_a_slow_reader_suspends_the_function():
             yield number
 
     driver = driver_of(numbers)
-    line = Line(driver)
-    line.is_full = True
-    line.start()
-    await line.waits.wait()
+    peer = FakeCall(driver)
+    peer.is_full = True
+    peer.start()
+    await peer.waits.wait()
     (invocation,) = driver.engine.running.values()
     for _ in range(10):
         await asyncio.sleep(0)
     assert (made, invocation.blocked) == ([0], 1)
-    line.take()
-    assert await line.end() is None
-    assert (len(line.got), invocation.blocked) == (10, 0)
+    peer.take()
+    assert await peer.end() is None
+    assert (len(peer.got), invocation.blocked) == (10, 0)
 
 
 async def test_R127_a_cancel_frees_a_function_that_waits_for_room():
@@ -222,14 +222,14 @@ async def test_R127_a_cancel_frees_a_function_that_waits_for_room():
         yield 2
 
     driver = driver_of(numbers)
-    line = Line(driver)
-    line.is_full = True
-    line.start()
-    await line.waits.wait()
+    peer = FakeCall(driver)
+    peer.is_full = True
+    peer.start()
+    await peer.waits.wait()
     (invocation,) = driver.engine.running.values()
-    line.go()
-    assert (await line.end()).status is Status.CANCELLED
-    assert line.payloads() == [b"1"]
+    peer.go()
+    assert (await peer.end()).status is Status.CANCELLED
+    assert peer.payloads() == [b"1"]
     await until(lambda: invocation.blocked == 0)
 
 
@@ -241,14 +241,14 @@ async def test_R131_a_body_that_never_waits_lets_others_have_turns():
             yield 0
 
     driver = driver_of(endless)
-    line, other = Line(driver).start(), Line(driver).start()
-    await until(lambda: line.got and other.got)
-    had = len(line.got)
+    peer, other = FakeCall(driver).start(), FakeCall(driver).start()
+    await until(lambda: peer.got and other.got)
+    had = len(peer.got)
     await asyncio.sleep(0)
-    assert len(line.got) - had <= 64
-    line.go()
+    assert len(peer.got) - had <= 64
+    peer.go()
     other.go()
-    await line.end()
+    await peer.end()
     await other.end()
 
 
@@ -271,10 +271,10 @@ async def test_R112_an_error_on_one_output_ends_the_call_at_once():
 
         return pulling(), broken()
 
-    line = Line(driver_of(both)).start(JSON, JSON)
-    assert str(await line.end()) == "Invoker: Unexpected Error: ValueError: boom"
+    peer = FakeCall(driver_of(both)).start(JSON, JSON)
+    assert str(await peer.end()) == "Invoker: Unexpected Error: ValueError: boom"
     assert seen == ["Invoker: Unexpected Error: ValueError: boom"]
-    assert line.payloads(1) == [b"1"]
+    assert peer.payloads(1) == [b"1"]
 
 
 async def test_R134_a_call_that_outlives_its_inputs_is_logged(caplog):
@@ -286,8 +286,8 @@ async def test_R134_a_call_that_outlives_its_inputs_is_logged(caplog):
         yield 1
 
     driver = driver_of(hang, lingering_s=0.01)
-    line = Line(driver).start().half_close()
+    peer = FakeCall(driver).start().half_close()
     await until(lambda: "goes on although its inputs ended" in caplog.text)
     go.set()
-    assert await line.end() is None
+    assert await peer.end() is None
     assert caplog.text.count("goes on although") == 1

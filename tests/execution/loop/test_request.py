@@ -14,7 +14,7 @@ from invoker.core.streams import Limits
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, ProtocolViolation, ShuttingDown, Status
 from invoker.execution.loop.request import converse
 from invoker.protocols.riff.session import RiffSession
-from tests.execution.looplines import JSON, agen, gen, square, until
+from tests.execution.loopcalls import JSON, agen, gen, square, until
 from tests.execution.memory import driver_of
 
 
@@ -172,7 +172,7 @@ async def test_R124_a_passed_deadline_ends_it_while_the_function_works(is_async)
 
 
 async def test_R115_a_cancelled_task_cancels_the_invocation():
-    """The door cancels it when the peer is gone; nobody is left to tell."""
+    """The transport cancels it when the peer is gone; nobody is left to tell."""
     request, driver = Request(start(), data(b"2")), driver_of(agen)
     running = asyncio.ensure_future(request.run(driver))
     await until(lambda: request.got)

@@ -25,9 +25,9 @@ from invoker.core.steps import (
     Wants,
 )
 from invoker.errors import Cancelled
-from tests.execution.looplines import until
+from tests.execution.loopcalls import until
 from tests.execution.memory import driver_of
-from tests.execution.scripted import WINDOW, Line, Script, echo, feed, sync_echo, two
+from tests.execution.scripted import WINDOW, FakeCall, Script, echo, feed, sync_echo, two
 
 
 @pytest.mark.parametrize("function", [echo, sync_echo])
@@ -41,25 +41,25 @@ async def test_several_invocations_of_one_session_run_side_by_side(function):
         return [Send("last"), Close(None)] if done else ()
 
     script = Script(answer)
-    line = Line(driver_of(function), script)
-    assert line.accepted_with[0] == (("a", "b"),)
-    line.say(Open("a", terms=Terms.LOOSE), Open("b", terms=Terms.LOOSE), feed("b", b"1"))
-    line.say(feed("a", b"2"), EndInput("a", 0))
+    peer = FakeCall(driver_of(function), script)
+    assert peer.accepted_with[0] == (("a", "b"),)
+    peer.say(Open("a", terms=Terms.LOOSE), Open("b", terms=Terms.LOOSE), feed("b", b"1"))
+    peer.say(feed("a", b"2"), EndInput("a", 0))
     await until(lambda: len(script.of(Finished)) == 1)
-    line.say(EndInput("b", ALL))
-    assert await line.end() is None
-    assert sorted(line.got[:-1]) == [("a", b"2"), ("b", b"1")]
-    assert line.got[-1] == "last"
+    peer.say(EndInput("b", ALL))
+    assert await peer.end() is None
+    assert sorted(peer.got[:-1]) == [("a", b"2"), ("b", b"1")]
+    assert peer.got[-1] == "last"
 
 
 async def test_what_an_event_causes_is_done_behind_what_is_there():
     """A refused Open is Finished before the frames that follow it are sent, yet its answer comes after them."""
     script = Script(lambda event: [Send(("finished", event.id))] if type(event) is Finished else ())
-    line = Line(driver_of(echo), script)
-    line.say(Open("a", function="nobody"), Send(1), Send(2))
-    assert line.got == [1, 2, ("finished", "a")]
-    line.say(Close(None))
-    assert await line.end() is None
+    peer = FakeCall(driver_of(echo), script)
+    peer.say(Open("a", function="nobody"), Send(1), Send(2))
+    assert peer.got == [1, 2, ("finished", "a")]
+    peer.say(Close(None))
+    assert await peer.end() is None
 
 
 async def test_reading_pauses_while_the_session_is_full():
@@ -70,19 +70,19 @@ async def test_reading_pauses_while_the_session_is_full():
         return [Open("b", function="nobody")] if type(event) is Emitted else ()  # so that one event causes another
 
     script = Script(answer)
-    line = Line(driver_of(echo), script)
-    line.say(Open("a"))
+    peer = FakeCall(driver_of(echo), script)
+    peer.say(Open("a"))
     script.is_full = True
-    assert not line.reactor.arrived([feed("a", b"1"), feed("a", b"2")])
+    assert not peer.reactor.arrived([feed("a", b"1"), feed("a", b"2")])
     await until(lambda: len(script.of(Emitted)) == 2)
-    assert line.asks == 0
-    assert not line.reactor.arrived([feed("a", b"3")])
-    await until(lambda: line.asks)
-    line.say(EndInput("a"))
+    assert peer.asks == 0
+    assert not peer.reactor.arrived([feed("a", b"3")])
+    await until(lambda: peer.asks)
+    peer.say(EndInput("a"))
     await until(lambda: script.of(Finished)[-1].id == "a")
-    assert line.asks == 1
-    line.reactor.fail(Cancelled("enough"))
-    assert isinstance(await line.end(), Cancelled)
+    assert peer.asks == 1
+    peer.reactor.fail(Cancelled("enough"))
+    assert isinstance(await peer.end(), Cancelled)
 
 
 async def test_a_long_chain_of_events_needs_no_stack():
@@ -92,9 +92,9 @@ async def test_a_long_chain_of_events_needs_no_stack():
         number = int(event.id) + 1  # type: ignore[union-attr]
         return [Open(str(number), function="nobody")] if number < 10_000 else [Close(None)]
 
-    line = Line(driver_of(echo), Script(answer))
-    line.say(Open("0", function="nobody"))
-    assert await line.end() is None
+    peer = FakeCall(driver_of(echo), Script(answer))
+    peer.say(Open("0", function="nobody"))
+    assert await peer.end() is None
 
 
 async def test_an_output_may_feed_another_invocation_while_both_run():
@@ -105,12 +105,12 @@ async def test_an_output_may_feed_another_invocation_while_both_run():
             return [Feed("b", 0, event.message)] if event.id == "a" else [Send(event.message.payload)]
         return [EndInput("b", 0)] if event == Finished("a") else [Close(None)]
 
-    line = Line(driver_of(echo), Script(answer))
-    line.say(Open("a", terms=Terms.LOOSE), Open("b", terms=Terms.LOOSE), feed("a", b"1"))
-    await until(lambda: line.got == [b"1"])
-    line.say(feed("a", b"2"), EndInput("a", 0))
-    assert await line.end() is None
-    assert line.got == [b"1", b"2"]
+    peer = FakeCall(driver_of(echo), Script(answer))
+    peer.say(Open("a", terms=Terms.LOOSE), Open("b", terms=Terms.LOOSE), feed("a", b"1"))
+    await until(lambda: peer.got == [b"1"])
+    peer.say(feed("a", b"2"), EndInput("a", 0))
+    assert await peer.end() is None
+    assert peer.got == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("function", [echo, sync_echo])
@@ -122,7 +122,7 @@ async def test_a_stalled_input_is_wanted_once_its_function_has_caught_up(functio
         nonlocal left
         if type(event) is not Wants:
             return [Close(None)] if type(event) is Finished else ()
-        stream = line.reactor.runners["a"].invocation.inputs[0]
+        stream = peer.reactor.runners["a"].invocation.inputs[0]
         assert len(stream.queue) <= WINDOW // 2
         count = min(left, WINDOW - len(stream.queue))
         left -= count
@@ -132,13 +132,13 @@ async def test_a_stalled_input_is_wanted_once_its_function_has_caught_up(functio
         return [feed("a") for _ in range(count)]
 
     script = Script(more)
-    line = Line(driver_of(function), script)
+    peer = FakeCall(driver_of(function), script)
     script.stalled.add(("a", 0))
-    line.say(Open("a"))
-    assert line.reactor.is_paused
-    assert await line.end() is None
+    peer.say(Open("a"))
+    assert peer.reactor.is_paused
+    assert await peer.end() is None
     assert len(script.of(Emitted)) == 100
-    assert not line.reactor.is_paused
+    assert not peer.reactor.is_paused
 
 
 async def test_an_input_that_is_full_is_not_wanted():
@@ -157,14 +157,14 @@ async def test_an_input_that_is_full_is_not_wanted():
         return [Close(None)] if type(event) is Finished else ()
 
     script = Script(answer)
-    line = Line(driver_of(late), script)
+    peer = FakeCall(driver_of(late), script)
     script.stalled.add(("a", 0))
-    line.say(Open("a"), *(feed("a") for _ in range(WINDOW)))
+    peer.say(Open("a"), *(feed("a") for _ in range(WINDOW)))
     for _ in range(10):
         await asyncio.sleep(0)
     assert not script.events
     go.set()
-    assert await line.end() is None
+    assert await peer.end() is None
     assert script.of(Wants) == [Wants("a", 0)]
 
 
@@ -172,23 +172,23 @@ async def test_an_input_that_is_full_is_not_wanted():
 async def test_E114_waits_are_heard_after_the_half_close_only(function):
     """Of an input that is empty and open, whether its reader waited before or not."""
     script = Script(lambda event: [Close(None)] if type(event) is Wants else ())
-    line = Line(driver_of(function), script)
-    line.say(Open("a"))
-    await until(lambda: line.reactor.runners["a"].invocation.inputs[0].waiters)
+    peer = FakeCall(driver_of(function), script)
+    peer.say(Open("a"))
+    await until(lambda: peer.reactor.runners["a"].invocation.inputs[0].waiters)
     for _ in range(10):
         await asyncio.sleep(0)
     assert not script.events
-    line.reactor.arrived(None)
-    assert await line.end() is None
+    peer.reactor.arrived(None)
+    assert await peer.end() is None
     assert script.events == [Wants("a", 0, waits=True)]
 
 
 async def test_the_session_hears_of_the_end_of_each_of_several_outputs():
     """After the last message of each."""
     script = Script(lambda event: [Close(None)] if type(event) is Finished else ())
-    line = Line(driver_of(two), script)
-    line.say(Open("a"))
-    assert await line.end() is None
+    peer = FakeCall(driver_of(two), script)
+    peer.say(Open("a"))
+    assert await peer.end() is None
     assert {one.index for one in script.of(OutputEnded)} == {0, 1}
     assert script.events.index(OutputEnded("a", 1)) > max(
         number for number, one in enumerate(script.events) if type(one) is Emitted and one.index == 1
@@ -208,10 +208,10 @@ async def test_E119_an_output_that_nobody_reads_is_closed():
             closed.set()
 
     script = Script(lambda event: [Close(None)] if type(event) is Finished else ())
-    line = Line(driver_of(endless), script)
-    line.say(Open("a"))
+    peer = FakeCall(driver_of(endless), script)
+    peer.say(Open("a"))
     await until(lambda: script.of(Emitted))
-    line.say(CloseOutput("a", 0), CloseOutput("nobody", 0))
+    peer.say(CloseOutput("a", 0), CloseOutput("nobody", 0))
     await asyncio.wait_for(closed.wait(), 5)
-    line.say(Cancel("a", Cancelled("enough")))
-    await line.end()
+    peer.say(Cancel("a", Cancelled("enough")))
+    await peer.end()

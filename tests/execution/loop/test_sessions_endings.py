@@ -13,22 +13,22 @@ from invoker.core.steps import Close, Emitted, EndInput, Event, Finished, Open, 
 from invoker.errors import LimitExceeded, ShuttingDown, Status
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.conftest import SLOW
-from tests.execution.loop.test_sessions import Line, Script, echo, feed, sync_echo
-from tests.execution.looplines import until
+from tests.execution.loop.test_sessions import FakeCall, Script, echo, feed, sync_echo
+from tests.execution.loopcalls import until
 from tests.execution.memory import driver_of
-from tests.execution.sessionlines import EvergreenLine
+from tests.execution.sessionlines import EvergreenCall
 from tests.transports.evergreen import act, leaf
 
 
-def half_closed_and_gone(line: EvergreenLine) -> None:
-    line.half_close()
-    line.reactor.gone()
+def half_closed_and_gone(peer: EvergreenCall) -> None:
+    peer.half_close()
+    peer.reactor.gone()
 
 
-ENDINGS: dict[str, Callable[[EvergreenLine], Any]] = {
-    "the peer is gone": lambda line: line.reactor.gone(),
-    "a frame that is none": lambda line: line.reactor.arrived(b"\xff\xff"),
-    "cut by a drain": lambda line: line.reactor.fail(ShuttingDown("cut")),
+ENDINGS: dict[str, Callable[[EvergreenCall], Any]] = {
+    "the peer is gone": lambda peer: peer.reactor.gone(),
+    "a frame that is none": lambda peer: peer.reactor.arrived(b"\xff\xff"),
+    "cut by a drain": lambda peer: peer.reactor.fail(ShuttingDown("cut")),
     "gone after the half-close": half_closed_and_gone,
 }
 
@@ -43,18 +43,18 @@ async def test_E003_what_is_stored_is_given_back_although_a_function_stays(how):
         go.wait(10)
         yield "late"
 
-    line = EvergreenLine(driver_of(stuck))
-    line.say(leaf("big", b"x" * 1_000_000), leaf("p", b"a", more=True), act("stuck", {"x": "p"}, {"out": "r"}))
+    peer = EvergreenCall(driver_of(stuck))
+    peer.say(leaf("big", b"x" * 1_000_000), leaf("p", b"a", more=True), act("stuck", {"x": "p"}, {"out": "r"}))
     await until(entered.is_set)
-    graph = line.session.graph
+    graph = peer.session.graph
     assert len(graph.nodes) == 3
-    ended = ENDINGS[how](line)
+    ended = ENDINGS[how](peer)
     if asyncio.iscoroutine(ended):
         await ended
-    assert line.closed.done()
-    assert (len(graph.nodes), graph.held, line.session.stalled) == (0, 0, set())
+    assert peer.closed.done()
+    assert (len(graph.nodes), graph.held, peer.session.stalled) == (0, 0, set())
     go.set()
-    assert await line.reactor.driver.left(5)
+    assert await peer.reactor.driver.left(5)
 
 
 @pytest.mark.parametrize("is_async", [True, False])
@@ -68,12 +68,12 @@ async def test_E107_a_function_whose_output_ends_its_session_does_not_wait_for_t
         yield "x" * 2000
 
     driver = driver_of(much if is_async else sync_much, grace_s=60)
-    line = EvergreenLine(driver, EvergreenSettings(session_bytes=1000, fragment_bytes=100), is_full=True)
-    line.say(act(much.__name__ if is_async else sync_much.__name__, {}, {"out": "r"}))
-    error = (await asyncio.wait_for(line.closed, 5)).error
+    peer = EvergreenCall(driver, EvergreenSettings(session_bytes=1000, fragment_bytes=100), is_full=True)
+    peer.say(act(much.__name__ if is_async else sync_much.__name__, {}, {"out": "r"}))
+    error = (await asyncio.wait_for(peer.closed, 5)).error
     assert error is not None
     assert error.status is Status.RESOURCE_EXHAUSTED
-    assert line.size > 0
+    assert peer.size > 0
     assert await driver.left(2 * SLOW)
 
 
@@ -97,21 +97,21 @@ async def test_a_reader_that_waits_already_hears_of_what_another_action_gives(fu
         await asyncio.Event().wait()
 
     go, script = asyncio.Event(), Script(answer)
-    line = Line(driver_of(once, function), script)
-    line.say(Open("a", function="once", terms=Terms.LOOSE), Open("b", function=function.__name__, terms=Terms.LOOSE))
-    await until(lambda: line.reactor.runners["b"].invocation.inputs[0].waiters)
+    peer = FakeCall(driver_of(once, function), script)
+    peer.say(Open("a", function="once", terms=Terms.LOOSE), Open("b", function=function.__name__, terms=Terms.LOOSE))
+    await until(lambda: peer.reactor.runners["b"].invocation.inputs[0].waiters)
     go.set()
-    await line.end()
+    await peer.end()
     assert Wants("b", 0) in script.events
 
 
 async def test_a_session_that_fails_is_released_once():
     """Also when what it raised is its own error."""
     script = Script()
-    line = Line(driver_of(echo), script)
-    line.reactor.arrived(LimitExceeded("too much"))
-    line.reactor.gone()
-    assert isinstance(await line.end(), LimitExceeded)
+    peer = FakeCall(driver_of(echo), script)
+    peer.reactor.arrived(LimitExceeded("too much"))
+    peer.reactor.gone()
+    assert isinstance(await peer.end(), LimitExceeded)
 
 
 async def test_E114_what_waits_is_told_once_while_another_input_is_stalled():
@@ -123,13 +123,13 @@ async def test_E114_what_waits_is_told_once_while_another_input_is_stalled():
             yield x
 
     script = Script()
-    line = Line(driver_of(echo, asleep), script)
+    peer = FakeCall(driver_of(echo, asleep), script)
     script.stalled.add(("a", 0))
-    line.say(Open("a", function="asleep"), Open("b", function="echo"), *(feed("a") for _ in range(8)))
-    await until(lambda: line.reactor.runners["b"].invocation.inputs[0].waiters)
-    line.reactor.arrived(None)
+    peer.say(Open("a", function="asleep"), Open("b", function="echo"), *(feed("a") for _ in range(8)))
+    await until(lambda: peer.reactor.runners["b"].invocation.inputs[0].waiters)
+    peer.reactor.arrived(None)
     for _ in range(50):
         await asyncio.sleep(0)
     assert script.events == [Wants("b", 0, waits=True)]
-    line.reactor.gone()
-    await line.end()
+    peer.reactor.gone()
+    await peer.end()

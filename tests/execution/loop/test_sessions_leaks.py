@@ -24,9 +24,9 @@ from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.running import RunningAction
 from invoker.protocols.evergreen.session import EvergreenSession
-from tests.execution.looplines import until
+from tests.execution.loopcalls import until
 from tests.execution.memory import driver_of
-from tests.execution.sessionlines import EvergreenLine
+from tests.execution.sessionlines import EvergreenCall
 from tests.transports.evergreen import act, leaf
 
 KINDS = (EvergreenSession, Graph, Node, RunningAction, SessionReactor, LoopRunner, ThreadRunner, Invocation)
@@ -73,10 +73,10 @@ def alive() -> Counter[str]:
 
 async def one_of_each(driver: Driver) -> None:
     """Ends by half-close, failure, cancel, broken rules, a cut, and with a reader that reads nothing."""
-    lines = [EvergreenLine(driver, is_full=number == 5) for number in range(6)]
-    for line in lines:
-        line.say(*(act(name, {"x": "p"}, {"out": f"r{name}"}) for name in NAMES), leaf("p", b"a" * 1000, more=True))
-    ok, fails, gone, broken, cut, deafened = lines
+    peers = [EvergreenCall(driver, is_full=number == 5) for number in range(6)]
+    for peer in peers:
+        peer.say(*(act(name, {"x": "p"}, {"out": f"r{name}"}) for name in NAMES), leaf("p", b"a" * 1000, more=True))
+    ok, fails, gone, broken, cut, deafened = peers
     ok.say(leaf("p", b"b", seq=1)).half_close()
     fails.say(leaf("p", b"bad", seq=1, more=True))
     await until(lambda: gone.size)
@@ -86,7 +86,7 @@ async def one_of_each(driver: Driver) -> None:
     await until(lambda: deafened.size)
     deafened.half_close()
     deafened.reactor.gone()
-    await asyncio.gather(*(line.closed for line in lines))
+    await asyncio.gather(*(peer.closed for peer in peers))
     assert await driver.left(5)
 
 
@@ -121,18 +121,18 @@ async def test_E003_mixed_sessions_leave_tasks_threads_and_memory_flat(monkeypat
 
 
 async def one_of_many_nodes(driver: Driver, how: str) -> None:
-    line = EvergreenLine(driver)
+    peer = EvergreenCall(driver)
     children = [leaf(f"n{number}", b"x") for number in range(500)]
     root = pb.NodeFragment(id="root", child_ids=[one.id for one in children])
-    line.say(root, *children, act("echo", {"x": "root"}, {"out": "r"}))
-    await until(lambda: line.size > 500)
+    peer.say(root, *children, act("echo", {"x": "root"}, {"out": "r"}))
+    await until(lambda: peer.size > 500)
     if how == "gone":
-        line.reactor.gone()
+        peer.reactor.gone()
     elif how == "broken":
-        line.reactor.arrived(b"\xff\xff")
+        peer.reactor.arrived(b"\xff\xff")
     else:
-        line.half_close()
-    await line.closed
+        peer.half_close()
+    await peer.closed
     assert await driver.left(5)
 
 

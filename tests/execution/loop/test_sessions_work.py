@@ -25,9 +25,9 @@ from invoker.core.steps import (
     Wants,
 )
 from invoker.errors import Cancelled, FunctionError, InternalError, LimitExceeded, ShuttingDown
-from tests.execution.looplines import until
+from tests.execution.loopcalls import until
 from tests.execution.memory import driver_of
-from tests.execution.scripted import WINDOW, Line, Script, echo, feed, sync_echo
+from tests.execution.scripted import WINDOW, FakeCall, Script, echo, feed, sync_echo
 
 
 async def test_E056_pieces_of_a_reference_are_delivered_as_they_come():
@@ -45,17 +45,17 @@ async def test_E056_pieces_of_a_reference_are_delivered_as_they_come():
         deliver(b"2")
 
     script = Script()
-    line = Line(driver_of(echo), script, fetch)
+    peer = FakeCall(driver_of(echo), script, fetch)
     for uri in ("good", "bad", "ugly"):
-        line.say(Fetch(uri, uri, 10))
+        peer.say(Fetch(uri, uri, 10))
     await until(lambda: sum(one.is_last for one in script.events) == 3)
     assert steps == [("good", 10), ("bad", 10), ("ugly", 10)]
     by_key = {key: [one for one in script.of(Fetched) if one.key == key] for key in ("good", "bad", "ugly")}
     assert by_key["good"] == [Fetched("good", b"1"), Fetched("good", b"2"), Fetched("good", is_last=True)]
     assert isinstance(by_key["bad"][-1].error, LimitExceeded)
     assert isinstance(by_key["ugly"][-1].error, InternalError)
-    line.say(Close(None))
-    await line.end()
+    peer.say(Close(None))
+    await peer.end()
 
 
 async def test_what_is_fetched_is_given_up_with_the_session():
@@ -68,23 +68,23 @@ async def test_what_is_fetched_is_given_up_with_the_session():
         finally:
             given_up.set()
 
-    line = Line(driver_of(echo), Script(), fetch)
-    line.say(Fetch("k", "u", 1))
+    peer = FakeCall(driver_of(echo), Script(), fetch)
+    peer.say(Fetch("k", "u", 1))
     await asyncio.sleep(0)
-    line.say(Close(None))
-    assert await line.end() is None
+    peer.say(Close(None))
+    assert await peer.end() is None
     assert given_up.is_set()
 
 
 async def test_a_later_timer_replaces_an_earlier_one():
     """One Elapsed, and none after the end."""
     script = Script(lambda _: [Timer(30)])
-    line = Line(driver_of(echo), script)
-    line.say(Timer(30), Timer(0.001))
+    peer = FakeCall(driver_of(echo), script)
+    peer.say(Timer(30), Timer(0.001))
     await until(lambda: script.events)
     assert script.events == [Elapsed()]
-    line.say(Timer(0), Close(None))
-    await line.end()
+    peer.say(Timer(0), Close(None))
+    await peer.end()
     await asyncio.sleep(0.002)
     assert script.events == [Elapsed()]
 
@@ -92,16 +92,16 @@ async def test_a_later_timer_replaces_an_earlier_one():
 async def test_E110_a_peer_that_does_not_read_suspends_functions_only():
     """Frames are taken as before."""
     script = Script(lambda event: [Send(1)] if type(event) is Emitted else [Close(None)])
-    line = Line(driver_of(echo), script)
-    line.is_full = True
-    line.say(Open("a"), feed("a"), feed("a"), EndInput("a", 0))
-    await line.waits.wait()
-    line.say(Open("b"), Send(2))
-    assert line.got == [1, 2]
-    line.is_full = False
-    line.has_room.set()
-    assert await line.end() is None
-    assert line.got == [1, 2, 1]
+    peer = FakeCall(driver_of(echo), script)
+    peer.is_full = True
+    peer.say(Open("a"), feed("a"), feed("a"), EndInput("a", 0))
+    await peer.waits.wait()
+    peer.say(Open("b"), Send(2))
+    assert peer.got == [1, 2]
+    peer.is_full = False
+    peer.has_room.set()
+    assert await peer.end() is None
+    assert peer.got == [1, 2, 1]
 
 
 async def test_E112_a_failing_action_sends_what_it_gave_before():
@@ -116,10 +116,10 @@ async def test_E112_a_failing_action_sends_what_it_gave_before():
     def answer(event: Event) -> Iterable[Step]:
         return [Send(event.id)] if type(event) is Emitted else [Close(event.error)]  # type: ignore[union-attr]
 
-    line = Line(driver_of(fails), Script(answer))
-    line.say(Open("a"), Open("b"), feed("a"))
-    assert isinstance(await line.end(), FunctionError)
-    assert line.got.count("a") == 2
+    peer = FakeCall(driver_of(fails), Script(answer))
+    peer.say(Open("a"), Open("b"), feed("a"))
+    assert isinstance(await peer.end(), FunctionError)
+    assert peer.got.count("a") == 2
 
 
 @pytest.mark.parametrize(
@@ -132,32 +132,32 @@ async def test_a_session_that_raises_is_over(raised, ending, where):
     def answer(_: Event) -> Iterable[Step]:
         raise raised
 
-    line = Line(driver_of(echo), Script(answer))
-    line.say(Open("a"))
+    peer = FakeCall(driver_of(echo), Script(answer))
+    peer.say(Open("a"))
     if where == "receive":
-        line.reactor.arrived(raised)
+        peer.reactor.arrived(raised)
     else:
-        line.say(feed("a"))
-    assert isinstance(await line.end(), ending)
-    assert line.reactor.arrived([Send(1)])  # what comes later is discarded
-    assert line.got == []
+        peer.say(feed("a"))
+    assert isinstance(await peer.end(), ending)
+    assert peer.reactor.arrived([Send(1)])  # what comes later is discarded
+    assert peer.got == []
 
 
 async def test_E010_a_peer_that_is_gone_cancels_everything():
     """The session need not hear of it."""
     script = Script()
-    line = Line(driver_of(echo, sync_echo), script)
-    line.say(Open("a", function="echo"), Open("b", function="sync_echo"))
-    line.is_gone = True
-    line.reactor.gone()
-    assert isinstance(await line.end(), Cancelled)
+    peer = FakeCall(driver_of(echo, sync_echo), script)
+    peer.say(Open("a", function="echo"), Open("b", function="sync_echo"))
+    peer.is_gone = True
+    peer.reactor.gone()
+    assert isinstance(await peer.end(), Cancelled)
     assert not script.of(Finished)
 
 
 async def test_ET93_an_idle_session_ends_when_the_process_drains():
     """One with an invocation ends after it."""
     driver = driver_of(echo)
-    idle, busy = Line(driver, Script()), Line(driver, Script())
+    idle, busy = FakeCall(driver, Script()), FakeCall(driver, Script())
     busy.say(Open("a"))
     drained = asyncio.ensure_future(driver.drain(5))
     assert isinstance((await asyncio.wait_for(idle.closed, 5)).error, ShuttingDown)
@@ -170,10 +170,10 @@ async def test_ET93_an_idle_session_ends_when_the_process_drains():
 async def test_ET93_a_session_that_does_not_end_is_cut():
     """At the end of the drain."""
     driver = driver_of(echo)
-    line = Line(driver, Script())
-    line.say(Open("a"))
+    peer = FakeCall(driver, Script())
+    peer.say(Open("a"))
     assert not await driver.drain(0.01)
-    assert isinstance(await line.end(), ShuttingDown)
+    assert isinstance(await peer.end(), ShuttingDown)
 
 
 async def test_a_thread_that_takes_all_at_once_is_fed_again():
@@ -202,8 +202,8 @@ async def test_a_thread_that_takes_all_at_once_is_fed_again():
         return [feed("a") for _ in range(count)]
 
     script = Script(more)
-    line = Line(driver_of(quick), script)
+    peer = FakeCall(driver_of(quick), script)
     script.stalled.add(("a", 0))
-    line.say(Open("a"), feed("a"))
-    assert await line.end() is None
+    peer.say(Open("a"), feed("a"))
+    assert await peer.end() is None
     assert script.of(Emitted)[0].message.payload == b"%d" % (total + 1)

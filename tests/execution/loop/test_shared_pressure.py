@@ -18,10 +18,10 @@ from invoker.core.steps import (
     Wants,
 )
 from invoker.errors import Cancelled, LimitExceeded
-from tests.execution.looplines import until
+from tests.execution.loopcalls import until
 from tests.execution.memory import driver_of
-from tests.execution.scripted import WINDOW, Line, Script, echo, feed, sync_echo
-from tests.execution.shared import JOIN, ROUND, House, PlainLine, adeaf, heard, told
+from tests.execution.scripted import WINDOW, FakeCall, Script, echo, feed, sync_echo
+from tests.execution.shared import JOIN, ROUND, House, PlainCall, adeaf, heard, told
 
 
 async def test_feeders_are_asked_as_the_function_takes_what_they_keep():
@@ -34,11 +34,11 @@ async def test_feeders_are_asked_as_the_function_takes_what_they_keep():
             yield x
 
     driver = driver_of(slow)
-    owner = Line(driver, Script())
+    owner = FakeCall(driver, Script())
     owner.say(ROUND)
     feeders = []
     for letter in (b"a", b"b"):
-        feeders.append(Line(driver, Script()))
+        feeders.append(FakeCall(driver, Script()))
         feeders[-1].script.stalled.add(("round", 0))
         feeders[-1].say(JOIN, *[feed("round", letter)] * WINDOW)
     await asyncio.sleep(0)
@@ -48,8 +48,8 @@ async def test_feeders_are_asked_as_the_function_takes_what_they_keep():
     await until(lambda: all(one.script.of(Wants) for one in feeders))
     assert all(one.script.of(Wants)[0] == Wants("round", 0) for one in feeders)
     await until(lambda: len(told(owner)) == 2 * WINDOW)
-    for line in (*feeders, owner):
-        line.say(Close())
+    for peer in (*feeders, owner):
+        peer.say(Close())
     assert await driver.left(5)
     driver.close()
 
@@ -69,8 +69,8 @@ async def test_a_feeder_is_not_read_while_the_function_is_behind(is_sync):
         asyncio.run_coroutine_threadsafe(go.wait(), loop).result(10)
         yield from xs
 
-    world = House(PlainLine, sync_slow if is_sync else slow)
-    owner, busy, idle = world.line(ROUND), world.line(JOIN), world.line(JOIN)
+    world = House(PlainCall, sync_slow if is_sync else slow)
+    owner, busy, idle = world.peer(ROUND), world.peer(JOIN), world.peer(JOIN)
     count = 0
     while busy.reactor.arrived([feed("round")]):
         count += 1
@@ -88,7 +88,7 @@ async def test_a_feeder_is_not_read_while_the_function_is_behind(is_sync):
 async def test_of_many_feeders_those_are_told_of_room_that_wait_for_it(house, function):
     """Else each message would cost as much as there are conversations."""
     world = house(function)
-    owner, idle = world.line(ROUND), world.line(JOIN)
+    owner, idle = world.peer(ROUND), world.peer(JOIN)
     told_of_room: list[int] = []
     idle.reactor.resume = lambda: told_of_room.append(len(told(owner)))
     for number in range(50):
@@ -102,9 +102,9 @@ async def test_of_many_feeders_those_are_told_of_room_that_wait_for_it(house, fu
 
 async def test_a_feeder_that_waits_for_room_waits_until_there_is_some():
     """Though others were told before; but not after it has left, even in the middle of being told."""
-    world = House(PlainLine, adeaf)
-    world.line(ROUND)
-    feeder = world.line(JOIN)
+    world = House(PlainCall, adeaf)
+    world.peer(ROUND)
+    feeder = world.peer(JOIN)
     while feeder.reactor.arrived([feed("round")]):
         pass
     shared = world.driver.shared["round"]
@@ -121,8 +121,8 @@ async def test_a_feeder_that_waits_for_room_waits_until_there_is_some():
 @pytest.mark.parametrize("function", [echo, sync_echo])
 async def test_who_wants_to_hears_that_the_function_waits(function, is_owner, is_late):
     """From when on its session says so, before or after it took hold of the invocation."""
-    world = House(Line, function)
-    owner, feeder = world.line(), world.line()
+    world = House(FakeCall, function)
+    owner, feeder = world.peer(), world.peer()
     listener = owner if is_owner else feeder
     listener.script.hears_waits = not is_late
     owner.say(ROUND)
@@ -136,8 +136,8 @@ async def test_who_wants_to_hears_that_the_function_waits(function, is_owner, is
 
 async def test_a_feeder_that_is_not_read_is_read_again_when_it_ends():
     """Nobody would take what it sent, and it may have more to say."""
-    world = House(PlainLine, adeaf)
-    owner, feeder = world.line(ROUND), world.line(JOIN)
+    world = House(PlainCall, adeaf)
+    owner, feeder = world.peer(ROUND), world.peer(JOIN)
     while feeder.reactor.arrived([feed("round")]):
         pass
     assert feeder.asks == 0
@@ -159,7 +159,7 @@ async def test_a_slow_owner_suspends_the_body_until_it_leaves(house):
     def show(event: Event) -> Iterable[Step]:
         return [Send(event.message.payload)] if type(event) is Emitted else ()
 
-    slow, quick = world.line(answer=show), world.line(answer=show)
+    slow, quick = world.peer(answer=show), world.peer(answer=show)
     slow.is_full = True
     slow.say(ROUND)
     quick.say(ROUND)
@@ -173,7 +173,7 @@ async def test_a_slow_owner_suspends_the_body_until_it_leaves(house):
 async def test_what_holds_too_much_of_the_process_ends_for_all(house):
     """Though who opened it holds it no more."""
     world = house(echo)
-    opener, owner, feeder = world.line(ROUND), world.line(ROUND), world.line(JOIN)
+    opener, owner, feeder = world.peer(ROUND), world.peer(ROUND), world.peer(JOIN)
     opener.say(Cancel("round", Cancelled("enough")))
     budget = world.driver.shared["round"].runner.invocation.budget
     budget.end(LimitExceeded("too much"))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from invoker.execution.loop.slices import MOST, SLICE, Slices
-from tests.execution.looplines import Line, until
+from tests.execution.loopcalls import FakeCall, until
 from tests.execution.memory import driver_of
 
 MANY = 5 * MOST
@@ -95,25 +95,25 @@ async def test_H222_streams_that_never_wait_take_turns(is_full: bool) -> None:
             yield 1
 
     driver = driver_of(endless)
-    lines = [Line(driver).start().data(b"1") for _ in range(MANY)]
+    peers = [FakeCall(driver).start().data(b"1") for _ in range(MANY)]
     if is_full:
-        for one in lines:
+        for one in peers:
             one.is_full = True
-        await until(lambda: all(one.waits.is_set() for one in lines))
-        for one in lines:
+        await until(lambda: all(one.waits.is_set() for one in peers))
+        for one in peers:
             one.take()
     for _ in range(30):
         given.append(0)
         await asyncio.sleep(0)
     assert max(given[4:]) <= 2 * MOST * SLICE
     assert min(given[4:]) > 0
-    for one in lines:
+    for one in peers:
         one.reactor.gone()
     await until(lambda: not driver.leaving)
 
 
 async def test_H222_of_many_bodies_that_come_at_once_some_begin_in_a_turn() -> None:
-    """Where no door begins them; all of them do in the end."""
+    """Where no transport begins them; all of them do in the end."""
     begun = [0]
 
     async def source() -> AsyncIterator[int]:
@@ -121,10 +121,10 @@ async def test_H222_of_many_bodies_that_come_at_once_some_begin_in_a_turn() -> N
         yield 1
 
     driver = driver_of(source)
-    lines = [Line(driver).start().half_close() for _ in range(200)]
-    while sum(begun) < len(lines):
+    peers = [FakeCall(driver).start().half_close() for _ in range(200)]
+    while sum(begun) < len(peers):
         begun.append(0)
         await asyncio.sleep(0)
     assert max(begun) == 64
-    for one in lines:
+    for one in peers:
         assert await one.ending() is None

@@ -12,7 +12,7 @@ import pytest
 from invoker.execution.bodies.turns import LARGE_BYTES
 from invoker.execution.loop import turnbudget
 from invoker.execution.loop.turnbudget import TURN_S, TurnBudget
-from tests.execution.looplines import Line
+from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 
 
@@ -116,7 +116,7 @@ async def test_few_large_values_of_many_calls_leave_in_a_turn(
     clock, turn, written = Clock(), [0], list[int]()
     monkeypatch.setattr(turnbudget, "time", clock)
 
-    class Slow(Line):
+    class Slow(FakeCall):
         def write(self, frame: bytes) -> bool:
             written.append(turn[0])
             clock.now_s += 0.003

@@ -53,9 +53,9 @@ def invocation() -> Any:
 
 def test_R064_a_stray_frame_is_found_at_the_second_look(session, invocation):
     """A function that pulls would have taken it by then."""
-    foresight, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2", 5))
-    assert foresight.look(wire, session, invocation) is None
-    wrong = foresight.look(wire, session, invocation)
+    lookahead, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2", 5))
+    assert lookahead.look(wire, session, invocation) is None
+    wrong = lookahead.look(wire, session, invocation)
     assert isinstance(wrong, ProtocolViolation)
     assert "argIndex 5 out of range" in str(wrong)
     assert len(wire.frames) == 2
@@ -63,30 +63,30 @@ def test_R064_a_stray_frame_is_found_at_the_second_look(session, invocation):
 
 def test_each_frame_is_judged_once(session, invocation):
     """However long they wait."""
-    foresight, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2"))
+    lookahead, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2"))
     for _ in range(4):
-        assert foresight.look(wire, session, invocation) is None
+        assert lookahead.look(wire, session, invocation) is None
     wire.frames.append(data(b"3"))
     for _ in range(2):
-        assert foresight.look(wire, session, invocation) is None
+        assert lookahead.look(wire, session, invocation) is None
     assert session.given == wire.frames
 
 
 def test_nothing_is_judged_of_a_function_that_pulls(session, invocation):
     """Its oldest frame is another one at each look."""
-    foresight, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2", 5))
-    assert foresight.look(wire, session, invocation) is None
+    lookahead, wire = LookaheadValidator(), Waiting(data(b"1"), data(b"2", 5))
+    assert lookahead.look(wire, session, invocation) is None
     wire.frames.pop(0)
-    assert foresight.look(wire, session, invocation) is None
+    assert lookahead.look(wire, session, invocation) is None
     wire.frames.clear()
-    assert foresight.look(wire, session, invocation) is None
+    assert lookahead.look(wire, session, invocation) is None
     assert session.given == []
 
 
 def test_the_session_itself_is_left_as_it_is(session, invocation):
     """It belongs to the thread of the function."""
-    foresight, wire = LookaheadValidator(), Waiting(data(b"1"))
+    lookahead, wire = LookaheadValidator(), Waiting(data(b"1"))
     for _ in range(2):
-        foresight.look(wire, session, invocation)
+        lookahead.look(wire, session, invocation)
     assert session.state is State.OPENING
     assert invocation.inputs[0].fed == 0

@@ -13,8 +13,8 @@ from invoker.execution.thread.sweeper import LOOK_S, Sweeper
 LIMIT_S = 5.0
 
 
-class HeldLine:
-    """A line that holds what a test gives it; it runs a hook whenever somebody looks at what is held."""
+class HeldCall:
+    """A call that holds what a test gives it; it runs a hook whenever somebody looks at what is held."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -34,7 +34,7 @@ class HeldLine:
         return held
 
     def hold(self, frame: bytes | None, sweeper: Sweeper) -> None:
-        """As a line's own thread does it."""
+        """As a call's own thread does it."""
         self._held = frame
         if not self.is_swept:
             sweeper.watch(self)
@@ -85,102 +85,102 @@ def awake(sweeper: Sweeper) -> Sweeper:
 
 def test_what_is_held_is_sent_after_a_beat(awake):
     """Each frame of its own."""
-    line = HeldLine()
+    call = HeldCall()
     for frame in (b"1", b"2", b"3"):
-        line.hold(frame, awake)
-        assert line.has_flushed.acquire(timeout=LIMIT_S)
-    assert line.flushed == [b"1", b"2", b"3"]
+        call.hold(frame, awake)
+        assert call.has_flushed.acquire(timeout=LIMIT_S)
+    assert call.flushed == [b"1", b"2", b"3"]
 
 
 def test_a_frame_is_not_sent_at_the_first_beat_that_sees_it(awake):
     """One that was held just before a beat still has until the next one."""
-    line, seen = HeldLine(), []
-    line.on_look = lambda: seen.append(line.seen)
-    line.hold(b"1", awake)
-    assert line.has_flushed.acquire(timeout=LIMIT_S)
+    call, seen = HeldCall(), []
+    call.on_look = lambda: seen.append(call.seen)
+    call.hold(b"1", awake)
+    assert call.has_flushed.acquire(timeout=LIMIT_S)
     assert seen[0] is None  # the first beat only takes note
     assert seen[1] == b"1"
 
 
 def test_frames_that_change_from_beat_to_beat_are_left_to_their_thread(awake):
-    """A line in good use is never flushed by the sweeper."""
-    line, beats, enough = HeldLine(), [], threading.Event()
+    """A call in good use is never flushed by the sweeper."""
+    call, beats, enough = HeldCall(), [], threading.Event()
 
     def replace() -> None:
         beats.append(1)
-        line._held = b"%d" % len(beats)
+        call._held = b"%d" % len(beats)
         if len(beats) == 20:
             enough.set()
 
-    line.on_look = replace
-    line.hold(b"0", awake)
+    call.on_look = replace
+    call.hold(b"0", awake)
     assert enough.wait(LIMIT_S)
-    assert line.flushed == []
+    assert call.flushed == []
 
 
 def test_a_line_is_forgotten_after_two_empty_beats_and_comes_back(awake):
     """Its next held frame brings it back."""
-    line = HeldLine()
+    call = HeldCall()
     for _ in range(2):
-        line.hold(b"1", awake)
-        assert line.has_flushed.acquire(timeout=LIMIT_S)
-        until_forgotten(awake, line)
-        assert not line.is_swept
-    assert line.flushed == [b"1", b"1"]
+        call.hold(b"1", awake)
+        assert call.has_flushed.acquire(timeout=LIMIT_S)
+        until_forgotten(awake, call)
+        assert not call.is_swept
+    assert call.flushed == [b"1", b"1"]
 
 
-def until_forgotten(sweeper: Sweeper, line: HeldLine) -> None:
-    """Wait until nothing is hot; another line's beats tell the time."""
+def until_forgotten(sweeper: Sweeper, call: HeldCall) -> None:
+    """Wait until nothing is hot; another call's beats tell the time."""
     for _ in range(1000):
-        if line not in sweeper._hot:
+        if call not in sweeper._hot:
             return
-        other = HeldLine()
+        other = HeldCall()
         other.hold(b"x", sweeper)
         assert other.has_flushed.acquire(timeout=LIMIT_S)
     pytest.fail("the line is never forgotten")
 
 
 def test_a_frame_that_is_held_in_the_very_moment_of_forgetting_is_sent(awake):
-    """The sweeper says that it forgets and looks then; the line holds and looks then."""
-    line = HeldLine()
+    """The sweeper says that it forgets and looks then; the call holds and looks then."""
+    call = HeldCall()
     is_caught = threading.Event()
 
     def hold_while_forgotten() -> None:
-        if line.flushed and not line.is_swept and not is_caught.is_set() and awake._lock.locked():
+        if call.flushed and not call.is_swept and not is_caught.is_set() and awake._lock.locked():
             is_caught.set()
             # What its thread does has come as far as the look at `is_swept`, which said yes a moment ago.
-            line._held = b"2"
+            call._held = b"2"
 
-    line.on_look = hold_while_forgotten  # before the line is held, for it is forgotten two beats after it was flushed
-    line.hold(b"1", awake)
-    assert line.has_flushed.acquire(timeout=LIMIT_S)
+    call.on_look = hold_while_forgotten  # before the call is held, for it is forgotten two beats after it was flushed
+    call.hold(b"1", awake)
+    assert call.has_flushed.acquire(timeout=LIMIT_S)
     assert is_caught.wait(LIMIT_S)
-    line.on_look = lambda: None
-    if not line.is_swept:
-        awake.watch(line)
-    assert line.has_flushed.acquire(timeout=LIMIT_S)
-    assert line.flushed == [b"1", b"2"]
+    call.on_look = lambda: None
+    if not call.is_swept:
+        awake.watch(call)
+    assert call.has_flushed.acquire(timeout=LIMIT_S)
+    assert call.flushed == [b"1", b"2"]
 
 
 def test_a_frame_that_was_held_before_the_sweeper_forgets_keeps_its_line(awake):
-    """Between the beat's look and the forgetting: nobody calls `watch`, since the line was swept when it looked."""
-    line, looks = HeldLine(), []
+    """Between the beat's look and the forgetting: nobody calls `watch`, since the call was swept when it looked."""
+    call, looks = HeldCall(), []
 
     def hold_late() -> None:
-        looks.append(line.is_swept)
+        looks.append(call.is_swept)
         if len(looks) == 1:
-            line._held = b"1"  # after this look has read nothing
+            call._held = b"1"  # after this look has read nothing
 
-    line.on_look = hold_late
-    awake.watch(line)
-    assert line.has_flushed.acquire(timeout=LIMIT_S)
-    assert line.is_swept
-    assert line.flushed == [b"1"]
+    call.on_look = hold_late
+    awake.watch(call)
+    assert call.has_flushed.acquire(timeout=LIMIT_S)
+    assert call.is_swept
+    assert call.flushed == [b"1"]
 
 
 def test_a_line_that_fails_takes_nothing_from_the_others(awake, caplog):
     """The sweeper's thread outlives it."""
-    broken, good = HeldLine(), HeldLine()
+    broken, good = HeldCall(), HeldCall()
     broken.error = RuntimeError("a broken line")
     broken.hold(b"1", awake)
     for _ in range(3):
@@ -215,13 +215,13 @@ def test_a_failed_look_is_logged(sweeper, caplog):
 
 def test_looks_go_on_while_lines_are_hot(awake):
     """Beats do not displace them."""
-    conversation, line = Watched(), HeldLine()
+    conversation, call = Watched(), HeldCall()
     awake.add(conversation)
-    line.on_look = lambda: setattr(line, "seen", None)  # hot for good: each beat looks new
-    line.hold(b"1", awake)
+    call.on_look = lambda: setattr(call, "seen", None)  # hot for good: each beat looks new
+    call.hold(b"1", awake)
     assert conversation.looked.acquire(timeout=LIMIT_S)
     assert conversation.looked.acquire(timeout=LIMIT_S)
-    assert line in awake._hot
+    assert call in awake._hot
 
 
 class Work:
@@ -252,9 +252,9 @@ class Thread:
 
 
 def two_beats(sweeper: Sweeper) -> None:
-    line = HeldLine()
-    line.hold(b"1", sweeper)
-    assert line.has_flushed.acquire(timeout=LIMIT_S)
+    call = HeldCall()
+    call.hold(b"1", sweeper)
+    assert call.has_flushed.acquire(timeout=LIMIT_S)
 
 
 def test_work_that_lasts_for_longer_than_a_beat_is_told(sweeper):
@@ -345,9 +345,9 @@ def test_who_comes_while_the_sweeper_falls_asleep_is_not_left_alone(awake, momen
         awake.gate.beat = last_beat
     else:
         awake._wakeup = _Bell(come)
-    line = HeldLine()
-    line.hold(b"1", awake)
-    assert line.has_flushed.acquire(timeout=LIMIT_S)
+    call = HeldCall()
+    call.hold(b"1", awake)
+    assert call.has_flushed.acquire(timeout=LIMIT_S)
     assert comes.wait(LIMIT_S)
     assert work.beats.acquire(timeout=LIMIT_S)
 

@@ -73,7 +73,7 @@ class _Case:
         if talk.agent is None:
             return ""
         talk.give(Answered("agent", talk.agent))
-        return next(reversed(self.world.desk.sessions["s1"].agents), "")
+        return next(reversed(self.world.host_sessions.sessions["s1"].agents), "")
 
     def execute(self, agent_id: str, answers: Any, *, stream: bool = True, **values: Any) -> None:
         request = pb.ExecuteAgentRequest(agent_id=agent_id, stream=stream)

@@ -38,7 +38,7 @@ from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.stream import StreamTool
 from tests.golden.recorder import HALF_CLOSE, Recorded, Trace
 from tests.golden.stillness import NOW_S
-from tests.protocols.toolbridge.calls import desk_with
+from tests.protocols.toolbridge.calls import host_sessions_with
 
 __all__ = ["SECOND", "Talk", "World", "anys", "errors"]
 
@@ -55,7 +55,7 @@ def nothing() -> None: ...
 
 
 class World:
-    """One process: a desk, a store on its clock, and the rpcs that are played in it.
+    """One process: `HostSessions`, a store on its clock, and the rpcs that are played in it.
 
     Args:
         trace: Where it is written.
@@ -65,17 +65,17 @@ class World:
 
     def __init__(self, trace: Trace, limits: StoreLimits | None = None, **settings: Any) -> None:
         self.trace = trace
-        self.desk = desk_with(
+        self.host_sessions = host_sessions_with(
             square, count, greet, many, keyed, blob, nothing, settings=BridgeSettings(**{"ttl_s": 60.0, **settings})
         )
-        self.desk.now = NOW_S * SECOND
-        self.desk.capabilities = ("streaming", "batch")
-        self.store = MemoryStore(limits, clock=lambda: self.desk.now)
+        self.host_sessions.now = NOW_S * SECOND
+        self.host_sessions.capabilities = ("streaming", "batch")
+        self.store = MemoryStore(limits, clock=lambda: self.host_sessions.now)
 
     def ask(self, kind: Any, request: Any, answers: Any = (), **given: Any) -> Talk:
         """Play an rpc: the store answers at once, and ``answers`` come in their turn."""
         self.trace.write(kind.__name__)
-        talk = Talk(self, kind(self.desk, **given), kind, type(request))
+        talk = Talk(self, kind(self.host_sessions, **given), kind, type(request))
         talk.receive(request if isinstance(request, bytes) else request.SerializeToString(deterministic=True))
         talk.give(*answers)
         return talk
@@ -84,12 +84,15 @@ class World:
         self.ask(InitializeSession, pb.InitializeSessionRequest(session_id=session_id, **fields))
 
     def note(self) -> None:
-        """Write down what the desk knows."""
-        desk = self.desk
-        self.trace.write(f"noted {desk.noted.told} created {desk.created} expired {desk.expired} chunks {desk.chunks}")
-        for call in desk.ended:
+        """Write down what `HostSessions` knows."""
+        host_sessions = self.host_sessions
+        self.trace.write(
+            f"noted {host_sessions.noted.told} created {host_sessions.created} "
+            f"expired {host_sessions.expired} chunks {host_sessions.chunks}"
+        )
+        for call in host_sessions.ended:
             self.trace.write(f"ended {call.asked.tool_id} {call.via} {self.trace.shown(call.error)}")
-        for one in desk.sessions.values():
+        for one in host_sessions.sessions.values():
             self.trace.write(f"session {one.id} operations {len(one.operations)} gone {self.trace.shown(one.gone)}")
 
 

@@ -1,4 +1,4 @@
-"""Conversations of devices, the function of a round, and whole populations: what the desk decides."""
+"""Conversations of devices, the function of a round, and whole populations: what the coordinator decides."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.tensors.checkpoint import CHECKPOINT
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.golden.scenarios import populations
-from tests.protocols.federated.desks import (
+from tests.protocols.federated.coordinators import (
     OFFER,
     SECURE_OFFER,
     TASK,
-    NotedDesk,
+    NotedCoordinator,
     Talk,
     checkin,
     options,
@@ -47,7 +47,7 @@ class _Forced:
 
 
 class _Trouble:
-    """The desk refuses what it is asked from now on."""
+    """The coordinator refuses what it is asked from now on."""
 
     def __init__(self, what: str, error: InvocationError | None = None) -> None:
         self.what, self.error = what, error
@@ -191,8 +191,8 @@ def scenarios() -> dict[str, Scenario]:
 
 def _talk(acts: Sequence[Any], *, task: Any = None, settings: DeviceSettings = _SMALL) -> Scenario:
     def scenario(trace: Trace) -> None:
-        desk = NotedDesk(msgspec.structs.replace(task, forms={}) if hasattr(task, "forms") else task)
-        talk = Talk(desk, metadata=Headers({"a": "b"}), settings=settings)
+        coordinator = NotedCoordinator(msgspec.structs.replace(task, forms={}) if hasattr(task, "forms") else task)
+        talk = Talk(coordinator, metadata=Headers({"a": "b"}), settings=settings)
         trace.write(f"begins {trace.shown(talk.steps)}")
         talk.session = trace.session(
             talk.session, reads=pb.ClientStreamMessage.FromString, writes=pb.ServerStreamMessage.FromString
@@ -201,10 +201,12 @@ def _talk(acts: Sequence[Any], *, task: Any = None, settings: DeviceSettings = _
         noted = 0
         for act in acts:
             _do(talk, act)
-            for name, value in desk.noted[noted:]:
+            for name, value in coordinator.noted[noted:]:
                 trace.write(f"desk {name} {trace.shown(value)}")
-            noted = len(desk.noted)
-        trace.write(f"bytes {desk.bytes} asked {desk.asked} awaits {talk.awaits} ignored {talk.session.ignored}")
+            noted = len(coordinator.noted)
+        trace.write(
+            f"bytes {coordinator.bytes} asked {coordinator.asked} awaits {talk.awaits} ignored {talk.session.ignored}"
+        )
 
     return scenario
 
@@ -219,9 +221,9 @@ def _do(talk: Talk, act: Any) -> None:
     elif isinstance(act, _Forced):
         talk.force(*act.messages)
     elif isinstance(act, _Trouble):
-        talk.desk.allows = act.error is not None
+        talk.coordinator.allows = act.error is not None
         if act.error is not None:
-            talk.desk.error[act.what] = act.error
+            talk.coordinator.error[act.what] = act.error
     elif isinstance(act, Answered):
         talk.bring(act)
     elif isinstance(act, Accepted):

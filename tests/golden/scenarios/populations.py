@@ -1,4 +1,4 @@
-"""Whole populations of devices: what the desk decides, and what it tells devices and rounds."""
+"""Whole populations of devices: what the coordinator decides, and what it tells devices and rounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from invoker.errors import FunctionError, InvocationError, Status, StatusError
 from invoker.message import Headers
-from invoker.protocols.federated.desk import DeskLimits
+from invoker.protocols.federated.coordinator import CoordinatorLimits
 from tests.golden.recorder import Scenario, Trace
 from tests.protocols.federated.house import House, population, task
 
@@ -19,7 +19,7 @@ class _Seen:
 
     def __init__(self, trace: Trace, *setups: Any, **limits: int) -> None:
         self._trace = trace
-        self.house = House(*setups, limits=DeskLimits(**limits) if limits else None)
+        self.house = House(*setups, limits=CoordinatorLimits(**limits) if limits else None)
         self.clients: list[Any] = []
         self._told: dict[int, int] = {}
         self._heard: dict[int, int] = {}
@@ -68,10 +68,10 @@ class _Seen:
             for word in one.words[self._heard.get(number, 0) :]:
                 self._trace.write(f"  < round {number} {self._trace.shown(word)}")
             self._heard[number] = len(one.words)
-        for status in self.house.desk.status():
+        for status in self.house.coordinator.status():
             self._trace.write(f"  {self._trace.shown(status)}")
-        tally = self.house.desk.tally
-        self._trace.write(f"  states {self._trace.shown(dict(tally.states))} tick {self.house.desk.next_tick()}")
+        tally = self.house.coordinator.tally
+        self._trace.write(f"  states {self._trace.shown(dict(tally.states))} tick {self.house.coordinator.next_tick()}")
 
 
 def _commits(trace: Trace) -> None:
@@ -145,19 +145,21 @@ def _several(trace: Trace) -> None:
     seen.join(4)
     seen.report(0, 1, 2, 3)
     seen.take()
-    seen.call("the desk drains", seen.house.desk.drain)
+    seen.call("the desk drains", seen.house.coordinator.drain)
     seen.join(1)
     seen.passes(100)
-    seen.call("the desk stops", seen.house.desk.stop)
+    seen.call("the desk stops", seen.house.coordinator.stop)
 
 
 def _closes(trace: Trace) -> None:
     seen = _Seen(trace, population("iris"), population("roses"))
     seen.join(2)
     seen.join(1, "roses")
-    seen.call("iris is closed", lambda: seen.house.desk.close("iris", StatusError(Status.UNAVAILABLE, "replaced")))
+    seen.call(
+        "iris is closed", lambda: seen.house.coordinator.close("iris", StatusError(Status.UNAVAILABLE, "replaced"))
+    )
     seen.join(1)
-    seen.call("iris is opened", lambda: seen.house.desk.open(population("iris")))
+    seen.call("iris is opened", lambda: seen.house.coordinator.open(population("iris")))
     seen.join(2)
     seen.passes(1000)
 

@@ -144,7 +144,7 @@ def _odd() -> dict[str, Scenario]:
 
 def _unasked(kind: Any) -> Scenario:
     def scenario(trace: Trace) -> None:
-        talk = Talk(World(trace), kind(World(trace).desk), kind)
+        talk = Talk(World(trace), kind(World(trace).host_sessions), kind)
         talk.receive(HALF_CLOSE)
         talk.receive(HALF_CLOSE)
 
@@ -211,7 +211,7 @@ def _sessions(trace: Trace) -> None:
     world.init("s1", metadata={"a": "3"})
     world.init("s3", callback_address="127.0.0.1:5000")
     world.init("s3", callback_address="nowhere")
-    world.desk.now += 5 * SECOND
+    world.host_sessions.now += 5 * SECOND
     for session_id in ("s1", "nobody", ""):
         world.ask(GetSessionInfo, pb.GetSessionInfoRequest(session_id=session_id))
         world.ask(GetSessionTools, pb.GetSessionToolsRequest(session_id=session_id))
@@ -230,7 +230,7 @@ def _expiry(trace: Trace) -> None:
     world = World(trace)
     world.init()
     for seconds in (59, 59, 60, 1):
-        world.desk.now += seconds * SECOND
+        world.host_sessions.now += seconds * SECOND
         world.store.sweep()
         talk = world.ask(ExecuteTool, _call("square", seconds))
         talk.give(emitted(1), Finished("tool"))
@@ -247,7 +247,7 @@ def _variables(trace: Trace) -> None:
         if value:
             request.value.CopyFrom(anys(*value)[0])
         world.ask(SetSessionVariable, request)
-        world.desk.now += SECOND
+        world.host_sessions.now += SECOND
 
     put("a", 1)
     put("a", "text", metadata=pb.VariableMetadata(type="mine", created_by="me", tags={"t": "1"}))
@@ -287,7 +287,7 @@ def _watches(trace: Trace) -> None:
         given = {"value": anys(*value)[0]} if value else {}
         request = pb.SetVariableRequest(session_id="s1", variable_name=name, create_if_missing=True, **given)
         world.ask(SetSessionVariable, request)
-        world.desk.now += SECOND
+        world.host_sessions.now += SECOND
 
     put("a", 0)
     requests = ({}, {"include_initial": True}, {"variable_names": ["a", "later"], "include_initial": True},
@@ -313,7 +313,7 @@ def _limits(trace: Trace) -> None:
     talks[0].give(emitted(1), Finished("tool"))
     world.ask(StreamTool, _stream("count", 3))
     world.ask(StreamTool, _stream("count", 3))
-    world.desk.drains = lambda: True
+    world.host_sessions.drains = lambda: True
     world.init("s9")
     world.ask(ExecuteTool, _call("square", 5, session_id="s9"))
     world.note()
@@ -373,8 +373,8 @@ def _health(trace: Trace) -> None:
 
 def _metrics(trace: Trace) -> None:
     world = World(trace)
-    tally = Tally(nullcontext(), clock=lambda: world.desk.now / SECOND)
-    world.desk.observers.append(tally)
+    tally = Tally(nullcontext(), clock=lambda: world.host_sessions.now / SECOND)
+    world.host_sessions.observers.append(tally)
     world.init()
     world.ask(ExecuteTool, _call("square", 5)).give(emitted(25), Finished("tool"))
     world.ask(ExecuteTool, _call("square", 5)).give(Finished("tool", FunctionError("boom")))

@@ -1,4 +1,4 @@
-"""A desk with devices, a service and a clock in memory: calls in, notices out."""
+"""A coordinator with devices, a service and a clock in memory: calls in, notices out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from invoker.message import EMPTY, Headers
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
 from invoker.protocols.federated.backing import Commit, EligibilitySetup, PopulationSetup, TaskSetup
 from invoker.protocols.federated.config import PopulationConfig, TaskConfig
-from invoker.protocols.federated.desk import DeskLimits, FederatedDesk
+from invoker.protocols.federated.coordinator import CoordinatorLimits, RoundCoordinator
 from invoker.protocols.federated.messages import (
     Accepted,
     Blob,
@@ -70,7 +70,7 @@ class Client:
         self.may = False
         self.status = 0
         self.mailbox = Mail()
-        house.desk.enter(self, metadata)
+        house.coordinator.enter(self, metadata)
 
     @property
     def notices(self) -> list[Notice]:
@@ -103,15 +103,15 @@ class Client:
         return self.ending.error
 
     def check_in(self, name: str = "iris", *, can: Capabilities = CAN, **more: Any) -> Client:
-        self.house.desk.check_in(self, Checkin(name, can=can, **more))
+        self.house.coordinator.check_in(self, Checkin(name, can=can, **more))
         return self
 
     def report(self, update: bytes = b"update", **more: Any) -> Client:
-        self.house.desk.report(self, ReportIn(update, **more))
+        self.house.coordinator.report(self, ReportIn(update, **more))
         return self
 
     def leave(self) -> None:
-        self.house.desk.leave(self)
+        self.house.coordinator.leave(self)
 
 
 class Aggregator:
@@ -159,23 +159,23 @@ def caught(job: Callable[[], Any]) -> Any:
 
 
 class House:
-    """A desk and its service.
+    """A coordinator and its service.
 
     Attributes:
         time: What the clock says.
         rounds: Functions of rounds, in the order of their beginnings.
         commits: What was asked to be stored, with what answers it.
-        woken: When the desk wanted to be woken.
+        woken: When the coordinator wanted to be woken.
     """
 
-    def __init__(self, *setups: PopulationSetup, limits: DeskLimits | None = None) -> None:
+    def __init__(self, *setups: PopulationSetup, limits: CoordinatorLimits | None = None) -> None:
         self.time = 100.0
         self.rounds: list[Aggregator] = []
         self.commits: list[tuple[Commit, Callable[[bool], None]]] = []
         self.woken: list[float] = []
-        self.desk = FederatedDesk(self, lambda: self.time, limits)
+        self.coordinator = RoundCoordinator(self, lambda: self.time, limits)
         for one in setups:
-            self.desk.open(one)
+            self.coordinator.open(one)
 
     # The service.
 
@@ -206,17 +206,17 @@ class House:
         return Client(self, Headers({key.replace("_", "-"): value for key, value in metadata.items()}))
 
     def clients(self, many: int, name: str = "iris", **more: Any) -> list[Client]:
-        """Some that have checked in; the desk has decided what can be decided."""
+        """Some that have checked in; the coordinator has decided what can be decided."""
         made = [self.client().check_in(name, **more) for _ in range(many)]
         self.passes(0)
         return made
 
     def passes(self, seconds: float) -> None:
-        """Time passes, and the desk is called at each time that it asked for."""
+        """Time passes, and the coordinator is called at each time that it asked for."""
         until = self.time + seconds
-        while (at := self.desk.next_tick()) is not None and at <= until:
+        while (at := self.coordinator.next_tick()) is not None and at <= until:
             self.time = max(self.time, at)
-            self.desk.tick()
+            self.coordinator.tick()
         self.time = until
 
     def stored(self, *, ok: bool = True) -> Commit:
@@ -231,4 +231,4 @@ class House:
         return self.rounds[-1]
 
     def phases(self) -> Sequence[str]:
-        return [one.phase for one in self.desk.status()]
+        return [one.phase for one in self.coordinator.status()]

@@ -23,7 +23,7 @@ from invoker.protocols.federated.aggregating import (
 )
 from invoker.tensors.checkpoint import CHECKPOINT
 from tests.execution import memory
-from tests.execution.looplines import until
+from tests.execution.loopcalls import until
 from tests.execution.memory import driver_of
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.protocols.federated import answers
 from invoker.protocols.federated.messages import Blob, Capabilities, Eligibility, Offer, Resource, Window
-from tests.protocols.federated.desks import OFFER, SECURE_OFFER, TASK
+from tests.protocols.federated.coordinators import OFFER, SECURE_OFFER, TASK
 
 
 def accepted(offer: Offer, can: Capabilities) -> pb.AcceptanceInfo:

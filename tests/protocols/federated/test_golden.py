@@ -23,14 +23,14 @@ from invoker.protocols.federated.messages import (
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.session import DeviceSession
 from tests.protocols.federated.client import golden
-from tests.protocols.federated.desks import NoMailbox, NotedDesk
+from tests.protocols.federated.coordinators import NoMailbox, NotedCoordinator
 
 PLAN, START = Blob(golden.PLAN), Blob(golden.START)
 TERMS = SecAggTerms({"w": (golden.MODULUS, len(golden.VALUES))}, 3, golden.THRESHOLD, 2)
 
 
-class GoldenDesk(NotedDesk):
-    """The desk of the traces: it has their windows, and their eligibility task."""
+class GoldenCoordinator(NotedCoordinator):
+    """The coordinator of the traces: it has their windows, and their eligibility task."""
 
     def windows(self, device: Any, checkin: Any) -> tuple[Window, Window]:
         """Those of the traces."""
@@ -39,15 +39,15 @@ class GoldenDesk(NotedDesk):
         return first, second
 
 
-def replay(name: str, notices: dict[str, list[Notice]]) -> tuple[GoldenDesk, list[Step]]:
+def replay(name: str, notices: dict[str, list[Notice]]) -> tuple[GoldenCoordinator, list[Step]]:
     """Let a trace's client talk to our session, and compare what the session sends.
 
     Args:
         name: Of the trace.
-        notices: What the desk tells once it was asked something, by what it was asked.
+        notices: What the coordinator tells once it was asked something, by what it was asked.
     """
-    desk = GoldenDesk(Eligibility("execution 1", PLAN, START))
-    session = DeviceSession(desk, NoMailbox(), Headers(), DeviceSettings(**golden.settings()))
+    coordinator = GoldenCoordinator(Eligibility("execution 1", PLAN, START))
+    session = DeviceSession(coordinator, NoMailbox(), Headers(), DeviceSettings(**golden.settings()))
     steps: list[Step] = list(session.begin())
     said: deque[bytes] = deque()
     asked = 0
@@ -58,23 +58,23 @@ def replay(name: str, notices: dict[str, list[Notice]]) -> tuple[GoldenDesk, lis
             assert ours == theirs, f"frame {number}"
             continue
         found = list(session.receive(frame))
-        for what, _ in desk.noted[asked:]:
+        for what, _ in coordinator.noted[asked:]:
             if notices.get(what):
                 found += session.deliver(Answered("mail", [notices[what].pop(0)]))
-        asked = len(desk.noted)
+        asked = len(coordinator.noted)
         assert not [step for step in found if isinstance(step, Close)]
         said += [step.frame for step in found if isinstance(step, Send)]
         steps += found
     assert not said
     steps += session.half_close()
-    return desk, steps
+    return coordinator, steps
 
 
 def test_F146_a_real_client_reports() -> None:
     """Its checkins say what the catalogue says, its chunks become a report, and the end is OK."""
     offer = Offer("phase 1", "train", PLAN, START)
-    desk, steps = replay("plain", {"check_in": [Accepted(offer)], "report": [ReportTaken()]})
-    noted = dict(desk.noted)
+    coordinator, steps = replay("plain", {"check_in": [Accepted(offer)], "report": [ReportTaken()]})
+    noted = dict(coordinator.noted)
     checkin = noted["check_in"]
     assert (checkin.population, checkin.retry_token, checkin.attestation) == ("iris", "a retry token", "measured")
     assert dict(checkin.weights) == {"train": 1.0}
@@ -84,7 +84,7 @@ def test_F146_a_real_client_reports() -> None:
 
 
 def test_F146_a_real_client_aggregates_securely() -> None:
-    """Its messages of all four rounds reach the desk, the masked input together with the report."""
+    """Its messages of all four rounds reach the coordinator, the masked input together with the report."""
     server = [pb.ServerStreamMessage.FromString(frame) for side, frame in golden.read("secure") if side == "S"]
     rounds: list[Notice] = [
         Secure(secagg_pb.ServerToClientWrapperMessage.FromString(one.SerializeToString()))
@@ -92,8 +92,8 @@ def test_F146_a_real_client_aggregates_securely() -> None:
         if one.WhichOneof("message_content") is not None
     ]
     offer = Offer("phase 1", "train", PLAN, START, TERMS)
-    desk, steps = replay("secure", {"check_in": [Accepted(offer)], "secure": [*rounds, ReportTaken()]})
-    secure = [value for name, value in desk.noted if name == "secure"]
+    coordinator, steps = replay("secure", {"check_in": [Accepted(offer)], "secure": [*rounds, ReportTaken()]})
+    secure = [value for name, value in coordinator.noted if name == "secure"]
     kinds = ["advertise_keys", "share_keys_response", "masked_input_response", "unmasking_response"]
     assert [kind for kind, _ in secure] == kinds
     assert [report is not None for _, report in secure] == [False, False, True, False]

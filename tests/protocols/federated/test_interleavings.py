@@ -1,4 +1,4 @@
-"""Thousands of random lives of a desk: devices come, go and report, time passes, functions and the store fail.
+"""Thousands of random lives of a coordinator: devices come, go and report, time passes, functions and the store fail.
 
 Whatever happens, each device hears one ending, counts add up, and no report is counted twice or half.
 """
@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from invoker.errors import FunctionError, InvocationError, ShuttingDown
-from invoker.protocols.federated.desk import DeskLimits
+from invoker.protocols.federated.coordinator import CoordinatorLimits
 from invoker.protocols.federated.messages import Checkin, Over, Rejected, ReportTaken
 from invoker.protocols.federated.tally import RoundRecord
 from tests.protocols.federated.house import Aggregator, Client, House, caught, population, task
@@ -35,7 +35,7 @@ class Life:
         self.house = House(
             population("iris", *tasks, eligibility=dice.random() < 0.3 or None),
             population("other", task(checker=lambda _: check)),
-            limits=DeskLimits(sessions=40, report_bytes=300_000),
+            limits=CoordinatorLimits(sessions=40, report_bytes=300_000),
         )
         self.here: list[Client] = []
         self.all: list[Client] = []
@@ -45,7 +45,7 @@ class Life:
         self.jobs: list[Callable[[], None]] = []
         if dice.random() < 0.5:
             self.house.compute = lambda job, then: self.jobs.append(lambda: then(caught(job)))
-        self.tasks = [one for each in self.house.desk._populations.values() for one in each.tasks.values()]
+        self.tasks = [one for each in self.house.coordinator._populations.values() for one in each.tasks.values()]
 
     def step(self) -> None:
         act = self.dice.choice(ACTS)
@@ -72,7 +72,7 @@ class Life:
         one = self.any()
         if one is not None and not one.ever:
             one.ever = "evaluating"
-            got = self.house.desk.eligibility(one, Checkin("iris"))
+            got = self.house.coordinator.eligibility(one, Checkin("iris"))
             if isinstance(got, Rejected):
                 one.ever = "done"
 
@@ -89,7 +89,7 @@ class Life:
             one.ever = "announced"
             size = self.dice.choice([100, 100, 100_000, 200_000, 900_000])
             self.sizes[one] = size
-            one.may = self.house.desk.may_receive(one, size, size)
+            one.may = self.house.coordinator.may_receive(one, size, size)
 
     def report(self) -> None:
         one = self.any()
@@ -102,11 +102,11 @@ class Life:
         one.status = 13 if self.dice.random() < 0.1 else 0
         self.updates[update] = one
         if self.dice.random() < 0.5:
-            self.house.desk.received(one)
+            self.house.coordinator.received(one)
             one.report(update, status=one.status)
         else:
             one.report(update, status=one.status)
-            self.house.desk.received(one)
+            self.house.coordinator.received(one)
 
     def leave(self) -> None:
         one = self.any()
@@ -159,7 +159,7 @@ class Life:
 
     def check(self) -> None:
         """At the end, when everybody has left."""
-        records = {one.phase_id: one for one in self.house.desk.tally.records}
+        records = {one.phase_id: one for one in self.house.coordinator.tally.records}
         accepted = Counter(one.offer.phase_id for one in self.all if one.offer)
         assert accepted == {phase_id: one.accepted for phase_id, one in records.items()}
         taken: Counter[bytes] = Counter()  # in rounds that count
@@ -179,10 +179,10 @@ class Life:
             assert one.ok >= config.min_clients or one.outcome == "failed"
         for one in self.all:
             self.check_client(one, taken, records)
-        tally = self.house.desk.tally
+        tally = self.house.coordinator.tally
         assert not +tally.states
-        assert self.house.desk.held_bytes == 0
-        assert self.house.desk.next_tick() is None
+        assert self.house.coordinator.held_bytes == 0
+        assert self.house.coordinator.next_tick() is None
         assert sum(tally.accepted.values()) == sum(tally.reports.values()) == sum(accepted.values())
 
     def check_client(self, one: Client, taken: Counter[bytes], records: dict[str, RoundRecord]) -> None:
@@ -217,10 +217,10 @@ def test_F053_no_report_is_counted_twice_or_half_whatever_happens(block):
         for _ in range(STEPS):
             life.step()
         if seed % 2:
-            life.house.desk.drain()
+            life.house.coordinator.drain()
             for _ in range(20):
                 life.step()
-        life.house.desk.stop()
+        life.house.coordinator.stop()
         assert all(one.ending is not None or one.ever == "done" for one in life.here), "a device waits for ever"
         for one in list(life.here):
             life.go(one)
@@ -229,7 +229,7 @@ def test_F053_no_report_is_counted_twice_or_half_whatever_happens(block):
         for one in life.running():
             one.finish(error=FunctionError("given up"))
         life.check()
-        outcomes.update(one.outcome + one.reason for one in life.house.desk.tally.records)
+        outcomes.update(one.outcome + one.reason for one in life.house.coordinator.tally.records)
     assert {"committed", "failedaggregation", "failedcommit", "failedtoo_few", "failedclosed"} <= set(outcomes), (
         outcomes
     )

@@ -8,7 +8,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import Terms
 from invoker.protocols.federated.messages import Capabilities
 from invoker.protocols.federated.negotiation import DeviceSettings, capabilities, options_for, terms_for
-from tests.protocols.federated.desks import options
+from tests.protocols.federated.coordinators import options
 
 
 def test_what_a_client_offers_is_read() -> None:

@@ -13,7 +13,7 @@ from invoker.core.steps import Answered, Await, Send
 from invoker.errors import InternalError, Status, StatusError
 from invoker.protocols.federated.messages import Accepted, Blob, Offer, Over, ReportTaken
 from invoker.protocols.federated.negotiation import DeviceSettings
-from tests.protocols.federated.desks import OFFER, TASK, NotedDesk, Talk, checkin, options, report, trying
+from tests.protocols.federated.coordinators import OFFER, TASK, NotedCoordinator, Talk, checkin, options, report, trying
 
 BYTES = random.Random(5).randbytes(300_000) + bytes(700_000)
 
@@ -70,7 +70,7 @@ def packing(offer: Offer) -> tuple[Talk, Await]:
 
 
 def test_a_large_answer_is_compressed_beside_the_loop() -> None:
-    """What the desk tells in between waits behind it."""
+    """What the coordinator tells in between waits behind it."""
     offer = large()
     talk, pack = packing(offer)
     assert talk.tell() == []
@@ -126,7 +126,7 @@ def test_F040_a_large_eligibility_task_is_packed_too() -> None:
     """Once, and kept with the task."""
     task = msgspec.structs.replace(TASK, checkpoint=Blob(BYTES), forms={})
     for _ in range(2):
-        talk = Talk(NotedDesk(task))
+        talk = Talk(NotedCoordinator(task))
         talk.say(trying())
         payload = talk.heard[-1].eligibility_eval_checkin_response.eligibility_eval_payload
         assert payload.init_checkpoint == BYTES
@@ -143,7 +143,7 @@ def test_F065_clients_that_download_have_forms_of_their_own() -> None:
                 supports_eligibility_eval_http_download=http,
                 supported_http_compression_formats=formats,
             )
-            talk = Talk(NotedDesk(task))
+            talk = Talk(NotedCoordinator(task))
             talk.say(trying(protocol_options_request=said), checkin(protocol_options_request=said, weights=[]))
             talk.tell(Accepted(offer))
             info = talk.heard[-1].checkin_response.acceptance_info

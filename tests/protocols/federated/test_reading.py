@@ -11,18 +11,18 @@ from invoker.message import EMPTY
 from invoker.protocols.federated.messages import Checkin, ReportIn
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.reading import check_same, checkin_of, parsed, report_of
-from tests.protocols.federated.desks import checkin, report
+from tests.protocols.federated.coordinators import checkin, report
 
 NAN, INF = float("nan"), float("inf")
 
 
 def read(**fields: object) -> Checkin:
-    """A checkin as the desk gets it."""
+    """A checkin as the coordinator gets it."""
     return checkin_of(checkin(**fields).checkin_request, EMPTY)
 
 
 def reported(*events: Any, **fields: object) -> ReportIn:
-    """A report as the desk gets it."""
+    """A report as the coordinator gets it."""
     request = report(**fields).report_request
     request.report.serialized_train_event.extend(events)
     return report_of(request, DeviceSettings(events=3, event_bytes=1000))
@@ -44,7 +44,7 @@ def test_a_checkin_is_read_whole() -> None:
 
 
 def test_F041_no_info_and_no_weights_are_two_things() -> None:
-    """The desk answers them differently."""
+    """The coordinator answers them differently."""
     assert read().weights is None
     assert read(weights=[]).weights == {}
 
@@ -64,7 +64,7 @@ def test_F044_a_task_has_one_weight() -> None:
 
 
 def test_F045_weights_of_another_version_mean_nothing() -> None:
-    """The desk gets the version, and rejects the client; nothing is said against the weights."""
+    """The coordinator gets the version, and rejects the client; nothing is said against the weights."""
     for version in (0, 2, -1):
         got = read(weights=[("x", NAN), ("x", 1.0)], version=version)
         assert (got.weights, got.weights_version) == ({}, version)

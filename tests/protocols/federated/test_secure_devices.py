@@ -33,20 +33,20 @@ def vector(seed: int) -> Any:
 def test_F122_a_round_of_real_devices_gives_their_exact_sum(until, summed):
     """The server and the devices of this house; one device leaves where it should send a message."""
     secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.3)
-    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
-    made = [Trained(one, vector(seed), until if seed == 2 else "") for seed, one in enumerate(desk.clients(5))]
+    coordinator = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
+    made = [Trained(one, vector(seed), until if seed == 2 else "") for seed, one in enumerate(coordinator.clients(5))]
     for one in made:
         one.turn(one.machine.start())
     while any(one.listen() for one in made):
         pass
-    (report,) = desk.round().reports
+    (report,) = coordinator.round().reports
     total_ = pb.Checkpoint.FromString(report.message.payload).aggregands["w"].values
     inside = [one for one in made if summed == 5 or one.until == ""]
     assert list(total_) == sum(one.values["w"] for one in inside).tolist()
     assert report.message.headers["num_clients"] == str(summed)
-    desk.round().take().finish()
-    desk.stored()
-    (record,) = desk.desk.tally.records
+    coordinator.round().take().finish()
+    coordinator.stored()
+    (record,) = coordinator.coordinator.tally.records
     assert (record.ok, record.dropped, record.summed) == (4 + (until == ""), int(until != ""), summed)
     assert [one.client.ending for one in made if one.until == ""] == [ReportTaken()] * record.ok
 
@@ -54,8 +54,8 @@ def test_F122_a_round_of_real_devices_gives_their_exact_sum(until, summed):
 def test_F123_devices_that_are_not_needed_any_more_hear_of_early_success_and_then_the_answer():
     """Four of five replies are enough to unmask; the fifth device has not even been asked what it knows."""
     secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.2)
-    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
-    made = [Trained(one, vector(seed)) for seed, one in enumerate(desk.clients(5))]
+    coordinator = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
+    made = [Trained(one, vector(seed)) for seed, one in enumerate(coordinator.clients(5))]
     for one in made:
         one.turn(one.machine.start())
     for _ in range(2):
@@ -63,7 +63,7 @@ def test_F123_devices_that_are_not_needed_any_more_hear_of_early_success_and_the
             one.listen()
     for one in made[:4]:
         one.listen()
-    desk.round().take()
+    coordinator.round().take()
     *_, asked, early, answer = made[4].client.notices
     assert asked.message.WhichOneof("message_content") == "unmasking_request"
     assert early.message.abort.early_success
@@ -76,17 +76,17 @@ def test_F123_devices_that_are_not_needed_any_more_hear_of_early_success_and_the
 def test_F129_a_round_of_real_devices_below_its_threshold_has_no_sum():
     """Two of five leave with their shares given, and four must stay: all others hear ABORTED."""
     secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.2)
-    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
+    coordinator = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
     made = [
         Trained(one, vector(seed), "masked_input_response" if seed < 2 else "")
-        for seed, one in enumerate(desk.clients(5))
+        for seed, one in enumerate(coordinator.clients(5))
     ]
     for one in made:
         one.turn(one.machine.start())
     while any(one.listen() for one in made):
         pass
-    assert not desk.round().reports
-    assert desk.desk.tally.records[-1].reason == "too_few_clients"
+    assert not coordinator.round().reports
+    assert coordinator.coordinator.tally.records[-1].reason == "too_few_clients"
     assert [one.client.error.status for one in made[2:]] == [Status.ABORTED] * 3
 
 
@@ -96,11 +96,11 @@ def life(seed: int) -> str:
     size = dice.randint(3, 7)
     secagg = SecAggConfig(vectors={"w": (2**20, size)}, dropout_rate=0.4)
     least = dice.randint(2, 3)
-    desk = House(population("iris", task(secagg=secagg, min_clients=least, goal_clients=size, max_clients=size)))
+    coordinator = House(population("iris", task(secagg=secagg, min_clients=least, goal_clients=size, max_clients=size)))
     jobs: list[tuple] = []
     if dice.random() < 0.5:
-        desk.compute = lambda job, then: jobs.append((job, then))
-    made = [Trained(one, np.eye(size, dtype=np.uint64)[at]) for at, one in enumerate(desk.clients(size))]
+        coordinator.compute = lambda job, then: jobs.append((job, then))
+    made = [Trained(one, np.eye(size, dtype=np.uint64)[at]) for at, one in enumerate(coordinator.clients(size))]
     rate = dice.choice([0.0, 0.02, 0.1])
     for one in dice.sample(made, size):
         if dice.random() > rate:
@@ -117,36 +117,36 @@ def life(seed: int) -> str:
             job, then = jobs.pop(0)
             then(job())
         if dice.random() < 0.006:
-            desk.passes(151)
-        if desk.round().reports and not desk.commits:
-            desk.round().take().finish()
-            desk.stored()
-    settle(desk, jobs)
-    return check(desk, made, here)
+            coordinator.passes(151)
+        if coordinator.round().reports and not coordinator.commits:
+            coordinator.round().take().finish()
+            coordinator.stored()
+    settle(coordinator, jobs)
+    return check(coordinator, made, here)
 
 
-def settle(desk: House, jobs: list[tuple]) -> None:
+def settle(coordinator: House, jobs: list[tuple]) -> None:
     """Time passes until the round has ended."""
-    while not desk.desk.tally.records:
+    while not coordinator.coordinator.tally.records:
         while jobs:
             job, then = jobs.pop(0)
             then(job())
-        if desk.round().reports:
-            desk.round().take().finish()
-            desk.stored()
-        desk.passes(50)
-        assert desk.time < 10_000, "a round goes on for ever"
-    desk.passes(5)
+        if coordinator.round().reports:
+            coordinator.round().take().finish()
+            coordinator.stored()
+        coordinator.passes(50)
+        assert coordinator.time < 10_000, "a round goes on for ever"
+    coordinator.passes(5)
 
 
-def check(desk: House, made: list[Trained], here: set[Trained]) -> str:
-    (record,) = desk.desk.tally.records
+def check(coordinator: House, made: list[Trained], here: set[Trained]) -> str:
+    (record,) = coordinator.coordinator.tally.records
     assert record.accepted == len(made)
     assert record.accepted == sum((record.ok, record.failed, record.invalid, record.late, record.dropped, record.cut))
     for one in here:
         assert one.client.ending is not None, "a device waits for ever"
-    if desk.round().reports:
-        (report,) = desk.round().reports
+    if coordinator.round().reports:
+        (report,) = coordinator.round().reports
         inside = list(pb.Checkpoint.FromString(report.message.payload).aggregands["w"].values)
         assert set(inside) <= {0, 1}
         assert sum(inside) == int(report.message.headers["num_clients"]) == record.summed
@@ -157,8 +157,8 @@ def check(desk: House, made: list[Trained], here: set[Trained]) -> str:
             assert is_in or one.client.ending != ReportTaken(), "a device was thanked that is not in the sum"
     for one in here:
         one.client.leave()
-    assert not +desk.desk.tally.states
-    assert desk.desk.next_tick() is None
+    assert not +coordinator.coordinator.tally.states
+    assert coordinator.coordinator.next_tick() is None
     return record.outcome + record.reason
 
 

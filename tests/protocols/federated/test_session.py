@@ -10,10 +10,10 @@ from invoker.errors import Cancelled, LimitExceeded, Status, StatusError
 from invoker.message import Headers
 from invoker.protocols.federated.messages import Accepted, Over, Rejected, ReportTaken
 from invoker.protocols.federated.negotiation import DeviceSettings
-from tests.protocols.federated.desks import (
+from tests.protocols.federated.coordinators import (
     OFFER,
     TASK,
-    NotedDesk,
+    NotedCoordinator,
     Talk,
     checkin,
     report,
@@ -38,7 +38,7 @@ def refused(talk: Talk, text: str) -> None:
 
 def test_F015_a_whole_conversation_with_an_eligibility_task() -> None:
     """Ack, payload, acceptance, answer; then the client half-closes, and the status is OK."""
-    talk = Talk(NotedDesk(TASK))
+    talk = Talk(NotedCoordinator(TASK))
     assert talk.say(trying()) == [
         "checkin_request_ack",
         "eligibility_eval_checkin_response eligibility_eval_payload",
@@ -51,11 +51,11 @@ def test_F015_a_whole_conversation_with_an_eligibility_task() -> None:
     talk.half_close()
     assert talk.close is not None
     assert talk.close.error is None
-    assert [name for name in talk.desk.names() if name not in ("may_receive", "received")] == [
+    assert [name for name in talk.coordinator.names() if name not in ("may_receive", "received")] == [
         "enter", "windows", "eligibility", "check_in", "report",
     ]  # fmt: skip
-    assert talk.desk.bytes[0] > 0
-    assert talk.desk.bytes[1] > 0
+    assert talk.coordinator.bytes[0] > 0
+    assert talk.coordinator.bytes[1] > 0
 
 
 def test_F001_the_first_message_is_a_checkin() -> None:
@@ -75,8 +75,8 @@ def test_F034_a_client_that_takes_no_part_sends_no_large_message() -> None:
     """Reading 4 MiB of weights or levels would stop all others for half a second, and it may have no key at all."""
     large = checkin()
     large.checkin_request.client_version = "v" * 70_000
-    for talk in (Talk(), Talk(NotedDesk(TASK))):
-        if talk.desk.task is not None:
+    for talk in (Talk(), Talk(NotedCoordinator(TASK))):
+        if talk.coordinator.task is not None:
             talk.say(trying())
         talk.force(large)
         assert isinstance(talk.error, LimitExceeded)
@@ -89,7 +89,7 @@ def test_F034_a_client_that_takes_no_part_sends_no_large_message() -> None:
 @pytest.mark.parametrize("first", [trying, checkin])
 def test_F002_the_ack_has_both_windows_and_comes_first(first: type) -> None:
     """Before anything is decided (F-004), with the token where there is one."""
-    talk = Talk(NotedDesk(TASK))
+    talk = Talk(NotedCoordinator(TASK))
     assert talk.say(first(ack=True))[0] == "checkin_request_ack"
     ack = talk.heard[0].checkin_request_ack
     assert ack.retry_window_if_accepted.retry_token == "for the accepted"
@@ -98,64 +98,64 @@ def test_F002_the_ack_has_both_windows_and_comes_first(first: type) -> None:
 
 
 def test_F004_the_ack_does_not_wait_for_the_decision() -> None:
-    """It is sent in the turn that brings the checkin; nothing else is, until the desk has decided."""
+    """It is sent in the turn that brings the checkin; nothing else is, until the coordinator has decided."""
     talk = Talk(settings=DeviceSettings(chunk_bytes=8))
     assert talk.say(checkin(ack=True)) == ["checkin_request_ack"]
-    assert talk.desk.names()[-1] == "check_in"
+    assert talk.coordinator.names()[-1] == "check_in"
     assert sum(isinstance(one, Send) for one in talk.steps) == 1
 
 
 def test_F003_no_ack_without_being_asked() -> None:
     """The next message is the response."""
-    talk = Talk(NotedDesk(TASK))
+    talk = Talk(NotedCoordinator(TASK))
     assert talk.say(trying(ack=False)) == ["eligibility_eval_checkin_response eligibility_eval_payload"]
 
 
 @pytest.mark.parametrize("ack", [False, True])
 def test_F003_a_second_checkin_that_asks_for_an_ack_gets_another(ack: bool) -> None:
     """With windows of that moment; else those of the first count."""
-    talk = Talk(NotedDesk(None))
+    talk = Talk(NotedCoordinator(None))
     assert talk.say(trying()) == [
         "checkin_request_ack",
         "eligibility_eval_checkin_response no_eligibility_eval_configured",
     ]
     assert talk.say(checkin(ack=ack)) == ["checkin_request_ack"] * ack
-    assert talk.desk.names().count("windows") == 1 + ack
+    assert talk.coordinator.names().count("windows") == 1 + ack
 
 
 def test_F005_an_unknown_population_gets_no_ack() -> None:
-    """What the desk says against a checkin is the status, before anything is sent."""
-    desk = NotedDesk()
-    desk.error["windows"] = StatusError(Status.NOT_FOUND, "no such population")
-    talk = Talk(desk)
+    """What the coordinator says against a checkin is the status, before anything is sent."""
+    coordinator = NotedCoordinator()
+    coordinator.error["windows"] = StatusError(Status.NOT_FOUND, "no such population")
+    talk = Talk(coordinator)
     assert talk.say(trying()) == []
     assert talk.error.status is Status.NOT_FOUND
 
 
-def test_F006_the_metadata_reach_the_desk() -> None:
+def test_F006_the_metadata_reach_the_coordinator() -> None:
     """It compares them with what the checkin says."""
     talk = Talk(metadata=Headers({"x-goog-population": "iris"}))
     talk.say(checkin())
-    assert dict(talk.desk.noted)["enter"] == {"x-goog-population": "iris"}
-    assert dict(talk.desk.noted)["check_in"].metadata == {"x-goog-population": "iris"}
+    assert dict(talk.coordinator.noted)["enter"] == {"x-goog-population": "iris"}
+    assert dict(talk.coordinator.noted)["check_in"].metadata == {"x-goog-population": "iris"}
 
 
-def test_F139_a_desk_that_lets_nobody_in_ends_it_at_once() -> None:
+def test_F139_a_coordinator_that_lets_nobody_in_ends_it_at_once() -> None:
     """Before a message has come."""
-    desk = NotedDesk()
-    desk.error["enter"] = LimitExceeded("too many")
-    talk = Talk(desk)
+    coordinator = NotedCoordinator()
+    coordinator.error["enter"] = LimitExceeded("too many")
+    talk = Talk(coordinator)
     assert talk.error.status is Status.RESOURCE_EXHAUSTED
 
 
 def test_F008_nothing_comes_twice() -> None:
     """A second checkin of either kind, a report before its time, a second report."""
     for before, message, text in (
-        (Talk(NotedDesk(TASK)), trying(), "behind an eligibility task"),
+        (Talk(NotedCoordinator(TASK)), trying(), "behind an eligibility task"),
         (accepted(), checkin(), "the report comes next"),
         (accepted(), trying(), "the report comes next"),
     ):
-        if before.desk.task is not None:
+        if before.coordinator.task is not None:
             before.say(trying())
         before.say(message)
         refused(before, text)
@@ -168,24 +168,24 @@ def test_F008_nothing_comes_twice() -> None:
     reporting = Talk()
     reporting.say(checkin(), report())
     refused(reporting, "until the checkin is decided")
-    assert "report" not in reporting.desk.names()
+    assert "report" not in reporting.coordinator.names()
     twice = accepted()
     twice.say(report(), report())
     refused(twice, "nothing comes behind the report")
-    assert twice.desk.names().count("report") == 1
+    assert twice.coordinator.names().count("report") == 1
 
 
 @pytest.mark.parametrize("field", ["population_name", "retry_token", "attestation_measurement", "client_version"])
 def test_F009_the_second_checkin_says_the_same(field: str) -> None:
     """Each of the four."""
-    talk = Talk(NotedDesk(TASK))
+    talk = Talk(NotedCoordinator(TASK))
     fields = {"population_name": "iris", "retry_token": "t", "attestation_measurement": "a", "client_version": "1"}
     talk.say(trying(fields.pop("population_name"), **fields))
     fields["population_name"] = "iris"
     fields[field] += "?"
     talk.say(checkin(fields.pop("population_name"), weights=[("train", 1.0)], **fields))
     refused(talk, "of the second checkin is not that of the first")
-    assert "check_in" not in talk.desk.names()
+    assert "check_in" not in talk.coordinator.names()
 
 
 def test_F010_the_internal_client_id_is_ignored() -> None:
@@ -196,7 +196,7 @@ def test_F010_the_internal_client_id_is_ignored() -> None:
     talk.say(pb.ClientStreamMessage(internal_client_id="someone"), message)
     assert talk.close is None
     assert talk.session.ignored == 1
-    assert "someone" not in repr(talk.desk.noted)
+    assert "someone" not in repr(talk.coordinator.noted)
 
 
 def test_F011_messages_without_content_are_counted_to_a_thousand() -> None:
@@ -212,19 +212,19 @@ def test_F011_messages_without_content_are_counted_to_a_thousand() -> None:
 
 
 def test_F012_a_client_may_leave_before_it_reports() -> None:
-    """Behind the eligibility task, while the desk decides, and behind the acceptance: OK."""
-    tried, waiting = Talk(NotedDesk(TASK)), Talk()
+    """Behind the eligibility task, while the coordinator decides, and behind the acceptance: OK."""
+    tried, waiting = Talk(NotedCoordinator(TASK)), Talk()
     tried.say(trying())
     waiting.say(checkin())
     for talk in (tried, waiting, accepted()):
         talk.half_close()
         assert talk.close is not None
         assert talk.close.error is None
-        assert "report" not in talk.desk.names()
+        assert "report" not in talk.coordinator.names()
 
 
 def test_F013_however_it_ends_the_mailbox_is_awaited_until_then() -> None:
-    """One wait from before the first message on, so that its cancel tells the desk."""
+    """One wait from before the first message on, so that its cancel tells the coordinator."""
     talk = Talk()
     assert talk.awaits == 1
     talk.say(checkin())
@@ -232,7 +232,7 @@ def test_F013_however_it_ends_the_mailbox_is_awaited_until_then() -> None:
     assert talk.awaits == 1
 
 
-def test_F014_the_desk_may_end_it_at_any_time() -> None:
+def test_F014_the_coordinator_may_end_it_at_any_time() -> None:
     """With the status that it says."""
     for talk in (Talk(), accepted()):
         talk.tell(Over(StatusError(Status.DEADLINE_EXCEEDED, "too late")))
@@ -240,7 +240,7 @@ def test_F014_the_desk_may_end_it_at_any_time() -> None:
 
 
 def test_F015_a_client_that_does_not_half_close_is_left_with_ok() -> None:
-    """Behind the last answer whatever the desk says means OK: the client has all."""
+    """Behind the last answer whatever the coordinator says means OK: the client has all."""
     talk = accepted()
     talk.say(report())
     talk.tell(ReportTaken(), Over(Cancelled("any")))
@@ -260,7 +260,7 @@ def test_F015_a_client_that_half_closes_early_still_gets_its_answer() -> None:
 
 
 def test_F016_a_report_behind_the_end_of_the_round_is_aborted() -> None:
-    """As the desk answers it."""
+    """As the coordinator answers it."""
     talk = accepted()
     talk.say(report())
     talk.tell(Over(StatusError(Status.ABORTED, "the round is closed")))
@@ -273,7 +273,7 @@ def test_F017_a_report_is_of_its_own_round_and_population() -> None:
         talk = accepted()
         talk.say(message)
         refused(talk, "the report is of")
-        assert "report" not in talk.desk.names()
+        assert "report" not in talk.coordinator.names()
 
 
 def test_F028_behind_the_last_answer_nothing_may_come() -> None:
@@ -287,7 +287,7 @@ def test_F028_behind_the_last_answer_nothing_may_come() -> None:
 
 def test_F045_an_eligibility_task_may_be_refused() -> None:
     """The client gets a rejection, and half-closes."""
-    talk = Talk(NotedDesk(Rejected("incompatible")))
+    talk = Talk(NotedCoordinator(Rejected("incompatible")))
     assert talk.say(trying(ack=False)) == ["eligibility_eval_checkin_response rejection_info"]
     window = talk.heard[0].eligibility_eval_checkin_response.rejection_info.retry_window
     assert window.retry_token == "for the rejected"

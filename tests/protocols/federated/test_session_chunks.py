@@ -18,12 +18,12 @@ from invoker.errors import InvocationError, Status
 from invoker.protocols.federated.messages import Accepted, Blob, Over, Rejected, ReportTaken, Resume
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.session import DeviceSession
-from tests.protocols.federated.desks import (
+from tests.protocols.federated.coordinators import (
     OFFER,
     SECURE_OFFER,
     TASK,
     NoMailbox,
-    NotedDesk,
+    NotedCoordinator,
     Talk,
     checkin,
     options,
@@ -61,9 +61,9 @@ def end(count: int) -> pb.ClientStreamMessage:
     return chunk(end=pb.ChunkedTransferMessage.End(chunk_count=count))
 
 
-def accepted(settings: DeviceSettings = REAL, desk: NotedDesk | None = None) -> Talk:
+def accepted(settings: DeviceSettings = REAL, coordinator: NotedCoordinator | None = None) -> Talk:
     """A conversation in which the client has its task, and sends in chunks."""
-    talk = Talk(desk, settings=settings)
+    talk = Talk(coordinator, settings=settings)
     talk.say(checkin())
     talk.tell(Accepted(msgspec.structs.replace(OFFER, forms={})))
     return talk
@@ -75,25 +75,25 @@ def test_F026_a_report_of_10_mib_arrives_at_every_level(level: int) -> None:
     update = random.Random(7).randbytes(5 * 2**20) + bytes(5 * 2**20)
     talk = accepted(DeviceSettings(chunk_bytes=8192, level=level))
     talk.say(report(update))
-    assert dict(talk.desk.noted)["report"].update == update
+    assert dict(talk.coordinator.noted)["report"].update == update
     assert talk.tell(ReportTaken()) == ["report_response"]
-    assert talk.desk.bytes == [talk.client.received, talk.client.sent]
+    assert talk.coordinator.bytes == [talk.client.received, talk.client.sent]
 
 
 def test_F038_every_message_may_come_in_chunks() -> None:
     """Once there are options; the second checkin and the report do."""
-    talk = Talk(NotedDesk(TASK), settings=DeviceSettings(chunk_bytes=3))
+    talk = Talk(NotedCoordinator(TASK), settings=DeviceSettings(chunk_bytes=3))
     talk.say(trying())
     talk.say(checkin(weights=[("train", 1.0)]))
     talk.tell(Accepted(OFFER))
     talk.say(report())
     assert talk.tell(ReportTaken()) == ["report_response"]
-    assert talk.desk.names().count("may_receive") == talk.desk.names().count("received") == 2
+    assert talk.coordinator.names().count("may_receive") == talk.coordinator.names().count("received") == 2
 
 
 def test_F018_the_options_are_in_the_first_response() -> None:
     """In that to the eligibility checkin, or to the checkin if there is none; also where it says no."""
-    first = Talk(NotedDesk(TASK))
+    first = Talk(NotedCoordinator(TASK))
     first.say(trying())
     told = first.heard[-1].eligibility_eval_checkin_response.protocol_options_response
     assert (told.chunk_size_for_upload, told.max_pending_chunks, told.compression_level) == (32768, 2, 1)
@@ -121,7 +121,7 @@ def test_F020_a_client_that_takes_no_chunks_gets_none_and_zeros() -> None:
 def test_F019_what_a_second_checkin_offers_replaces_the_first() -> None:
     """Without options in it, those of the first stay."""
     for said, chunk_bytes in ((options(supports_chunked_blob_transfer=False), 0), (None, 8192)):
-        talk = Talk(NotedDesk(TASK), settings=REAL)
+        talk = Talk(NotedCoordinator(TASK), settings=REAL)
         talk.say(trying(), checkin(protocol_options_request=said, weights=[("train", 1.0)]))
         talk.tell(Accepted(OFFER))
         assert talk.heard[-1].checkin_response.protocol_options_response.chunk_size_for_upload == chunk_bytes
@@ -146,18 +146,18 @@ def test_F019_what_a_second_checkin_offers_replaces_the_first() -> None:
     ],
 )
 def test_F028_a_client_that_breaks_the_rules_ends_only_itself(messages: list[Any], text: str) -> None:
-    """INVALID_ARGUMENT to it; the desk hears of no report, and the one beside it goes on."""
-    desk = NotedDesk()
-    talk, beside = accepted(desk=desk), accepted(desk=desk)
+    """INVALID_ARGUMENT to it; the coordinator hears of no report, and the one beside it goes on."""
+    coordinator = NotedCoordinator()
+    talk, beside = accepted(coordinator=coordinator), accepted(coordinator=coordinator)
     talk.force(*messages)
     assert talk.error.status is Status.INVALID_ARGUMENT
     assert text in str(talk.error)
-    assert "report" not in desk.names()
-    assert desk.bytes[1] == sum(len(one.SerializeToString()) for one in messages) + 2 * len(
+    assert "report" not in coordinator.names()
+    assert coordinator.bytes[1] == sum(len(one.SerializeToString()) for one in messages) + 2 * len(
         checkin().SerializeToString()
     )
     beside.say(report())
-    assert "report" in desk.names()
+    assert "report" in coordinator.names()
 
 
 def test_F030_an_ack_of_another_chunk_is_a_violation() -> None:
@@ -198,20 +198,20 @@ def test_F034_a_bomb_ends_only_its_conversation_in_bounded_memory(said: int) -> 
 
 
 def test_F081_a_report_may_have_to_wait_at_each_step() -> None:
-    """Of 64 KiB on the wire, and then for what it inflates to; the desk is told of the next one behind the report."""
+    """Of 64 KiB on the wire, and then for what it inflates to; the coordinator is told of the next one, too."""
     for level, asked in ((0, [65536, 131072, 196608, 200_054]), (1, [65536, 131072, 196608, 262_144, 5_000_054])):
         update = random.Random(1).randbytes(200_000) + bytes(0 if level == 0 else 4_800_000)
-        desk = NotedDesk()
-        talk = accepted(DeviceSettings(chunk_bytes=8192, level=level), desk=desk)
-        desk.allows = False
+        coordinator = NotedCoordinator()
+        talk = accepted(DeviceSettings(chunk_bytes=8192, level=level), coordinator=coordinator)
+        coordinator.allows = False
         talk.say(report(update))
         for upto in asked:
-            assert "report" not in desk.names()
-            assert desk.noted[-1][0] == "may_receive"
-            assert abs(desk.asked[-1] - upto) < 8192
+            assert "report" not in coordinator.names()
+            assert coordinator.noted[-1][0] == "may_receive"
+            assert abs(coordinator.asked[-1] - upto) < 8192
             talk.tell(Resume())
-        assert desk.names()[-2:] == ["report", "received"]
-        assert dict(desk.noted)["report"].update == update
+        assert coordinator.names()[-2:] == ["report", "received"]
+        assert dict(coordinator.noted)["report"].update == update
 
 
 def test_F034_what_takes_long_to_inflate_does_so_beside_the_loop() -> None:
@@ -222,54 +222,54 @@ def test_F034_what_takes_long_to_inflate_does_so_beside_the_loop() -> None:
         async def pack(key: object, job: Any) -> Any:
             raise AssertionError("the test does it")
 
-        desk = NotedDesk()
-        talk = accepted_with(pack, desk)
+        coordinator = NotedCoordinator()
+        talk = accepted_with(pack, coordinator)
         message = report(bytes(1_000_000)).SerializeToString()
         blob = zlib.compress(message + wrong)
         talk.force(start(len(message), 1, len(blob)), data(0, blob), end(1))
         talk.half_close()
         jobs += [one for one in talk.steps if isinstance(one, Await) and one.key == "unpacked"]
         assert len(jobs) == 1
-        assert not {"report", "received"} & set(desk.names())
+        assert not {"report", "received"} & set(coordinator.names())
         assert talk.close is None
         talk.bring(Answered("unpacked", jobs[0].begin.args[1]()))
         if wrong:
             assert talk.error.status is Status.INVALID_ARGUMENT
         else:
-            assert desk.names()[-2:] == ["report", "received"]
+            assert coordinator.names()[-2:] == ["report", "received"]
 
 
-def accepted_with(pack: Any, desk: NotedDesk) -> Talk:
+def accepted_with(pack: Any, coordinator: NotedCoordinator) -> Talk:
     """As `accepted`, beside a loop."""
-    talk = Talk(desk, settings=DeviceSettings(chunk_bytes=65536, max_pending=2), pack=pack)
+    talk = Talk(coordinator, settings=DeviceSettings(chunk_bytes=65536, max_pending=2), pack=pack)
     talk.say(checkin())
     talk.tell(Accepted(msgspec.structs.replace(OFFER, forms={})))
     return talk
 
 
-def test_F081_a_report_that_must_wait_gets_no_acks_until_the_desk_says_so() -> None:
-    """Then it goes on to its end, and the desk is told that it is there behind the report."""
-    desk = NotedDesk()
-    talk = accepted(desk=desk)
-    desk.allows = False
+def test_F081_a_report_that_must_wait_gets_no_acks_until_the_coordinator_says_so() -> None:
+    """Then it goes on to its end, and the coordinator is told that it is there behind the report."""
+    coordinator = NotedCoordinator()
+    talk = accepted(coordinator=coordinator)
+    coordinator.allows = False
     talk.say(report(bytes(random.Random(1).randbytes(100_000))))
-    assert "report" not in desk.names()
-    desk.allows = True
+    assert "report" not in coordinator.names()
+    coordinator.allows = True
     talk.tell(Resume())
-    assert desk.names()[-2:] == ["report", "received"]
+    assert coordinator.names()[-2:] == ["report", "received"]
     assert talk.tell(ReportTaken()) == ["report_response"]
 
 
 def test_F081_one_that_half_closes_while_it_waits_is_heard_to_its_end() -> None:
     """A small report is complete before its first ack."""
-    desk = NotedDesk()
-    talk = accepted(desk=desk)
-    desk.allows = False
+    coordinator = NotedCoordinator()
+    talk = accepted(coordinator=coordinator)
+    coordinator.allows = False
     talk.say(report())
     talk.half_close()
     assert talk.close is None
     talk.tell(Resume())
-    assert desk.names()[-2:] == ["report", "received"]
+    assert coordinator.names()[-2:] == ["report", "received"]
     assert talk.tell(ReportTaken()) == ["report_response"]
     assert talk.close is not None
 
@@ -320,9 +320,9 @@ NOTICES = st.sampled_from(
 )
 def test_F001_any_frames_and_notices_give_steps_and_one_end(moves: list[Any], task: Any, allows: bool) -> None:
     """Nothing is ever raised, nothing follows a Close, and while there is none exactly one wait for mail is open."""
-    desk = NotedDesk(task)
-    desk.allows = allows
-    session = DeviceSession(desk, NoMailbox(), settings=DeviceSettings(chunk_bytes=16, level=0))
+    coordinator = NotedCoordinator(task)
+    coordinator.allows = allows
+    session = DeviceSession(coordinator, NoMailbox(), settings=DeviceSettings(chunk_bytes=16, level=0))
     waits = 0
     steps = list(session.begin())
     is_closed = False
@@ -347,7 +347,7 @@ def test_F001_any_frames_and_notices_give_steps_and_one_end(moves: list[Any], ta
 
 def trace(offer: Any) -> list[bytes]:
     """The frames of a client in a whole conversation, in small chunks."""
-    talk = Talk(NotedDesk(TASK), settings=DeviceSettings(chunk_bytes=16))
+    talk = Talk(NotedCoordinator(TASK), settings=DeviceSettings(chunk_bytes=16))
     frames: list[bytes] = []
     receive = talk.session.receive
 
@@ -388,15 +388,15 @@ def spoiled(draw: st.DrawFn) -> list[bytes]:
 
 @given(spoiled())
 def test_F028_a_spoiled_conversation_ends_or_goes_on_and_nothing_is_raised(frames: list[bytes]) -> None:
-    """The desk gets one report at most."""
-    desk = NotedDesk(TASK)
-    session = DeviceSession(desk, NoMailbox(), settings=DeviceSettings(chunk_bytes=16))
+    """The coordinator gets one report at most."""
+    coordinator = NotedCoordinator(TASK)
+    session = DeviceSession(coordinator, NoMailbox(), settings=DeviceSettings(chunk_bytes=16))
     session.begin()
     for frame in frames:
         session.receive(frame)
-        if desk.noted[-1][0] == "check_in":
+        if coordinator.noted[-1][0] == "check_in":
             session.deliver(Answered("mail", [Accepted(OFFER)]))
     session.deliver(Answered("mail", [ReportTaken()]))
-    assert desk.names().count("report") <= 1
+    assert coordinator.names().count("report") <= 1
     session.half_close()
     assert session.is_closed

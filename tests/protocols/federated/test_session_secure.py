@@ -10,7 +10,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import Status
 from invoker.protocols.federated.messages import Accepted, Over, ReportIn, ReportTaken, Secure
-from tests.protocols.federated.desks import OFFER, SECURE_OFFER, Talk, checkin, report
+from tests.protocols.federated.coordinators import OFFER, SECURE_OFFER, Talk, checkin, report
 
 
 def accepted() -> Talk:
@@ -71,7 +71,7 @@ def test_F094_all_four_rounds_and_then_the_answer() -> None:
     talk.half_close()
     assert talk.close is not None
     assert talk.close.error is None
-    assert [value for name, value in talk.desk.noted if name == "secure"] == [
+    assert [value for name, value in talk.coordinator.noted if name == "secure"] == [
         ("advertise_keys", None),
         ("share_keys_response", None),
         ("masked_input_response", ReportIn(b"update", 0, None)),
@@ -80,7 +80,7 @@ def test_F094_all_four_rounds_and_then_the_answer() -> None:
 
 
 def test_F094_early_success_and_the_answer_are_two_messages() -> None:
-    """Also if the desk tells both at once; what it tells behind the answer is dropped."""
+    """Also if the coordinator tells both at once; what it tells behind the answer is dropped."""
     talk = accepted()
     talk.say(masked())
     assert talk.tell(asks("abort"), ReportTaken(), asks("abort")) == ["secure abort", "report_response"]
@@ -98,11 +98,11 @@ def test_F094_early_success_and_the_answer_are_two_messages() -> None:
     ],
 )
 def test_F093_the_masked_input_and_the_report_come_together(message: pb.ClientStreamMessage) -> None:
-    """Either alone, or another message with a report, ends this conversation; the desk hears nothing of it."""
+    """Either alone, or another message with a report, ends this conversation; the coordinator hears nothing of it."""
     talk = accepted()
     talk.say(message)
     assert talk.error.status is Status.INVALID_ARGUMENT
-    assert "secure" not in talk.desk.names()
+    assert "secure" not in talk.coordinator.names()
 
 
 def test_F093_a_checkin_carries_nothing_else() -> None:
@@ -114,7 +114,7 @@ def test_F093_a_checkin_carries_nothing_else() -> None:
         message.secure_aggregation_client_message.advertise_keys.SetInParent()
         talk.say(message)
         assert talk.error.status is Status.INVALID_ARGUMENT
-        assert not {"report", "secure"} & set(talk.desk.names())
+        assert not {"report", "secure"} & set(talk.coordinator.names())
 
 
 def test_F017_the_report_beside_a_masked_input_is_checked_too() -> None:
@@ -150,7 +150,7 @@ def test_F123_a_reply_that_crosses_with_early_success_is_no_fault(crossing: str)
     talk.tell(asks("abort"), ReportTaken())
     assert talk.say(secure(crossing)) == []
     assert talk.close is None
-    assert [value[0] for name, value in talk.desk.noted if name == "secure"] == ["masked_input_response"]
+    assert [value[0] for name, value in talk.coordinator.noted if name == "secure"] == ["masked_input_response"]
     talk.say(secure(crossing))
     assert talk.error is not None
 
@@ -170,10 +170,10 @@ def test_F123_whoever_has_replied_has_nothing_more_to_say() -> None:
 
 
 def test_F110_an_abort_of_the_client_is_passed_on() -> None:
-    """The desk decides what becomes of the conversation."""
+    """The coordinator decides what becomes of the conversation."""
     talk = accepted()
     talk.say(secure("abort", diagnostic_info="battery"))
-    assert ("secure", ("abort", None)) in talk.desk.noted
+    assert ("secure", ("abort", None)) in talk.coordinator.noted
     talk.tell(Over(None))
     assert talk.close is not None
     assert talk.close.error is None
@@ -185,8 +185,8 @@ def test_F098_shares_of_a_thousand_clients_go_in_chunks() -> None:
     shares = secure("share_keys_response")
     shares.secure_aggregation_client_message.share_keys_response.encrypted_key_shares.extend([bytes(104)] * 1000)
     talk.say(shares)
-    assert talk.desk.noted[-1][0] == "received"
-    assert talk.desk.noted[-2] == ("secure", ("share_keys_response", None))
+    assert talk.coordinator.noted[-1][0] == "received"
+    assert talk.coordinator.noted[-2] == ("secure", ("share_keys_response", None))
     request = asks("masked_input_request")
     request.message.masked_input_request.encrypted_key_shares.extend([bytes(104)] * 1000)
     before = talk.client.received

@@ -27,7 +27,7 @@ from invoker.protocols.federated.messages import (
 )
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.session import DeviceSession
-from tests.protocols.federated.desks import NoMailbox, NotedDesk
+from tests.protocols.federated.coordinators import NoMailbox, NotedCoordinator
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "federated"
 SMALL = DeviceSettings(chunk_bytes=32, max_pending=2, level=0)
@@ -35,7 +35,7 @@ TASK = Eligibility("e", Blob(b"p"), Blob(b"m"))
 
 
 def notice(word: str, *, is_secure: bool) -> Notice:
-    """What the desk tells."""
+    """What the coordinator tells."""
     if word == "accepted":
         terms = SecAggTerms({"w": (1 << 20, 3)}, 9, 5, 4) if is_secure else None
         return Accepted(Offer("r", "t", Blob(b"p"), Blob(b"m"), terms))
@@ -46,9 +46,9 @@ def notice(word: str, *, is_secure: bool) -> Notice:
     return Secure(message)
 
 
-def play(name: str, desk: NotedDesk) -> Iterator[tuple[str, list[str], list[str]]]:
+def play(name: str, coordinator: NotedCoordinator) -> Iterator[tuple[str, list[str], list[str]]]:
     """Play a trace; gives each thing that happens with what the session answers, and what it should answer."""
-    session = DeviceSession(desk, NoMailbox(), settings=SMALL)
+    session = DeviceSession(coordinator, NoMailbox(), settings=SMALL)
     session.begin()
     moves: list[tuple[str, list[str]]] = []
     for line in (FOLDER / name).read_text(encoding="ascii").splitlines():
@@ -75,14 +75,14 @@ def play(name: str, desk: NotedDesk) -> Iterator[tuple[str, list[str], list[str]
 @pytest.mark.parametrize(("name", "task"), [("small-plain.trace", TASK), ("small-secure.trace", None)])
 def test_F146_a_real_client_is_answered_byte_for_byte(name: str, task: Eligibility | None) -> None:
     """Checkins, chunks, acks, answers: each frame in its turn."""
-    desk = NotedDesk(task)
-    for move, frames, expected in play(name, desk):
+    coordinator = NotedCoordinator(task)
+    for move, frames, expected in play(name, coordinator):
         assert frames == expected, move
-    noted = dict(desk.noted)
+    noted = dict(coordinator.noted)
     assert noted["check_in"].can.levels == (0, 1, 2, 3)
     assert noted["check_in"].can.gzip
     if task is None:
-        assert [value[0] for asked, value in desk.noted if asked == "secure"] == [
+        assert [value[0] for asked, value in coordinator.noted if asked == "secure"] == [
             "advertise_keys", "share_keys_response", "masked_input_response", "unmasking_response",
         ]  # fmt: skip
     else:

@@ -1,4 +1,4 @@
-"""A real device of secure aggregation at a desk in memory."""
+"""A real device of secure aggregation at a coordinator in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Trained:
                 return
             self.said.append(kind)
             report = ReportIn(b"") if kind == "masked_input_response" else None
-            self.client.house.desk.secure(self.client, message, report)
+            self.client.house.coordinator.secure(self.client, message, report)
 
     def listen(self) -> bool:
         """Answer what the server has said; whether there was something."""

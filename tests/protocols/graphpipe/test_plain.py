@@ -117,6 +117,6 @@ def test_other_media_types_are_one_string() -> None:
 
 def test_numpy_is_not_imported() -> None:
     """Nor by anything that serves functions without arrays."""
-    code = "import sys; from invoker.protocols.graphpipe.service import door, http; print('numpy' in sys.modules)"
+    code = "import sys; from invoker.protocols.graphpipe.service import framed, http; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "False"

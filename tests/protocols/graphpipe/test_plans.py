@@ -167,7 +167,7 @@ def test_R011_peers_cannot_fill_the_memory_with_plans() -> None:
 
 
 def test_a_view_is_read_each_time() -> None:
-    """It has no quick way to be compared; doors give bytes."""
+    """It has no quick way to be compared; transports give bytes."""
     model = model_of(same)
     prepare(model, memoryview(ask(X)))
     assert len(model.plans) == 0

@@ -82,11 +82,11 @@ async def test_G073_GT42_a_thousand_rows_through_the_machinery() -> None:
     """Equal to those of numpy; a function that drops one is E18; no rows are no rows."""
     points = np.arange(2000, dtype="f4").reshape(-1, 2)
     async with inferring(norms, dropping) as one:
-        response = await one.infer(one.first, bytearray(ask(points, np.full(1000, 2))), door="test")
+        response = await one.infer(one.first, bytearray(ask(points, np.full(1000, 2))), transport="test")
         assert np.allclose(values(response)[0], np.hypot(points[:, 0], points[:, 1]) * 2)
-        none = await one.infer(one.first, bytearray(ask(points[:0], np.zeros(0, "i8"))), door="test")
+        none = await one.infer(one.first, bytearray(ask(points[:0], np.zeros(0, "i8"))), transport="test")
         assert values(none) == [[]]
-        dropped = await one.infer(one.models["dropping"], bytearray(ask(points)), door="test")
+        dropped = await one.infer(one.models["dropping"], bytearray(ask(points)), transport="test")
         assert code_of(dropped) is Code.BAD_OUTPUT
 
 
@@ -94,7 +94,7 @@ async def test_G073_a_slow_function_holds_rows_back() -> None:
     """More rows than an invocation may hold unread pass, since they are cut only when there is room."""
     points = np.zeros((70_000, 2), "f4")
     async with inferring(norms) as one:
-        response = await one.infer(one.first, bytearray(ask(points, np.ones(70_000, "i1"))), door="test")
+        response = await one.infer(one.first, bytearray(ask(points, np.ones(70_000, "i1"))), transport="test")
     assert len(values(response)[0]) == 70_000
 
 

@@ -111,7 +111,7 @@ def test_G031_config_reaches_the_context() -> None:
 
 
 def test_G108_metadata_of_the_conversation_is_handed_on() -> None:
-    """As the door gives it."""
+    """As the transport gives it."""
     opened = prepare(ECHO, ask([1]), metadata=Headers({"X-Request-Id": "7"})).steps[0]
     assert isinstance(opened, Open)
     assert opened.metadata["x-request-id"] == "7"

@@ -11,9 +11,9 @@ from invoker.message import Message
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import ToolCall
 from invoker.protocols.toolbridge.tools import Tools
-from tests.protocols.toolbridge.desks import TestDesk, a_desk
+from tests.protocols.toolbridge.hosts import TestHostSessions, new_host_sessions
 
-__all__ = ["count", "desk_with", "emitted", "square"]
+__all__ = ["count", "emitted", "host_sessions_with", "square"]
 
 
 def square(x: int) -> int:
@@ -24,14 +24,14 @@ def count(n: int) -> Any:
     yield from range(n)
 
 
-def desk_with(*functions: Any, settings: BridgeSettings | None = None) -> TestDesk:
-    """A desk with tools, which notes the calls that have ended in ``ended``."""
-    desk = a_desk(settings)
-    desk.tools = Tools(read(one) for one in functions or (square, count))
+def host_sessions_with(*functions: Any, settings: BridgeSettings | None = None) -> TestHostSessions:
+    """`HostSessions` with tools, which notes the calls that have ended in ``ended``."""
+    host_sessions = new_host_sessions(settings)
+    host_sessions.tools = Tools(read(one) for one in functions or (square, count))
     ended: list[ToolCall] = []
-    desk.observers.append(ended.append)
-    desk.ended = ended
-    return desk
+    host_sessions.observers.append(ended.append)
+    host_sessions.ended = ended
+    return host_sessions
 
 
 def emitted(value: Any, index: int = 0, key: str = "tool") -> Emitted:

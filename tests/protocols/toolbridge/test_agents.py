@@ -24,8 +24,8 @@ from invoker.protocols.toolbridge.agents import (
 )
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.llms import Llms
-from tests.protocols.toolbridge.calls import desk_with, square
-from tests.protocols.toolbridge.desks import a_space, known
+from tests.protocols.toolbridge.calls import host_sessions_with, square
+from tests.protocols.toolbridge.hosts import a_space, known
 from tests.transports.bridge import packed, unpacked
 
 
@@ -56,11 +56,11 @@ class StoreChanged:
 
 
 class Case:
-    """A desk with one session, and agents in it."""
+    """`HostSessions` with one session, and agents in it."""
 
     def __init__(self, *functions: Any) -> None:
-        self.desk = desk_with(*functions)
-        self.session = known(self.desk)
+        self.host_sessions = host_sessions_with(*functions)
+        self.session = known(self.host_sessions)
         self.house = StoreChanged()
 
     def create(self, signature: str = "question -> answer", **fields: Any) -> Any:
@@ -69,7 +69,7 @@ class Case:
         config = {name: packed(value) for name, value in fields.pop("llm", {}).items()}
         fields.setdefault("config", pb.AgentConfig(llm_config=config, return_intermediate_steps=wants_steps))
         request = pb.CreateReActAgentRequest(session_id="s1", signature=signature, **fields)
-        made = CreateReActAgent(self.desk, self.house)
+        made = CreateReActAgent(self.host_sessions, self.house)
         (asked,) = made.receive(request.SerializeToString())
         assert isinstance(asked, Ask)
         steps = made.deliver(Answered("session", a_space()))
@@ -86,7 +86,7 @@ class Case:
     def execute(self, agent_id: str, *, stream: bool = True, **values: Any) -> tuple[ExecuteAgent, Sequence[Step]]:
         request = pb.ExecuteAgentRequest(agent_id=agent_id, stream=stream)
         request.input.update(values)
-        made = ExecuteAgent(self.desk, self.house)
+        made = ExecuteAgent(self.host_sessions, self.house)
         return made, made.receive(request.SerializeToString())
 
 
@@ -194,17 +194,17 @@ def test_a_session_has_so_many_agents() -> None:
 def test_agents_go_with_their_session() -> None:
     case = Case()
     case.create()
-    case.desk.remove(case.session, Reason.DROPPED)
+    case.host_sessions.remove(case.session, Reason.DROPPED)
     assert case.session.agents == {}
     assert isinstance(case.waiting, CreateReActAgent)
 
 
 def test_an_agent_is_not_made_in_a_session_that_went_meanwhile() -> None:
     case = Case()
-    made = CreateReActAgent(case.desk, case.house)
+    made = CreateReActAgent(case.host_sessions, case.house)
     made.receive(pb.CreateReActAgentRequest(session_id="s1", signature="q -> a").SerializeToString())
     made.deliver(Answered("session", a_space()))
-    case.desk.remove(case.session, Reason.DROPPED)
+    case.host_sessions.remove(case.session, Reason.DROPPED)
     (close,) = made.deliver(Answered("agent", None))
     assert status_of(close) == (Status.NOT_FOUND, "cleaned")
 
@@ -282,7 +282,7 @@ def test_T147_an_unknown_agent_ends_the_rpc(agent_id: str) -> None:
 def test_T147_a_session_that_is_gone_ends_the_rpc() -> None:
     case = Case()
     agent_id = case.create().agent_id
-    case.desk.remove(case.session, Reason.EXPIRED)
+    case.host_sessions.remove(case.session, Reason.EXPIRED)
     session, _ = case.execute(agent_id, question="?")
     (close,) = session.deliver(Answered("session", Refused(Reason.EXPIRED)))
     assert status_of(close) == (Status.NOT_FOUND, "expired")
@@ -291,7 +291,7 @@ def test_T147_a_session_that_is_gone_ends_the_rpc() -> None:
 def test_a_session_of_another_process_has_no_agents_here() -> None:
     case = Case()
     agent_id = case.create().agent_id
-    case.desk.remove(case.session, Reason.UNKNOWN)
+    case.host_sessions.remove(case.session, Reason.UNKNOWN)
     session, _ = case.execute(agent_id, question="?")
     (close,) = session.deliver(Answered("session", a_space()))
     assert status_of(close) == (Status.NOT_FOUND, "agent")
@@ -301,7 +301,7 @@ def test_context_goes_to_the_tools() -> None:
     case = Case()
     request = pb.ExecuteAgentRequest(agent_id=case.create().agent_id, context={"user": packed("ann")})
     request.input.update({"question": "?"})
-    ExecuteAgent(case.desk, case.house).receive(request.SerializeToString())
+    ExecuteAgent(case.host_sessions, case.house).receive(request.SerializeToString())
     assert case.house.runs[0][1].context == {"user": "ann"}
 
 

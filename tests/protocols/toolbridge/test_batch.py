@@ -17,8 +17,8 @@ from invoker.errors import FunctionError, ShuttingDown, Status
 from invoker.protocols.toolbridge.batch import BatchExecuteTools
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import ToolCall
-from tests.protocols.toolbridge.calls import desk_with, emitted
-from tests.protocols.toolbridge.desks import SECOND, TestDesk, a_space, began, known
+from tests.protocols.toolbridge.calls import emitted, host_sessions_with
+from tests.protocols.toolbridge.hosts import SECOND, TestHostSessions, a_space, began, known
 
 FULL = LimitReached("full", code="concurrency", scope="function", limit=1)
 
@@ -32,13 +32,14 @@ class Batch:
     """One rpc, and what it has opened."""
 
     def __init__(
-        self, items: Sequence[pb.ToolCallItem], desk: TestDesk | None = None, *, session: dict[str, int] | None = None,
+        self, items: Sequence[pb.ToolCallItem], host_sessions: TestHostSessions | None = None,
+        *, session: dict[str, int] | None = None,
         **config: Any,
     ) -> None:  # fmt: skip
-        self.desk = desk or desk_with()
-        if desk is None:
-            known(self.desk, **(session or {}))
-        self.session = BatchExecuteTools(self.desk)
+        self.host_sessions = host_sessions or host_sessions_with()
+        if host_sessions is None:
+            known(self.host_sessions, **(session or {}))
+        self.session = BatchExecuteTools(self.host_sessions)
         self.opened: list[str] = []
         self.others: list[Step] = []
         self.response: pb.BatchToolCallResponse | None = None
@@ -142,7 +143,7 @@ def test_T091_one_bad_item_does_not_fail_the_batch():
     batch.done("0")
     batch.done("3")
     assert batch.told == [(0, 1), (1, "ToolNotFound"), (2, "ValidationError"), (3, 1)]
-    assert [one.via for one in batch.desk.ended] == ["batch"] * 4
+    assert [one.via for one in batch.host_sessions.ended] == ["batch"] * 4
 
 
 def test_T092_a_batch_of_nothing_is_empty():
@@ -169,19 +170,19 @@ def test_T093_a_batch_that_contradicts_itself_is_refused():
 
 def test_T089_an_item_waits_for_a_place_in_the_session():
     """Beside others that run there; of its own items the end of one is enough."""
-    desk = desk_with()
-    session = known(desk, max_concurrent_tools=2)
-    other = began(desk, session)
-    batch = Batch([an_item(one) for one in range(3)], desk, parallel=True)
+    host_sessions = host_sessions_with()
+    session = known(host_sessions, max_concurrent_tools=2)
+    other = began(host_sessions, session)
+    batch = Batch([an_item(one) for one in range(3)], host_sessions, parallel=True)
     assert batch.opened == ["0"]
     assert batch.others == []
     batch.done("0")
     assert batch.opened == ["0", "1"]
-    third = Batch([an_item(0)], desk)
+    third = Batch([an_item(0)], host_sessions)
     assert third.opened == []
     (wait,) = third.others
     assert isinstance(wait, Await)
-    desk.end(other)
+    host_sessions.end(other)
     third.take(third.session.deliver(Answered("room", None)))
     assert third.opened == ["0"]
     batch.done("1")
@@ -199,7 +200,7 @@ def test_T058_an_item_waits_for_a_place_of_its_tool():
     assert batch.opened == ["0", "1", "1"]
     batch.finish("1", FULL)
     assert batch.told == [(0, 1), (1, "ResourceExhausted")]
-    assert batch.desk.sessions["s1"].tools == 0
+    assert batch.host_sessions.sessions["s1"].tools == 0
 
 
 def test_T096_a_rate_is_not_waited_for():
@@ -213,11 +214,11 @@ def test_T096_a_rate_is_not_waited_for():
 def test_T094_items_that_have_no_time_left_are_told():
     """Those that have ended keep their results; one that runs may take what is left."""
     batch = Batch([an_item(one) for one in range(3)])
-    batch.desk.now += 590 * SECOND
+    batch.host_sessions.now += 590 * SECOND
     opened = batch.session.deliver(Finished("0"))[0]
     assert isinstance(opened, Open)
     assert opened.timeout_s == 10.0
-    batch.desk.now += 10 * SECOND
+    batch.host_sessions.now += 10 * SECOND
     batch.finish("1")
     assert batch.told == [(0, None), (1, None), (2, "TimeoutError")]
 
@@ -226,7 +227,7 @@ def test_T095_the_metrics_are_of_the_batch():
     """The whole is wall time, the mean is of the items that ran."""
     batch = Batch([an_item(0), an_item(1)])
     batch.done("0")
-    batch.desk.now += 2 * SECOND
+    batch.host_sessions.now += 2 * SECOND
     batch.done("1")
     assert batch.response is not None
     assert batch.response.metrics.total_duration_ms == 2000
@@ -236,11 +237,11 @@ def test_T095_the_metrics_are_of_the_batch():
 def test_T095_the_mean_is_of_the_items_that_ran():
     """Those that were never begun have no part in it."""
     batch = Batch([an_item(number) for number in range(4)], stop_on_error=True)
-    batch.desk.now += SECOND
+    batch.host_sessions.now += SECOND
     batch.finish("0", FunctionError("no"))
     assert batch.response is not None
     (result,) = batch.response.results
-    took_ms = [one.took_s * 1000 for one in batch.desk.ended]
+    took_ms = [one.took_s * 1000 for one in batch.host_sessions.ended]
     assert len(took_ms) == 1
     assert result.metrics.duration_ms == int(took_ms[0])
     assert batch.response.metrics.avg_duration_ms == pytest.approx(took_ms[0])
@@ -248,11 +249,11 @@ def test_T095_the_mean_is_of_the_items_that_ran():
 
 def test_a_batch_of_an_unknown_session_is_refused_by_the_status():
     """Once the store has said so (T-160); a session that it knows goes on."""
-    batch = Batch([an_item(0)], desk_with())
+    batch = Batch([an_item(0)], host_sessions_with())
     assert batch.others == [Ask("session", Look("toolbridge/s1"))]
     batch.take(batch.session.deliver(Answered("session", Refused(Reason.UNKNOWN))))
     assert batch.status == (Status.NOT_FOUND, "unknown")
-    batch = Batch([an_item(0)], desk_with())
+    batch = Batch([an_item(0)], host_sessions_with())
     batch.take(batch.session.deliver(Answered("session", a_space())))
     assert batch.opened == ["0"]
 
@@ -262,9 +263,9 @@ def test_a_batch_of_an_unknown_session_is_refused_by_the_status():
 )
 def test_T062_T091_results_that_do_not_fit_are_errors_of_their_items(most, count):
     """What fits beside those that ended before is kept, none is held twice, and the whole is no more than is sent."""
-    desk = desk_with(settings=BridgeSettings(message_bytes=most))
-    known(desk)
-    batch = Batch([an_item(n) for n in range(count)], desk)
+    host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=most))
+    known(host_sessions)
+    batch = Batch([an_item(n) for n in range(count)], host_sessions)
     for number in range(count):
         batch.done(str(number), "x" * (most // 4))
         assert sum(map(len, batch.session._results.values())) < most
@@ -277,15 +278,15 @@ def test_T062_T091_results_that_do_not_fit_are_errors_of_their_items(most, count
     assert batch.response.metrics.failed_items == count - len(kept)
     codes = {one.error.details["code"] for one in batch.response.results if not one.success}
     assert codes == ({"result_too_large"} if count > len(kept) else set())
-    assert not [one for one in desk.ended if one.error is not None], "the calls themselves were well"
+    assert not [one for one in host_sessions.ended if one.error is not None], "the calls themselves were well"
     if most > 1000:
         assert batch.response.ByteSize() <= most
 
 
 def test_T062_a_small_result_fits_behind_a_large_one():
-    desk = desk_with(settings=BridgeSettings(message_bytes=100_000))
-    known(desk)
-    batch = Batch([an_item(n) for n in range(3)], desk)
+    host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=100_000))
+    known(host_sessions)
+    batch = Batch([an_item(n) for n in range(3)], host_sessions)
     for key, size in (("0", 10), ("1", 200_000 // 2), ("2", 10)):
         batch.done(key, "x" * size)
     assert [one for _, one in batch.told] == ["x" * 10, "ResourceExhausted", "x" * 10]
@@ -293,9 +294,9 @@ def test_T062_a_small_result_fits_behind_a_large_one():
 
 def test_T062_long_errors_are_cut_where_all_together_do_not_fit():
     """And results have their place before them."""
-    desk = desk_with(settings=BridgeSettings(message_bytes=1_000_000))
-    known(desk)
-    batch = Batch([an_item(n) for n in range(100)], desk)
+    host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=1_000_000))
+    known(host_sessions)
+    batch = Batch([an_item(n) for n in range(100)], host_sessions)
     for number in range(99):
         batch.finish(str(number), FunctionError("\u00fc" * 20_000))
     batch.done("99", "x" * 400_000)
@@ -306,9 +307,9 @@ def test_T062_long_errors_are_cut_where_all_together_do_not_fit():
 
 
 def test_T090_a_result_that_does_not_fit_is_a_failure():
-    desk = desk_with(settings=BridgeSettings(message_bytes=1000))
-    known(desk)
-    batch = Batch([an_item(n) for n in range(3)], desk, stop_on_error=True)
+    host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=1000))
+    known(host_sessions)
+    batch = Batch([an_item(n) for n in range(3)], host_sessions, stop_on_error=True)
     batch.done("0", "x" * 900)
     assert batch.told == [(0, "ResourceExhausted")]
 

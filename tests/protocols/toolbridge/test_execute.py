@@ -13,11 +13,11 @@ from invoker.core.spaces import MemoryStore
 from invoker.core.steps import Answered, Ask, Close, EndInput, Feed, Finished, Open, Send, Step
 from invoker.core.store import Create, Look, Reason, Refused
 from invoker.errors import Cancelled, FunctionError, ShuttingDown, Status
-from invoker.protocols.toolbridge.desk import space_of
 from invoker.protocols.toolbridge.execute import ExecuteTool
+from invoker.protocols.toolbridge.host_sessions import space_of
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from tests.protocols.toolbridge.calls import desk_with, emitted
-from tests.protocols.toolbridge.desks import a_space, known
+from tests.protocols.toolbridge.calls import emitted, host_sessions_with
+from tests.protocols.toolbridge.hosts import a_space, known
 
 
 def request(tool: str = "square", *args: object, **fields: object) -> bytes:
@@ -34,9 +34,9 @@ def response(steps: Sequence[Step]) -> pb.ToolCallResponse:
 
 def test_T064_a_call_succeeds():
     """In one step of the request, and one of the ending; the request id is echoed."""
-    desk = desk_with()
-    known(desk)
-    session = ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    session = ExecuteTool(host_sessions)
     kinds = [type(one) for one in session.receive(request("square", 5, request_id="r"))]
     assert kinds == [Open, Feed, EndInput]
     assert session.half_close() == ()
@@ -53,9 +53,9 @@ def test_T064_a_call_succeeds():
 
 def test_T065_a_tool_that_raises_answers_in_band():
     """The rpc ends with OK."""
-    desk = desk_with()
-    known(desk)
-    session = ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    session = ExecuteTool(host_sessions)
     session.receive(request("square", 5))
     answer = response(session.deliver(Finished("tool", FunctionError("boom"))))
     assert (answer.success, answer.error.type, answer.error.message) == (False, "InternalError", "boom")
@@ -64,9 +64,9 @@ def test_T065_a_tool_that_raises_answers_in_band():
 
 def test_a_process_that_leaves_says_so_by_the_status():
     """The caller may try another one."""
-    desk = desk_with()
-    known(desk)
-    session = ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    session = ExecuteTool(host_sessions)
     session.receive(request("square", 5))
     (close,) = session.deliver(Finished("tool", ShuttingDown("bye")))
     assert isinstance(close, Close)
@@ -76,59 +76,59 @@ def test_a_process_that_leaves_says_so_by_the_status():
 
 def test_a_session_that_is_not_known_here_is_looked_up():
     """Another process may have made it."""
-    desk = desk_with()
-    session = ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    session = ExecuteTool(host_sessions)
     assert session.receive(request("square", 5)) == (Ask("session", Look("toolbridge/s1")),)
     kinds = [type(one) for one in session.deliver(Answered("session", a_space()))]
     assert kinds == [Open, Feed, EndInput]
-    assert desk.find("s1") is not None
+    assert host_sessions.find("s1") is not None
 
 
 @pytest.mark.parametrize(("reason", "code"), [(Reason.UNKNOWN, "unknown"), (Reason.EXPIRED, "expired")])
 def test_T009_T019_a_session_that_is_nowhere_is_told_in_band(reason, code):
     """It is not made by the call; the observers hear of the refusal."""
-    desk = desk_with()
-    session = ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    session = ExecuteTool(host_sessions)
     session.receive(request("square", 5))
     answer = response(session.deliver(Answered("session", Refused(reason))))
     assert (answer.error.type, answer.error.details["code"]) == ("SessionExpired", code)
-    assert len(desk.ended) == 1
+    assert len(host_sessions.ended) == 1
 
 
 def test_T019_a_session_is_made_where_the_operator_allows_it():
     """With defaults, and only once."""
-    desk = desk_with(settings=BridgeSettings(auto_session=True, ttl_s=60.0))
-    session = ExecuteTool(desk)
+    host_sessions = host_sessions_with(settings=BridgeSettings(auto_session=True, ttl_s=60.0))
+    session = ExecuteTool(host_sessions)
     (ask,) = session.receive(request("square", 5))
     assert isinstance(ask, Ask)
     assert isinstance(ask.question, Create)
 
-    class Guest:
+    class Subscriber:
         def answered(self, key: str, value: object) -> None:
             assert [type(one) for one in session.deliver(Answered(key, value))] == [Open, Feed, EndInput]
 
         def has_news(self, news: object) -> None:
             raise AssertionError(news)
 
-    MemoryStore(clock=lambda: desk.now).ask(Guest(), ask.key, ask.question)
-    found = desk.find("s1")
+    MemoryStore(clock=lambda: host_sessions.now).ask(Subscriber(), ask.key, ask.question)
+    found = host_sessions.find("s1")
     assert found is not None
     assert not found.caches
-    assert desk.created == 1
+    assert host_sessions.created == 1
 
 
 def test_T019_an_id_that_is_none_makes_no_session():
     """It is refused before the store is asked."""
-    desk = desk_with(settings=BridgeSettings(auto_session=True))
-    answer = response(ExecuteTool(desk).receive(request("square", 5, session_id="a\n")))
+    host_sessions = host_sessions_with(settings=BridgeSettings(auto_session=True))
+    answer = response(ExecuteTool(host_sessions).receive(request("square", 5, session_id="a\n")))
     assert (answer.error.type, answer.error.details["field"]) == ("ValidationError", "session_id")
 
 
 def test_T070_a_request_id_that_is_new_goes_on_on_the_loop():
     """From there it is shared; a duplicate joins, and both get the same bytes."""
-    desk = desk_with()
-    known(desk, enable_caching=1)
-    first, second = ExecuteTool(desk), ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions, enable_caching=1)
+    first, second = ExecuteTool(host_sessions), ExecuteTool(host_sessions)
     frame = request("square", 5, request_id="r")
     assert first.receive(frame) == (Ask("session", Look(space_of("s1"))),)
     opened, *_ = first.deliver(Answered("session", a_space(enable_caching=1)))
@@ -143,19 +143,19 @@ def test_T070_a_request_id_that_is_new_goes_on_on_the_loop():
         one.deliver(event)
     answers = [one.deliver(Finished(opened.id))[0] for one in (first, second)]
     assert answers[0] == answers[1]
-    assert len(desk.ended) == 1
-    third = ExecuteTool(desk)
+    assert len(host_sessions.ended) == 1
+    third = ExecuteTool(host_sessions)
     assert third.receive(frame)[0] == answers[0]
 
 
 def test_T017_T072_a_call_made_anew_does_not_join_one_that_still_ends():
     """An invocation may outlive its call and its session, and must not get the arguments of the next, or answer it."""
-    desk = desk_with()
+    host_sessions = host_sessions_with()
     keys = set()
     for created_ns in (1, 1, 2):
         space = a_space(created_ns=created_ns, enable_caching=1)
-        desk.adopt(space)
-        session = ExecuteTool(desk)
+        host_sessions.adopt(space)
+        session = ExecuteTool(host_sessions)
         session.receive(request("square", 5, request_id="r"))
         opened = session.deliver(Answered("session", space))[0]
         assert isinstance(opened, Open)
@@ -166,19 +166,19 @@ def test_T017_T072_a_call_made_anew_does_not_join_one_that_still_ends():
 
 def test_T073_without_caching_a_request_id_is_only_echoed():
     """A duplicate runs again."""
-    desk = desk_with()
-    known(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
     for _ in range(2):
-        opened = ExecuteTool(desk).receive(request("square", 5, request_id="r"))[0]
+        opened = ExecuteTool(host_sessions).receive(request("square", 5, request_id="r"))[0]
         assert isinstance(opened, Open)
         assert not opened.is_shared
 
 
 def test_T075_the_first_of_two_duplicates_may_leave():
     """The other one takes what still comes."""
-    desk = desk_with()
-    known(desk, enable_caching=1)
-    first, second = ExecuteTool(desk), ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions, enable_caching=1)
+    first, second = ExecuteTool(host_sessions), ExecuteTool(host_sessions)
     frame = request("count", 2, request_id="r")
     for one in (first, second):
         one.receive(frame)
@@ -194,27 +194,27 @@ def test_T075_the_first_of_two_duplicates_may_leave():
 
 def test_a_caller_that_is_gone_gets_no_answer():
     """Only the status is there to be written."""
-    desk = desk_with()
-    known(desk)
-    session = ExecuteTool(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    session = ExecuteTool(host_sessions)
     session.receive(request("square", 5))
     (close,) = session.deliver(Finished("tool", Cancelled("gone")))
     assert isinstance(close, Close)
-    assert desk.sessions["s1"].tools == 0
+    assert host_sessions.sessions["s1"].tools == 0
 
 
 def test_T063_a_request_that_is_too_large_or_none_is_refused():
     """By the status of the rpc."""
-    desk = desk_with(settings=BridgeSettings(message_bytes=10))
-    (close,) = ExecuteTool(desk).receive(b"x" * 11)
+    host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=10))
+    (close,) = ExecuteTool(host_sessions).receive(b"x" * 11)
     assert isinstance(close, Close)
     assert close.error is not None
     assert close.error.status is Status.RESOURCE_EXHAUSTED
-    (close,) = ExecuteTool(desk).receive(b"\xff")
+    (close,) = ExecuteTool(host_sessions).receive(b"\xff")
     assert isinstance(close, Close)
     assert close.error is not None
     assert close.error.status is Status.INVALID_ARGUMENT
-    (close,) = ExecuteTool(desk).half_close()
+    (close,) = ExecuteTool(host_sessions).half_close()
     assert isinstance(close, Close)
     assert close.error is not None
     assert close.error.status is Status.UNIMPLEMENTED

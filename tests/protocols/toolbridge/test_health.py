@@ -10,7 +10,7 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.steps import Close, Send
 from invoker.errors import Status
 from invoker.protocols.toolbridge.health import HealthCheck
-from tests.protocols.toolbridge.desks import a_desk
+from tests.protocols.toolbridge.hosts import new_host_sessions
 
 SERVING, NOT_SERVING = pb.HealthCheckResponse.SERVING, pb.HealthCheckResponse.NOT_SERVING
 
@@ -21,7 +21,7 @@ def asked(
     """The response."""
     dependencies = {name.replace("_", ":"): value for name, value in found.items()}
     session = HealthCheck(
-        a_desk(), serves=lambda: serves, dependencies=lambda: dependencies, critical=critical
+        new_host_sessions(), serves=lambda: serves, dependencies=lambda: dependencies, critical=critical
     )  # fmt: skip
     send, close = session.receive(pb.HealthCheckRequest(service=service).SerializeToString())
     assert isinstance(send, Send)
@@ -40,7 +40,7 @@ def test_T150_known_services_serve(service: str) -> None:
 
 def test_T151_an_unknown_service_is_not_found() -> None:
     """By the status of the rpc, with the error in its trailer (T-160)."""
-    session = HealthCheck(a_desk(), serves=lambda: True, dependencies=dict)
+    session = HealthCheck(new_host_sessions(), serves=lambda: True, dependencies=dict)
     (close,) = session.receive(pb.HealthCheckRequest(service="tolls").SerializeToString())
     assert isinstance(close, Close)
     assert close.error is not None

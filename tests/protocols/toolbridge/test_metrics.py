@@ -11,7 +11,7 @@ from invoker.errors import Status
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.metrics import GetMetrics
 from invoker.protocols.toolbridge.tally import Tally
-from tests.protocols.toolbridge.desks import a_desk
+from tests.protocols.toolbridge.hosts import new_host_sessions
 from tests.protocols.toolbridge.test_tally import Clock, a_tally, call
 
 
@@ -20,7 +20,7 @@ def asked(tally: Tally, gauges: Mapping[str, int] | None = None, *names: str, **
     request = pb.GetMetricsRequest(metric_names=names)
     for name, seconds in times.items():
         getattr(request, name).seconds = seconds
-    session = GetMetrics(a_desk(), tally=tally, gauges=lambda: gauges or {})
+    session = GetMetrics(new_host_sessions(), tally=tally, gauges=lambda: gauges or {})
     *sent, close = session.receive(request.SerializeToString())
     assert isinstance(close, Close)
     if close.error is not None:

@@ -10,14 +10,14 @@ from invoker.codecs.anyvalue import pack
 from invoker.errors import Overloaded
 from invoker.protocols.toolbridge.reply import call_response, field, metrics_of, varint
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
-from tests.protocols.toolbridge.calls import desk_with, emitted
-from tests.protocols.toolbridge.desks import known
+from tests.protocols.toolbridge.calls import emitted, host_sessions_with
+from tests.protocols.toolbridge.hosts import known
 
 
 def ended(value: object, request_id: str, took_s: float, cpu_ns: int = 0, memory_bytes: int = 0) -> ToolCall:
-    desk = desk_with()
-    call = ToolCall(desk, Asked("s1", "square", [pack(1)], request_id=request_id), "execute")
-    call.begin(known(desk))
+    host_sessions = host_sessions_with()
+    call = ToolCall(host_sessions, Asked("s1", "square", [pack(1)], request_id=request_id), "execute")
+    call.begin(known(host_sessions))
     call.emitted(emitted(value))
     call.finish(None)
     call.took_s, call.cpu_ns, call.memory_bytes = took_s, cpu_ns, memory_bytes
@@ -43,9 +43,9 @@ def test_T064_a_success_is_what_protobuf_would_write(value, request_id, took_s, 
 
 def test_T065_a_failure_has_no_result():
     """It has an error, the metrics, and the request id."""
-    desk = desk_with()
-    call = ToolCall(desk, Asked("s1", "square", [pack(1)], request_id="r"), "execute")
-    call.begin(known(desk))
+    host_sessions = host_sessions_with()
+    call = ToolCall(host_sessions, Asked("s1", "square", [pack(1)], request_id="r"), "execute")
+    call.begin(known(host_sessions))
     call.finish(Overloaded("full"))
     response = pb.ToolCallResponse.FromString(call_response(call))
     assert not response.success

@@ -14,8 +14,8 @@ from invoker.protocols.toolbridge import results as module
 from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.protocols.toolbridge.results import Entry, Results, results_of
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
-from tests.protocols.toolbridge.calls import desk_with, emitted, square
-from tests.protocols.toolbridge.desks import SECOND, TestDesk, known
+from tests.protocols.toolbridge.calls import emitted, host_sessions_with, square
+from tests.protocols.toolbridge.hosts import SECOND, TestHostSessions, known
 
 
 def same(x: str) -> str:
@@ -36,14 +36,14 @@ class Cache:
     """The results of one session."""
 
     def __init__(self, memory: ProcessBudget | None = None) -> None:
-        self.desk: TestDesk = desk_with(square, same)
-        self.desk.memory = memory or self.desk.memory
-        self.session = known(self.desk, enable_caching=1)
-        self.results: Results = results_of(self.desk, self.session)
+        self.host_sessions: TestHostSessions = host_sessions_with(square, same)
+        self.host_sessions.memory = memory or self.host_sessions.memory
+        self.session = known(self.host_sessions, enable_caching=1)
+        self.results: Results = results_of(self.host_sessions, self.session)
 
     def run(self, request_id: str, value: object = 1) -> ToolCall:
         asked = Asked("s1", "square" if value == 1 else "same", [pack(value)], request_id=request_id)
-        call = ToolCall(self.desk, asked, "execute")
+        call = ToolCall(self.host_sessions, asked, "execute")
         self.results.begin(asked, call)
         call.begin(self.session)
         return call
@@ -54,7 +54,7 @@ class Cache:
         call.finish(None)
 
     def find(self, request_id: str, value: object = 1, tool: str = "square") -> Entry | None:
-        return self.results.find(Asked("s1", tool, [pack(value)], request_id=request_id), self.desk.now)
+        return self.results.find(Asked("s1", tool, [pack(value)], request_id=request_id), self.host_sessions.now)
 
 
 def test_T070_a_call_that_runs_is_found_and_later_its_response():
@@ -77,9 +77,9 @@ def test_T070_a_response_is_kept_for_five_minutes():
     """Then the id is new."""
     kept = Cache()
     kept.done("r")
-    kept.desk.now += 300 * SECOND
+    kept.host_sessions.now += 300 * SECOND
     assert kept.find("r") is not None
-    kept.desk.now += 1
+    kept.host_sessions.now += 1
     assert kept.find("r") is None
 
 
@@ -129,8 +129,13 @@ def test_T017_the_ids_of_two_sessions_are_unrelated():
     """Each has its own."""
     kept = Cache()
     kept.done("r")
-    other = known(kept.desk, "s2", enable_caching=1)
-    assert results_of(kept.desk, other).find(Asked("s2", "square", [pack(1)], request_id="r"), kept.desk.now) is None
+    other = known(kept.host_sessions, "s2", enable_caching=1)
+    assert (
+        results_of(kept.host_sessions, other).find(
+            Asked("s2", "square", [pack(1)], request_id="r"), kept.host_sessions.now
+        )
+        is None
+    )
 
 
 MIB = 1 << 20
@@ -164,7 +169,7 @@ def test_T070_a_session_that_is_gone_gives_back_what_it_kept() -> None:
     kept.done("a", "x" * MIB)
     late = kept.run("b", "x" * MIB)
     assert memory.held > MIB
-    kept.desk.remove(kept.session, Reason.DROPPED)
+    kept.host_sessions.remove(kept.session, Reason.DROPPED)
     assert memory.held == 0
     late.emitted(emitted("x" * MIB))
     late.finish(None)
@@ -177,7 +182,7 @@ def test_T070_a_call_that_outlives_its_session_still_has_its_response() -> None:
     call = kept.run("r")
     entry = kept.find("r")
     assert entry is not None
-    kept.desk.remove(kept.session, Reason.DROPPED)
+    kept.host_sessions.remove(kept.session, Reason.DROPPED)
     call.emitted(emitted("mine"))
     call.finish(None)
     assert entry.response is not None
@@ -202,8 +207,8 @@ def test_T070_a_session_that_is_gone_leaves_nothing_to_the_collector(is_well: bo
         if is_well:
             call.emitted(emitted(1))
         call.finish(None if is_well else Overloaded("full"))
-        kept.desk.remove(kept.session, Reason.DROPPED)
-        kept.desk.ended.clear()
+        kept.host_sessions.remove(kept.session, Reason.DROPPED)
+        kept.host_sessions.ended.clear()
 
     gc.disable()
     try:

@@ -12,16 +12,16 @@ from invoker.core.spaces import MemoryStore, StoreLimits
 from invoker.core.steps import Answered, Ask, Close, Send, Step, Timer
 from invoker.core.store import Hold, Put
 from invoker.errors import Status
-from invoker.protocols.toolbridge.desk import space_of
+from invoker.protocols.toolbridge.host_sessions import space_of
 from invoker.protocols.toolbridge.sessions import CleanupSession, GetSessionInfo, GetSessionTools, InitializeSession
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.tools import Tools
 from invoker.protocols.toolbridge.unary import UnarySession
-from tests.protocols.toolbridge.desks import SECOND, a_desk, began
+from tests.protocols.toolbridge.hosts import SECOND, began, new_host_sessions
 
 
-class Guest:
-    """A guest that keeps its answers."""
+class Subscriber:
+    """A subscriber that keeps its answers."""
 
     def __init__(self) -> None:
         self.answers: list[Any] = []
@@ -34,16 +34,16 @@ class Guest:
 
 
 class Hosted:
-    """A desk and a store on one clock, and the rpcs about sessions."""
+    """`HostSessions` and a store on one clock, and the rpcs about sessions."""
 
     def __init__(self, limits: StoreLimits | None = None, settings: BridgeSettings | None = None) -> None:
-        self.desk = a_desk(settings or BridgeSettings(ttl_s=60.0))
-        self.desk.tools = Tools(())
-        self.store = MemoryStore(limits, clock=lambda: self.desk.now)
+        self.host_sessions = new_host_sessions(settings or BridgeSettings(ttl_s=60.0))
+        self.host_sessions.tools = Tools(())
+        self.store = MemoryStore(limits, clock=lambda: self.host_sessions.now)
 
     def run(self, kind: type[UnarySession[Any]], request: Any) -> tuple[list[bytes], Close | None]:
         """What an rpc sends, and how it ends if it does."""
-        session, guest = kind(self.desk), Guest()
+        session, subscriber = kind(self.host_sessions), Subscriber()
         sent: list[bytes] = []
         steps: Sequence[Step] = session.receive(request.SerializeToString())
         while steps:
@@ -52,8 +52,8 @@ class Hosted:
             if closed := [one for one in steps if isinstance(one, Close)]:
                 return sent, closed[0]
             for one in asked:
-                self.store.ask(guest, one.key, one.question)
-            steps = session.deliver(Answered("k", guest.answers.pop())) if guest.answers else ()
+                self.store.ask(subscriber, one.key, one.question)
+            steps = session.deliver(Answered("k", subscriber.answers.pop())) if subscriber.answers else ()
         return sent, None
 
     def init(self, session_id: str = "s1", **fields: Any) -> pb.InitializeSessionResponse:
@@ -84,19 +84,19 @@ class Hosted:
 
     def keep(self, name: str) -> None:
         """Write a variable."""
-        self.store.ask(Guest(), "put", Put(space_of("s1"), f"var/{name}", b"1"))
+        self.store.ask(Subscriber(), "put", Put(space_of("s1"), f"var/{name}", b"1"))
 
 
 def test_T001_a_fresh_session_tells_what_it_can_call():
     """How many tools, and what is served."""
     hosted = Hosted()
-    hosted.desk.capabilities = ("streaming", "batch")
+    hosted.host_sessions.capabilities = ("streaming", "batch")
     response = hosted.init()
     assert response.success
     assert not response.HasField("error")
     assert response.tool_count == 0
     assert list(response.capabilities) == ["streaming", "batch"]
-    assert hosted.desk.find("s1") is not None
+    assert hosted.host_sessions.find("s1") is not None
 
 
 @pytest.mark.parametrize("session_id", ["", "x" * 257, "é" * 129, "a\nb", "a\x7fb", "\x85"])
@@ -119,12 +119,12 @@ def test_T004_an_equal_request_finds_the_session():
     hosted = Hosted()
     hosted.init(metadata={"a": "1", "b": "2"}, callback_address="")
     hosted.keep("x")
-    hosted.desk.now += 50 * SECOND
+    hosted.host_sessions.now += 50 * SECOND
     assert hosted.init(metadata={"b": "2", "a": "1"}, config=pb.SessionConfig()).success
-    hosted.desk.now += 50 * SECOND
+    hosted.host_sessions.now += 50 * SECOND
     info = hosted.info()
     assert (info.variable_count, info.created_at.seconds) == (1, 1000)
-    assert hosted.desk.created == 1
+    assert hosted.host_sessions.created == 1
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_T005_another_request_of_the_same_id_is_refused(fields):
     response = hosted.init(**fields)
     assert not response.success
     assert (response.error.type, response.error.details["code"]) == ("ValidationError", "session_exists")
-    session = hosted.desk.find("s1")
+    session = hosted.host_sessions.find("s1")
     assert session is not None
     assert session.timeout_ms == 0
     assert not session.caches
@@ -162,7 +162,7 @@ def test_T008_T009_a_session_that_is_gone_or_never_was_has_one_kind():
     hosted = Hosted()
     assert hosted.code_of_info() == "unknown"
     hosted.init()
-    hosted.desk.now += 60 * SECOND
+    hosted.host_sessions.now += 60 * SECOND
     assert hosted.code_of_info() == "expired"
 
 
@@ -180,9 +180,9 @@ def test_T013_a_session_in_use_is_not_cleaned_up_without_force():
     """How many operations run is told; nothing has changed."""
     hosted = Hosted()
     hosted.init()
-    session = hosted.desk.sessions["s1"]
-    began(hosted.desk, session)
-    began(hosted.desk, session, is_tool=False)
+    session = hosted.host_sessions.sessions["s1"]
+    began(hosted.host_sessions, session)
+    began(hosted.host_sessions, session, is_tool=False)
     response = hosted.clean()
     assert not response.success
     assert response.error.type == "ValidationError"
@@ -194,43 +194,43 @@ def test_T013_what_runs_in_another_process_counts_as_well():
     """The store knows of it; the session can be called afterwards."""
     hosted = Hosted()
     hosted.init()
-    other = Guest()
+    other = Subscriber()
     hosted.store.ask(other, "hold", Hold(space_of("s1")))
     response = hosted.clean()
     assert response.error.details["active_operations"] == "1"
-    began(hosted.desk, hosted.desk.sessions["s1"])
+    began(hosted.host_sessions, hosted.host_sessions.sessions["s1"])
 
 
 def test_T014_a_forced_clean_up_deletes_a_session_in_use():
     """Nothing begins in it any more."""
     hosted = Hosted()
     hosted.init()
-    began(hosted.desk, hosted.desk.sessions["s1"])
+    began(hosted.host_sessions, hosted.host_sessions.sessions["s1"])
     assert hosted.clean(force=True).success
     assert hosted.code_of_info() == "cleaned"
-    assert hosted.desk.sessions == {}
+    assert hosted.host_sessions.sessions == {}
 
 
 def test_T014_a_forced_clean_up_waits_for_what_runs_five_seconds_at_most():
     """Whoever holds the space has that long to let go of it."""
     hosted = Hosted()
     hosted.init()
-    holder = Guest()
+    holder = Subscriber()
     hosted.store.ask(holder, "hold", Hold(space_of("s1")))
-    session = CleanupSession(hosted.desk)
+    session = CleanupSession(hosted.host_sessions)
     request = pb.CleanupSessionRequest(session_id="s1", force=True).SerializeToString()
     ask, timer = session.receive(request)
     assert isinstance(ask, Ask)
     assert timer == Timer(5.0)
-    guest = Guest()
-    hosted.store.ask(guest, ask.key, ask.question)
-    assert guest.answers == []
+    subscriber = Subscriber()
+    hosted.store.ask(subscriber, ask.key, ask.question)
+    assert subscriber.answers == []
     sent, close = session.elapsed()
     assert isinstance(sent, Send)
     assert pb.StatusResponse.FromString(sent.frame).success
     assert close == Close()
     hosted.store.leave(holder)
-    assert guest.answers == [None]
+    assert subscriber.answers == [None]
 
 
 def test_T015_cleaning_up_what_is_not_there_succeeds():
@@ -246,7 +246,7 @@ def test_T016_the_counters_of_a_session_are_live():
     hosted = Hosted()
     hosted.init(metadata={"a": "1"})
     hosted.keep("x")
-    hosted.desk.now += 5 * SECOND
+    hosted.host_sessions.now += 5 * SECOND
     info = hosted.info()
     assert (info.session_id, info.variable_count, info.active_operations) == ("s1", 1, 0)
     assert dict(info.metadata) == {"a": "1"}
@@ -285,12 +285,12 @@ def test_T020_a_session_made_anew_starts_empty():
     hosted = Hosted()
     hosted.init()
     hosted.keep("x")
-    hosted.desk.now += SECOND
+    hosted.host_sessions.now += SECOND
     hosted.clean()
     hosted.init()
     assert (hosted.info().variable_count, hosted.info().created_at.seconds) == (0, 1001)
     hosted.keep("x")
-    hosted.desk.now += 60 * SECOND
+    hosted.host_sessions.now += 60 * SECOND
     hosted.init()
     assert (hosted.info().variable_count, hosted.info().created_at.seconds) == (0, 1061)
 
@@ -310,8 +310,8 @@ def test_T033_the_tools_of_a_session_are_listed():
 
     hosted = Hosted()
     hosted.init()
-    hosted.desk.tools = Some()
-    hosted.desk.sessions["s1"].callback = Others()
+    hosted.host_sessions.tools = Some()
+    hosted.host_sessions.sessions["s1"].callback = Others()
     sent, _ = hosted.run(GetSessionTools, pb.GetSessionToolsRequest(session_id="s1"))
     names = [one.name for one in pb.GetSessionToolsResponse.FromString(sent[0]).tools]
     assert names == ["b", "c", "callback:a"]
@@ -321,7 +321,7 @@ def test_T033_the_tools_of_a_session_are_listed():
 def test_T153_no_session_is_made_while_the_process_drains():
     """The status says that another process may."""
     hosted = Hosted()
-    hosted.desk.drains = lambda: True
+    hosted.host_sessions.drains = lambda: True
     sent, close = hosted.run(InitializeSession, pb.InitializeSessionRequest(session_id="s1"))
     assert sent == []
     assert close is not None

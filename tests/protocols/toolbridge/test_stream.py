@@ -18,16 +18,18 @@ from invoker.message import METADATA, Message
 from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.stream import StreamTool
-from tests.protocols.toolbridge.calls import desk_with, emitted
-from tests.protocols.toolbridge.desks import TestDesk, a_space, known
+from tests.protocols.toolbridge.calls import emitted, host_sessions_with
+from tests.protocols.toolbridge.hosts import TestHostSessions, a_space, known
 
 
 class Streamed:
     """One rpc and its chunks."""
 
-    def __init__(self, desk: TestDesk | None = None, tool: str = "count", *args: object, **fields: Any) -> None:
-        self.desk = desk or desk_with()
-        self.session = StreamTool(self.desk)
+    def __init__(
+        self, host_sessions: TestHostSessions | None = None, tool: str = "count", *args: object, **fields: Any
+    ) -> None:
+        self.host_sessions = host_sessions or host_sessions_with()
+        self.session = StreamTool(self.host_sessions)
         self.chunks: list[pb.ToolStreamChunk] = []
         given = [any_pb2.Any.FromString(pack(one)) for one in args or (3,)]
         request = pb.ToolStreamRequest(**{"session_id": "s1", "tool_id": tool, "args": given, **fields})
@@ -51,9 +53,9 @@ class Streamed:
 
 @pytest.fixture
 def streamed() -> Streamed:
-    desk = desk_with()
-    known(desk)
-    return Streamed(desk, stream_id="q")
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    return Streamed(host_sessions, stream_id="q")
 
 
 def value(chunk: pb.ToolStreamChunk) -> Any:
@@ -80,11 +82,11 @@ def test_T076_chunks_are_numbered_and_end_once(streamed):
 
 def test_T076_a_stream_without_an_id_gets_one():
     """Another one each time."""
-    desk = desk_with()
-    known(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
     ids = set()
     for _ in range(2):
-        streamed = Streamed(desk)
+        streamed = Streamed(host_sessions)
         streamed.finish()
         ids.add(streamed.chunks[0].stream_id)
     assert len(ids) == 2
@@ -119,14 +121,14 @@ def test_T078_an_error_comes_behind_all_data(streamed):
 @pytest.mark.parametrize(("tool", "args", "kind"), [("nope", (), "ToolNotFound"), ("count", ("x",), "ValidationError")])
 def test_T078_a_refusal_is_an_error_chunk(tool, args, kind):
     """The only one."""
-    desk = desk_with()
-    known(desk)
-    streamed = Streamed(desk, tool, *args)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    streamed = Streamed(host_sessions, tool, *args)
     assert streamed.others == [Close()]
     (chunk,) = streamed.chunks
     assert chunk.error.type == kind
-    assert len(desk.ended) == 1
-    assert desk.ended[0].via == "stream"
+    assert len(host_sessions.ended) == 1
+    assert host_sessions.ended[0].via == "stream"
 
 
 def test_T078_an_unknown_session_is_an_error_chunk():
@@ -151,9 +153,9 @@ def test_T078_an_unknown_session_is_an_error_chunk():
 )
 def test_T080_large_bytes_are_split(size, chunk_size, parts):
     """Their length is told first."""
-    desk = desk_with()
-    known(desk)
-    streamed = Streamed(desk, config=pb.StreamConfig(chunk_size=chunk_size))
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    streamed = Streamed(host_sessions, config=pb.StreamConfig(chunk_size=chunk_size))
     data = bytes(range(256)) * (size // 256 + 1)
     streamed.give(data[:size])
     assert told(streamed.chunks[0]) == ("bytes_total", size)
@@ -167,9 +169,9 @@ def test_T080_large_bytes_are_split(size, chunk_size, parts):
 @pytest.mark.parametrize("size", [9_999, 10_000, 65_537, 1_000_000])
 def test_T080_bytes_of_any_size_are_split(size, stream_id, chunk_size):
     """Also those that no message could take; each frame is one that is sent, whatever size was asked for."""
-    desk = desk_with(settings=BridgeSettings(message_bytes=10_000))
-    known(desk)
-    streamed = Streamed(desk, stream_id=stream_id, config=pb.StreamConfig(chunk_size=chunk_size))
+    host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=10_000))
+    known(host_sessions)
+    streamed = Streamed(host_sessions, stream_id=stream_id, config=pb.StreamConfig(chunk_size=chunk_size))
     data = bytes(range(256)) * (size // 256 + 1)
     assert streamed.give(data[:size]) == []
     assert told(streamed.chunks[0]) == ("bytes_total", size)
@@ -190,18 +192,18 @@ def test_T080_other_values_are_not_split(streamed, item):
 @pytest.mark.parametrize(("enabled", "most"), [(True, 0), (False, 10_485_760)])
 def test_T081_T082_the_request_says_whether_the_function_waits(enabled, most):
     """Otherwise ten megabytes may wait to be sent."""
-    desk = desk_with()
-    known(desk)
+    host_sessions = host_sessions_with()
+    known(host_sessions)
     config = pb.StreamConfig(backpressure_enabled=enabled)
-    assert Streamed(desk, config=config).session.ahead_bytes == most
+    assert Streamed(host_sessions, config=config).session.ahead_bytes == most
 
 
 @pytest.mark.parametrize("name", ["chunk_size", "buffer_size"])
 def test_a_negative_config_is_refused(name):
     """By its name."""
-    desk = desk_with()
-    known(desk)
-    streamed = Streamed(desk, config=pb.StreamConfig(**{name: -1}))
+    host_sessions = host_sessions_with()
+    known(host_sessions)
+    streamed = Streamed(host_sessions, config=pb.StreamConfig(**{name: -1}))
     assert streamed.chunks[0].error.details["field"] == f"config.{name}"
 
 
@@ -229,8 +231,8 @@ def test_T086_a_change_of_the_output_is_told(streamed):
 def test_T087_a_stream_may_take_five_minutes(streamed):
     """The session's default is for calls."""
     assert streamed.others[0].timeout_s == 300.0
-    known(streamed.desk, "s2", default_timeout_ms=5)
-    assert Streamed(streamed.desk, session_id="s2").others[0].timeout_s == 300.0
+    known(streamed.host_sessions, "s2", default_timeout_ms=5)
+    assert Streamed(streamed.host_sessions, session_id="s2").others[0].timeout_s == 300.0
 
 
 def test_T049_T062_an_item_that_may_not_be_sent_ends_the_stream():
@@ -239,10 +241,10 @@ def test_T049_T062_an_item_that_may_not_be_sent_ends_the_stream():
     def roots(x: int) -> Annotated[int, Field(ge=0)]:
         return x
 
-    desk = desk_with(roots, settings=BridgeSettings(message_bytes=1000))
-    known(desk)
+    host_sessions = host_sessions_with(roots, settings=BridgeSettings(message_bytes=1000))
+    known(host_sessions)
     for item, code in ((-1, "result_invalid"), ("x" * 2000, "result_too_large")):
-        streamed = Streamed(desk, "roots")
+        streamed = Streamed(host_sessions, "roots")
         (cancel,) = streamed.give(item)
         assert isinstance(cancel, Cancel)
         assert isinstance(cancel.error, BridgeError)
@@ -260,7 +262,7 @@ def test_a_caller_that_is_gone_gets_no_chunk(streamed):
 
 def test_a_request_that_is_none_is_refused():
     """By the status of the rpc."""
-    for steps in (StreamTool(desk_with()).receive(b"\xff"), StreamTool(desk_with()).half_close()):
+    for steps in (StreamTool(host_sessions_with()).receive(b"\xff"), StreamTool(host_sessions_with()).half_close()):
         (close,) = steps
         assert isinstance(close, Close)
         assert close.error is not None

@@ -14,25 +14,25 @@ from invoker.core.store import Reason
 from invoker.errors import Cancelled, Overloaded
 from invoker.execution.bodies.runner import production_failed
 from invoker.message import Message
-from invoker.protocols.toolbridge.desk import LARGE
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.host_sessions import LARGE
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall, correlation_of
 from invoker.protocols.toolbridge.wire import CallRequest
-from tests.protocols.toolbridge.calls import count, desk_with, emitted, square
-from tests.protocols.toolbridge.desks import TestDesk, known
+from tests.protocols.toolbridge.calls import count, emitted, host_sessions_with, square
+from tests.protocols.toolbridge.hosts import TestHostSessions, known
 
 
-def call_of(desk: TestDesk, tool: str = "square", *args: object, **more: object) -> ToolCall:
+def call_of(host_sessions: TestHostSessions, tool: str = "square", *args: object, **more: object) -> ToolCall:
     asked = Asked("s1", tool, [pack(one) for one in args], **more)  # type: ignore[arg-type]
-    return ToolCall(desk, asked, "execute")
+    return ToolCall(host_sessions, asked, "execute")
 
 
 def test_a_call_opens_feeds_and_ends():
     """An argument is one message of its input, and the call stands in the configs."""
-    desk = desk_with()
-    session = known(desk)
-    call = call_of(desk, "square", 5)
+    host_sessions = host_sessions_with()
+    session = known(host_sessions)
+    call = call_of(host_sessions, "square", 5)
     opened, fed, ended = call.begin(session)
     assert isinstance(opened, Open)
     assert (opened.id, opened.function, opened.accepts, opened.bound) == ("tool", "square", (ANY,), ("x",))
@@ -43,38 +43,38 @@ def test_a_call_opens_feeds_and_ends():
     call.emitted(emitted(25))
     call.finish(None)
     assert unpack(call.result()) == 25
-    assert (session.tools, desk.ended) == (0, [call])
+    assert (session.tools, host_sessions.ended) == (0, [call])
     assert call.error is None
 
 
 def test_T036_an_unknown_tool_is_refused():
     """The observers hear of it, too; nothing runs."""
-    desk = desk_with()
-    call = call_of(desk, "cube")
-    assert call.begin(known(desk)) == ()
+    host_sessions = host_sessions_with()
+    call = call_of(host_sessions, "cube")
+    assert call.begin(known(host_sessions)) == ()
     assert isinstance(call.error, BridgeError)
     assert call.error.kind is Kind.TOOL_NOT_FOUND
     assert call.error.details == {"tool_id": "cube"}
     assert call.error.detail == "there is no tool 'cube'"
-    assert desk.ended == [call]
+    assert host_sessions.ended == [call]
 
 
 @pytest.mark.parametrize("asked", ["sqare", "Square", "square " + "x" * 10_000_000])
 def test_T036_an_unknown_tool_that_is_nearly_one_is_told_of_it(asked):
     """Of a name that was misspelt; a very long one takes no time."""
-    desk = desk_with()
-    call = call_of(desk, asked)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with()
+    call = call_of(host_sessions, asked)
+    call.begin(known(host_sessions))
     assert call.error is not None
     assert call.error.detail.endswith("; did you mean 'square'?") is (len(asked) < 100)
 
 
 def test_T171_a_tool_of_the_host_is_said_to_be_one():
     """To callers of StreamTool and BatchExecuteTools, which do not call it."""
-    desk = desk_with()
-    session = known(desk)
+    host_sessions = host_sessions_with()
+    session = known(host_sessions)
     session.callback = SimpleNamespace(find={"callback:rows": object()}.get, close=lambda: None)
-    call = call_of(desk, "callback:rows")
+    call = call_of(host_sessions, "callback:rows")
     call.begin(session)
     assert isinstance(call.error, BridgeError)
     assert call.error.kind is Kind.TOOL_NOT_FOUND
@@ -83,9 +83,9 @@ def test_T171_a_tool_of_the_host_is_said_to_be_one():
 
 def test_T055_a_negative_timeout_is_refused():
     """By the name of the field."""
-    desk = desk_with()
-    call = call_of(desk, "square", 1, timeout_ms=-1)
-    assert call.begin(known(desk)) == ()
+    host_sessions = host_sessions_with()
+    call = call_of(host_sessions, "square", 1, timeout_ms=-1)
+    assert call.begin(known(host_sessions)) == ()
     assert isinstance(call.error, BridgeError)
     assert (call.error.kind, call.error.details["field"]) == (Kind.VALIDATION, "timeout_ms")
 
@@ -95,18 +95,18 @@ def test_T055_a_negative_timeout_is_refused():
 )
 def test_T054_the_caller_goes_before_the_session(asked_ms, session_ms, timeout_s):
     """Where neither says anything, and the tool neither, it is half a minute."""
-    desk = desk_with()
-    session = known(desk, default_timeout_ms=session_ms)
-    opened = call_of(desk, "square", 1, timeout_ms=asked_ms).begin(session)[0]
+    host_sessions = host_sessions_with()
+    session = known(host_sessions, default_timeout_ms=session_ms)
+    opened = call_of(host_sessions, "square", 1, timeout_ms=asked_ms).begin(session)[0]
     assert isinstance(opened, Open)
     assert opened.timeout_s == timeout_s
 
 
 def test_T058_a_call_beyond_those_of_the_session_fails_at_once():
     """A refused call frees nothing that it has not taken."""
-    desk = desk_with()
-    session = known(desk, max_concurrent_tools=1)
-    first, second = call_of(desk, "square", 1), call_of(desk, "square", 1)
+    host_sessions = host_sessions_with()
+    session = known(host_sessions, max_concurrent_tools=1)
+    first, second = call_of(host_sessions, "square", 1), call_of(host_sessions, "square", 1)
     first.begin(session)
     assert second.begin(session) == ()
     assert isinstance(second.error, BridgeError)
@@ -118,10 +118,10 @@ def test_T058_a_call_beyond_those_of_the_session_fails_at_once():
 
 def test_T051_a_call_that_does_not_fit_uses_up_nothing():
     """The session's concurrency is not even looked at."""
-    desk = desk_with()
-    session = known(desk, max_concurrent_tools=1)
-    call_of(desk, "square", 1).begin(session)
-    call = call_of(desk, "square")
+    host_sessions = host_sessions_with()
+    session = known(host_sessions, max_concurrent_tools=1)
+    call_of(host_sessions, "square", 1).begin(session)
+    call = call_of(host_sessions, "square")
     assert call.begin(session) == ()
     assert isinstance(call.error, BridgeError)
     assert call.error.details["code"] == "missing_arg"
@@ -129,17 +129,17 @@ def test_T051_a_call_that_does_not_fit_uses_up_nothing():
 
 def test_T017_each_session_is_a_party_of_its_own():
     """Limits by the minute are counted by party."""
-    desk = desk_with()
-    opened = [call_of(desk, "square", 1).begin(known(desk, name))[0] for name in ("s1", "s2")]
+    host_sessions = host_sessions_with()
+    opened = [call_of(host_sessions, "square", 1).begin(known(host_sessions, name))[0] for name in ("s1", "s2")]
     assert [one.party for one in opened if isinstance(one, Open)] == ["s1", "s2"]
 
 
 @pytest.mark.parametrize(("via", "timeout_s"), [("execute", 0.5), ("batch", 0.5), ("stream", 30.0)])
 def test_T054_T087_a_stream_has_no_time_limit_of_its_session(via, timeout_s):
     """The session says how long a call takes that gives one result."""
-    desk = desk_with()
-    call = ToolCall(desk, Asked("s1", "square", [pack(1)]), via)
-    opened = call.begin(known(desk, default_timeout_ms=500))[0]
+    host_sessions = host_sessions_with()
+    call = ToolCall(host_sessions, Asked("s1", "square", [pack(1)]), via)
+    opened = call.begin(known(host_sessions, default_timeout_ms=500))[0]
     assert isinstance(opened, Open)
     assert opened.timeout_s == timeout_s
 
@@ -147,9 +147,9 @@ def test_T054_T087_a_stream_has_no_time_limit_of_its_session(via, timeout_s):
 def test_T062_a_result_of_just_the_limit_is_sent():
     """One byte more is refused."""
     for most, refusals in ((len(pack("x" * 200)), 0), (len(pack("x" * 200)) - 1, 1)):
-        desk = desk_with(settings=BridgeSettings(message_bytes=most))
-        call = call_of(desk, "square", 1)
-        call.begin(known(desk))
+        host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=most))
+        call = call_of(host_sessions, "square", 1)
+        call.begin(known(host_sessions))
         assert len(call.emitted(emitted("x" * 200))) == refusals
 
 
@@ -163,9 +163,9 @@ def test_T175_the_metadata_tell_before_the_context_what_belongs_together():
 
 def test_T062_a_result_that_is_too_large_ends_the_call():
     """Its size and the limit are told."""
-    desk = desk_with(settings=BridgeSettings(message_bytes=100))
-    call = call_of(desk, "square", 1)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with(settings=BridgeSettings(message_bytes=100))
+    call = call_of(host_sessions, "square", 1)
+    call.begin(known(host_sessions))
     (cancel,) = call.emitted(emitted("x" * 200))
     assert isinstance(cancel, Cancel)
     assert isinstance(cancel.error, BridgeError)
@@ -177,14 +177,14 @@ def test_T062_a_result_that_is_too_large_ends_the_call():
 
 def test_T067_the_items_of_a_stream_are_a_list():
     """A thousand of them at most; one more closes the generator."""
-    desk = desk_with(count)
-    session = known(desk)
-    call = call_of(desk, "count", 3)
+    host_sessions = host_sessions_with(count)
+    session = known(host_sessions)
+    call = call_of(host_sessions, "count", 3)
     call.begin(session)
     for one in range(3):
         assert call.emitted(emitted(one)) == ()
     assert unpack(call.result()) == [0, 1, 2]
-    call = call_of(desk, "count", 5000)
+    call = call_of(host_sessions, "count", 5000)
     call.begin(session)
     for one in range(1000):
         assert call.emitted(emitted(one)) == ()
@@ -196,9 +196,9 @@ def test_T067_the_items_of_a_stream_are_a_list():
 
 def test_T086_several_outputs_are_a_list_of_lists():
     """One for each, in the order of their index."""
-    desk = desk_with(count)
-    call = call_of(desk, "count", 3)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with(count)
+    call = call_of(host_sessions, "count", 3)
+    call.begin(known(host_sessions))
     for value, index in ((1, 0), ("a", 1), (2, 0)):
         call.emitted(emitted(value, index))
     assert unpack(call.result()) == [[1, 2], ["a"]]
@@ -206,17 +206,17 @@ def test_T086_several_outputs_are_a_list_of_lists():
 
 def test_T064_a_function_that_gives_nothing_has_a_result():
     """It is null, and is there."""
-    desk = desk_with(square)
-    call = call_of(desk, "square", 3)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with(square)
+    call = call_of(host_sessions, "square", 3)
+    call.begin(known(host_sessions))
     call.finish(None)
     assert call.result() == pack(None)
 
 
 def test_T069_the_context_is_for_the_function():
     """It is one of the configs, and no argument."""
-    desk = desk_with()
-    opened = call_of(desk, "square", 3, context={"a": "b"}).begin(known(desk))[0]
+    host_sessions = host_sessions_with()
+    opened = call_of(host_sessions, "square", 3, context={"a": "b"}).begin(known(host_sessions))[0]
     assert isinstance(opened, Open)
     assert opened.configs[1:] == ({"a": "b"},)
     assert opened.bound == ("x",)
@@ -224,14 +224,14 @@ def test_T069_the_context_is_for_the_function():
 
 def test_T069_the_context_has_a_thousand_entries_at_most():
     """It is copied for the function, on the loop."""
-    desk = desk_with()
+    host_sessions = host_sessions_with()
     context = {str(number): "" for number in range(1001)}
-    call = call_of(desk, "square", 3, context=context)
-    assert call.begin(known(desk)) == ()
+    call = call_of(host_sessions, "square", 3, context=context)
+    assert call.begin(known(host_sessions)) == ()
     assert isinstance(call.error, BridgeError)
     assert (call.error.kind, call.error.details["field"]) == (Kind.VALIDATION, "context")
     del context["0"]
-    assert call_of(desk, "square", 3, context=context).begin(known(desk, "s2"))
+    assert call_of(host_sessions, "square", 3, context=context).begin(known(host_sessions, "s2"))
 
 
 def test_T054_a_tool_with_a_limit_of_its_own_has_no_other_default():
@@ -241,9 +241,9 @@ def test_T054_a_tool_with_a_limit_of_its_own_has_no_other_default():
     def same(x: int) -> int:
         return x
 
-    desk = desk_with(same)
-    session = known(desk)
-    opened = call_of(desk, "same", 3).begin(session)[0]
+    host_sessions = host_sessions_with(same)
+    session = known(host_sessions)
+    opened = call_of(host_sessions, "same", 3).begin(session)[0]
     assert isinstance(opened, Open)
     assert opened.timeout_s is None
 
@@ -254,9 +254,9 @@ def test_T049_a_result_that_breaks_a_rule_ends_the_call():
     def root(x: int) -> Annotated[int, Field(ge=0)]:
         return x
 
-    desk = desk_with(root)
-    call = call_of(desk, "root", 3)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with(root)
+    call = call_of(host_sessions, "root", 3)
+    call.begin(known(host_sessions))
     (cancel,) = call.emitted(emitted(-1))
     assert isinstance(cancel, Cancel)
     assert isinstance(cancel.error, BridgeError)
@@ -266,9 +266,9 @@ def test_T049_a_result_that_breaks_a_rule_ends_the_call():
 @pytest.mark.parametrize("debug", [True, False])
 def test_T065_a_traceback_is_for_those_who_debug(debug):
     """Nobody else gets it."""
-    desk = desk_with(settings=BridgeSettings(debug=debug))
-    call = call_of(desk, "square", 3)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with(settings=BridgeSettings(debug=debug))
+    call = call_of(host_sessions, "square", 3)
+    call.begin(known(host_sessions))
     try:
         raise ValueError("boom")
     except ValueError as error:
@@ -279,21 +279,21 @@ def test_T065_a_traceback_is_for_those_who_debug(debug):
 
 def test_a_call_ends_once():
     """The first ending counts, and observers hear of one."""
-    desk = desk_with()
-    call = call_of(desk, "square", 3)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with()
+    call = call_of(host_sessions, "square", 3)
+    call.begin(known(host_sessions))
     call.finish(Overloaded("full"))
     call.finish(None)
     assert isinstance(call.error, BridgeError)
     assert call.error.kind is Kind.EXHAUSTED
-    assert desk.ended == [call]
+    assert host_sessions.ended == [call]
 
 
 def test_what_several_conversations_tell_of_a_shared_call_counts_once():
     """The same event comes from each of them."""
-    desk = desk_with(count)
-    call = call_of(desk, "count", 3)
-    call.begin(known(desk), is_shared=True)
+    host_sessions = host_sessions_with(count)
+    call = call_of(host_sessions, "count", 3)
+    call.begin(known(host_sessions), is_shared=True)
     event = emitted(1)
     call.emitted(event)
     call.emitted(event)
@@ -303,9 +303,9 @@ def test_what_several_conversations_tell_of_a_shared_call_counts_once():
 
 def test_a_caller_that_is_gone_is_no_error_of_the_tool():
     """It stays what it was."""
-    desk = desk_with()
-    call = call_of(desk, "square", 3)
-    call.begin(known(desk))
+    host_sessions = host_sessions_with()
+    call = call_of(host_sessions, "square", 3)
+    call.begin(known(host_sessions))
     error = Cancelled("gone")
     call.finish(error)
     assert call.error is error
@@ -313,10 +313,10 @@ def test_a_caller_that_is_gone_is_no_error_of_the_tool():
 
 def test_a_session_that_is_closing_takes_no_call():
     """Whoever comes in that moment hears what became of it."""
-    desk = desk_with()
-    session = known(desk)
-    desk.remove(session, Reason.EXPIRED)
-    call = call_of(desk, "square", 3)
+    host_sessions = host_sessions_with()
+    session = known(host_sessions)
+    host_sessions.remove(session, Reason.EXPIRED)
+    call = call_of(host_sessions, "square", 3)
     assert call.begin(session) == ()
     assert isinstance(call.error, BridgeError)
     assert (call.error.kind, call.error.details["code"]) == (Kind.EXPIRED, "expired")
@@ -325,13 +325,13 @@ def test_a_session_that_is_closing_takes_no_call():
 @pytest.mark.parametrize("is_watched", [False, True])
 def test_a_call_lets_go_of_large_arguments_which_its_function_has(is_watched):
     """Once it runs, or once it has ended where observers look at them; of the message that had them, too."""
-    desk = desk_with()
-    desk.keeps_arguments = is_watched
+    host_sessions = host_sessions_with()
+    host_sessions.keeps_arguments = is_watched
     request = CallRequest(session_id="s1", tool_id="square", args=[pack(5)], context={"a": "b"})
     asked = Asked("s1", "square", request.args, request.kwargs, context=request.context)
-    call = ToolCall(desk, asked, "execute")
+    call = ToolCall(host_sessions, asked, "execute")
     assert call.aside(LARGE + 1) is None
-    assert call.begin(known(desk))
+    assert call.begin(known(host_sessions))
     assert bool(call.asked.args) is is_watched
     call.finish(None)
     assert (call.asked.args, dict(call.asked.kwargs), call.asked.tool_id) == ((), {}, "square")

@@ -22,8 +22,8 @@ from invoker.protocols.toolbridge.stream import StreamTool
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
 from invoker.protocols.toolbridge.variables import ListSessionVariables
-from tests.protocols.toolbridge.calls import desk_with
-from tests.protocols.toolbridge.desks import a_desk, known
+from tests.protocols.toolbridge.calls import host_sessions_with
+from tests.protocols.toolbridge.hosts import known, new_host_sessions
 
 
 class Info(UnarySession[pb.GetSessionInfoRequest]):
@@ -61,7 +61,7 @@ def status_of(steps: Sequence[Step]) -> Status:
 
 def test_a_request_is_answered_once() -> None:
     """A frame behind it, and an answer behind the end, are dropped."""
-    session = Info(a_desk())
+    session = Info(new_host_sessions())
     assert session.receive(pb.GetSessionInfoRequest(session_id="a").SerializeToString()) == (Ask("look", Look("a")),)
     assert session.half_close() == ()
     sent, close = session.deliver(Answered("look", "a"))
@@ -73,14 +73,14 @@ def test_a_request_is_answered_once() -> None:
 
 def test_T160_a_response_without_a_field_for_it_leaves_the_error_to_the_status() -> None:
     """The status is that of the kind, and the trailer tells the rest."""
-    steps = Info(a_desk()).receive(b"")
+    steps = Info(new_host_sessions()).receive(b"")
     assert status_of(steps) is Status.INVALID_ARGUMENT
     assert steps[0].trailers[0][0] == "dspex-error-bin"  # type: ignore[union-attr]
 
 
 def test_T160_a_response_with_a_field_for_it_carries_the_error() -> None:
     """The rpc ends with OK."""
-    sent, close = Clean(a_desk()).receive(b"")
+    sent, close = Clean(new_host_sessions()).receive(b"")
     assert isinstance(sent, Send)
     response = pb.StatusResponse.FromString(sent.frame)
     assert (response.success, response.error.type) == (False, "SessionExpired")
@@ -90,19 +90,19 @@ def test_T160_a_response_with_a_field_for_it_carries_the_error() -> None:
 @pytest.mark.parametrize("kind", [Info, Clean])
 def test_a_request_that_is_none_is_refused(kind: type[UnarySession[Any]]) -> None:
     """By the status of the rpc, whatever the response could tell."""
-    assert status_of(kind(a_desk()).receive(b"\xff")) is Status.INVALID_ARGUMENT
+    assert status_of(kind(new_host_sessions()).receive(b"\xff")) is Status.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize("kind", [Info, Clean])
 def test_T063_a_request_that_is_too_large_is_refused(kind: type[UnarySession[Any]]) -> None:
     """It is not even parsed."""
-    desk = a_desk(BridgeSettings(message_bytes=10))
-    assert status_of(kind(desk).receive(b"\xff" * 11)) is Status.RESOURCE_EXHAUSTED
+    host_sessions = new_host_sessions(BridgeSettings(message_bytes=10))
+    assert status_of(kind(host_sessions).receive(b"\xff" * 11)) is Status.RESOURCE_EXHAUSTED
 
 
 def test_an_rpc_without_a_request_is_refused() -> None:
     """There is nothing to answer."""
-    session = Info(a_desk())
+    session = Info(new_host_sessions())
     assert status_of(session.half_close()) is Status.UNIMPLEMENTED
     assert session.half_close() == ()
 
@@ -116,8 +116,10 @@ def test_an_rpc_that_is_not_served_says_so() -> None:
 def test_T063_a_request_of_just_the_limit_is_taken():
     """One byte more is refused."""
     frame = pb.GetSessionInfoRequest(session_id="s" * 50).SerializeToString()
-    assert Info(a_desk(BridgeSettings(message_bytes=len(frame)))).receive(frame) == (Ask("look", Look("s" * 50)),)
-    (close,) = Info(a_desk(BridgeSettings(message_bytes=len(frame) - 1))).receive(frame)
+    assert Info(new_host_sessions(BridgeSettings(message_bytes=len(frame)))).receive(frame) == (
+        Ask("look", Look("s" * 50)),
+    )
+    (close,) = Info(new_host_sessions(BridgeSettings(message_bytes=len(frame) - 1))).receive(frame)
     assert isinstance(close, Close)
     assert close.error is not None
     assert close.error.status is Status.RESOURCE_EXHAUSTED
@@ -145,13 +147,13 @@ def _refused(session: Any, request: Any) -> list[Any]:
 )
 def test_a_refused_request_is_freed_at_once(make, request_):
     """An error that is kept must not keep the frames that know it: 60 requests of 9 MB each held 5 GB."""
-    desk = desk_with()
-    desk.observers.clear()
-    known(desk)
+    host_sessions = host_sessions_with()
+    host_sessions.observers.clear()
+    known(host_sessions)
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
-        assert _refused(make(desk), request_)[-1] is Close
+        assert _refused(make(host_sessions), request_)[-1] is Close
         gc.collect()
         assert not [one for one in gc.garbage if isinstance(one, (BridgeError, ToolCall, make))]
     finally:
@@ -161,18 +163,18 @@ def test_a_refused_request_is_freed_at_once(make, request_):
 
 def test_arguments_that_were_read_elsewhere_are_freed_at_once():
     """Also what was wrong with them, and an error that was awaited."""
-    desk = desk_with()
-    desk.observers.clear()
-    known(desk)
+    host_sessions = host_sessions_with()
+    host_sessions.observers.clear()
+    known(host_sessions)
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
-        call = ToolCall(desk, Asked("s1", "square", [pack("x")]), "execute")
+        call = ToolCall(host_sessions, Asked("s1", "square", [pack("x")]), "execute")
         call.bind()
-        assert call.begin(known(desk)) == ()
+        assert call.begin(known(host_sessions)) == ()
         del call
-        ToolCall(desk, Asked("s1", "square", [pack("x")]), "execute").bind()
-        assert _failed(InitializeSession(desk), BridgeError(Kind.INTERNAL, "no")) == [Send, Close]
+        ToolCall(host_sessions, Asked("s1", "square", [pack("x")]), "execute").bind()
+        assert _failed(InitializeSession(host_sessions), BridgeError(Kind.INTERNAL, "no")) == [Send, Close]
         gc.collect()
         assert not [one for one in gc.garbage if isinstance(one, (BridgeError, ToolCall, InitializeSession))]
     finally:

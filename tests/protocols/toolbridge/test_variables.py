@@ -16,7 +16,7 @@ from invoker.core.store import Reason, Refused
 from invoker.errors import Status
 from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessionVariables, SetSessionVariable
-from tests.protocols.toolbridge.desks import SECOND
+from tests.protocols.toolbridge.hosts import SECOND
 from tests.protocols.toolbridge.varied import Varied, any_of
 
 
@@ -96,8 +96,8 @@ def test_T120_the_server_owns_most_of_the_metadata():
     varied.put("a", 1, metadata=lie)
     first = varied.get("a", metadata=True).metadata
     assert (first.type, first.created_by, dict(first.tags)) == ("integer", "python", {"env": "prod"})
-    assert ns(first.created_at) == ns(first.updated_at) == varied.desk.now
-    varied.desk.now += SECOND
+    assert ns(first.created_at) == ns(first.updated_at) == varied.host_sessions.now
+    varied.host_sessions.now += SECOND
     varied.put("a", "text")
     second = varied.get("a", metadata=True).metadata
     assert (second.type, second.created_by, dict(second.tags)) == ("string", "python", {"env": "prod"})
@@ -143,8 +143,8 @@ def test_T052_a_value_that_no_tool_could_read_is_refused_when_it_is_set(value, i
     varied, work = Varied(), []
     varied.put("a", 1)
     if is_aside:
-        varied.desk.aside = SimpleNamespace(is_due=lambda: True, run=work.append)
-    session = SetSessionVariable(varied.desk)
+        varied.host_sessions.aside = SimpleNamespace(is_due=lambda: True, run=work.append)
+    session = SetSessionVariable(varied.host_sessions)
     request = pb.SetVariableRequest(session_id="s1", variable_name="a", value=value)
     first, *rest = session.receive(request.SerializeToString())
     if is_aside and value.ByteSize() > 65_536:
@@ -167,8 +167,8 @@ def test_T108_a_frame_is_kept_where_nobody_here_can_read_it():
 
 def test_a_large_value_that_can_be_read_is_set_behind_that():
     varied, work = Varied(), []
-    varied.desk.aside = SimpleNamespace(is_due=lambda: True, run=work.append)
-    session = SetSessionVariable(varied.desk)
+    varied.host_sessions.aside = SimpleNamespace(is_due=lambda: True, run=work.append)
+    session = SetSessionVariable(varied.host_sessions)
     request = pb.SetVariableRequest(session_id="s1", variable_name="a", value=any_of(["x" * 100] * 1000))
     (wait,) = session.receive(request.SerializeToString())
     wait.begin()
@@ -280,7 +280,7 @@ def test_T008_T009_a_session_that_is_gone_says_why(session_id, code):
     """In-band or by the status, with the trailer."""
     varied = Varied()
     varied.make("s3")
-    varied.desk.now += 60 * SECOND
+    varied.host_sessions.now += 60 * SECOND
     varied.make("s1")
     varied.drop("s1")
     error = varied.put("a", 1, session_id=session_id).error
@@ -296,12 +296,12 @@ def test_T008_T009_a_session_that_is_gone_says_why(session_id, code):
 def test_a_store_that_cannot_be_reached_is_told():
     """In-band, or as UNAVAILABLE, so that clients try again."""
     varied = Varied()
-    write = SetSessionVariable(varied.desk)
+    write = SetSessionVariable(varied.host_sessions)
     write.receive(pb.SetVariableRequest(session_id="s1", variable_name="a", value=any_of(1)).SerializeToString())
     (sent, _) = write.deliver(Answered("variables", Refused(Reason.UNAVAILABLE)))
     error = pb.StatusResponse.FromString(sent.frame).error  # type: ignore[union-attr]
     assert (error.type, error.details["code"]) == ("InternalError", "store")
-    read = GetSessionVariable(varied.desk)
+    read = GetSessionVariable(varied.host_sessions)
     read.receive(pb.GetVariableRequest(session_id="s1", variable_name="a").SerializeToString())
     (close,) = read.deliver(Answered("variables", Refused(Reason.UNAVAILABLE)))
     assert close.error.status is Status.UNAVAILABLE  # type: ignore[union-attr]

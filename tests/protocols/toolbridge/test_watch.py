@@ -13,7 +13,7 @@ from invoker.core.steps import StoreChanged
 from invoker.core.store import Reason, Refused
 from invoker.errors import Status
 from invoker.protocols.toolbridge.watch import WatchSessionVariables
-from tests.protocols.toolbridge.desks import SECOND
+from tests.protocols.toolbridge.hosts import SECOND
 from tests.protocols.toolbridge.varied import Varied
 
 
@@ -28,8 +28,8 @@ def test_T127_the_values_that_are_there_come_first():
     varied = Varied()
     varied.put("b", 1)
     varied.put("a", 2)
-    before = varied.desk.now
-    varied.desk.now += SECOND
+    before = varied.host_sessions.now
+    varied.host_sessions.now += SECOND
     with_initial, without = varied.watch(initial=True), varied.watch()
     varied.put("a", 3)
     updates = with_initial.tell()
@@ -130,7 +130,7 @@ def test_T131_the_end_of_the_session_ends_the_watch(code):
     if code == "cleaned":
         varied.drop()
     else:
-        varied.desk.now += 60 * SECOND
+        varied.host_sessions.now += 60 * SECOND
         varied.store.sweep()
     assert [one.name for one in watch.tell()] == ["a"]
     assert watch.close is not None

@@ -1,4 +1,4 @@
-"""A host session whose variables the rpcs read and write, in a store of memory on the clock of the desk."""
+"""A host session whose variables the rpcs read and write, in a store of memory on the clock of `HostSessions`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from invoker.codecs.anyvalue import pack
 from invoker.core.spaces import MemoryStore, StoreLimits
 from invoker.core.steps import Answered, Ask, Close, Send, Step, StoreChanged, Subscribe
 from invoker.core.store import Create, Drop, News
-from invoker.protocols.toolbridge.desk import space_of
+from invoker.protocols.toolbridge.host_sessions import space_of
 from invoker.protocols.toolbridge.unary import UnarySession
 from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessionVariables, SetSessionVariable
 from invoker.protocols.toolbridge.watch import WatchSessionVariables
-from tests.protocols.toolbridge.desks import a_desk
+from tests.protocols.toolbridge.hosts import new_host_sessions
 
 __all__ = ["Varied", "any_of"]
 
@@ -27,7 +27,7 @@ def any_of(value: Any) -> any_pb2.Any:
 
 
 class Talker:
-    """A guest of the store that runs one rpc."""
+    """A subscriber of the store that runs one rpc."""
 
     def __init__(self, varied: Varied, session: UnarySession[Any]) -> None:
         self.store, self.session = varied.store, session
@@ -65,8 +65,8 @@ class Varied:
     """One session, ``s1``."""
 
     def __init__(self, limits: StoreLimits | None = None) -> None:
-        self.desk = a_desk()
-        self.store = MemoryStore(limits, clock=lambda: self.desk.now)
+        self.host_sessions = new_host_sessions()
+        self.store = MemoryStore(limits, clock=lambda: self.host_sessions.now)
         self.make("s1")
 
     def make(self, session_id: str) -> None:
@@ -79,7 +79,7 @@ class Varied:
         self.store.ask(Quiet(), "k", question)
 
     def talk(self, kind: type[UnarySession[Any]], request: Any) -> Talker:
-        talker = Talker(self, kind(self.desk))
+        talker = Talker(self, kind(self.host_sessions))
         talker.do(talker.session.receive(request.SerializeToString()))
         return talker
 
@@ -121,7 +121,7 @@ class Varied:
 
 
 class Quiet:
-    """A guest that needs no answer."""
+    """A subscriber that needs no answer."""
 
     def answered(self, key: str, value: Any) -> None:
         """It is not needed."""

@@ -10,7 +10,7 @@ import pytest
 
 from invoker.context import Context
 from invoker.message import Message
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 EVENT, BATCH, LINES = "application/cloudevents+json", "application/cloudevents-batch+json", "application/x-ndjson"
 NEEDED = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "shop.sold"}

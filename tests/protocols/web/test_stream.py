@@ -309,7 +309,7 @@ def test_what_the_session_is_not_told_is_said_for_it() -> None:
 
 
 def test_frames_out_of_order_are_violations() -> None:
-    """They are mistakes of a door."""
+    """They are mistakes of a transport."""
     one, head = session()
     for wrong in (lambda: one.receive(BodyChunk(b"")), one.half_close):
         with pytest.raises(ProtocolViolation):

@@ -1,4 +1,4 @@
-"""`endpoints.health`: health and reflection on the gRPC door; their words: test_statuses.py."""
+"""`endpoints.health`: health and reflection on the gRPC transport; their words: test_statuses.py."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_R015_watchers_hear_of_a_change(monkeypatch: pytest.MonkeyPatch, i
         return ready[0]
 
     service = HealthService(replace(around(), is_ready=is_ready))
-    await service.refresh()  # before there is a door, nobody is told
+    await service.refresh()  # before there is a transport, nobody is told
     server, channel = await opened(service)
     call = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service="a.B"))
     assert (await call.read()).status == SERVING

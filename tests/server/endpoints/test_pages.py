@@ -8,7 +8,7 @@ import pytest
 
 from invoker.server.endpoints.pages import PagesService
 from tests.attach.around import around
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 
 def square(x: int) -> int:

@@ -1,4 +1,4 @@
-"""The gRPC doors: what holds for the public one and each kind of the fast one, with grpc's own client on loopback."""
+"""The gRPC: what holds for the public one and each kind of the fast one, with grpc's own client on loopback."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def test_R006_a_taken_port_is_refused(kind):
         second = Riff(kind, form(kind, gen, agen))
 
         async def bind() -> None:
-            door = type(riff.door)(second.driver, methods=())
+            transport = type(riff.transport)(second.driver, methods=())
             with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{riff.port} .*in use"):
-                door.bind(f"127.0.0.1:{riff.port}")
-            await door.stop(0)
+                transport.bind(f"127.0.0.1:{riff.port}")
+            await transport.stop(0)
 
         riff.run(bind())
 
@@ -109,7 +109,7 @@ def test_R133_headers_leave_as_soon_as_the_start_frame_is_accepted(kind):
 
     with Riff(kind, form(kind, gen, agen), form(kind, sync, asyn)) as riff:
         for name in (form(kind, "gen", "agen"), form(kind, "sync", "asyn")):
-            for _ in range(3):  # the first call of a door is served otherwise than those that follow quick ones
+            for _ in range(3):  # the first call of a transport is served otherwise than those that follow quick ones
                 call = riff.call(metadata=(("invoker-function", name),), timeout=5)
                 call.rpc.initial_metadata()
                 assert call.rpc.is_active()  # the end of a call would bring them, too
@@ -244,10 +244,10 @@ def wide(_: object) -> Any:
 def test_R121_an_oversize_frame_is_an_error_for_the_function_too(kind, is_beside):
     """The client gets RESOURCE_EXHAUSTED; the function does not see a clean end; nor if another method takes more."""
     seen, left = [], threading.Semaphore(0)
-    door = {"settings": GrpcSettings(max_message_bytes=1000), "methods": [riff_method()]}
+    transport = {"settings": GrpcSettings(max_message_bytes=1000), "methods": [riff_method()]}
     if is_beside:
-        door["methods"].append(LoopMethod("a.B", "C", wide, max_message_bytes=100_000))
-    with Riff(kind, form(kind, *total(seen, left)), door=door) as riff:
+        transport["methods"].append(LoopMethod("a.B", "C", wide, max_message_bytes=100_000))
+    with Riff(kind, form(kind, *total(seen, left)), transport=transport) as riff:
         for count in (0, 3, 40):
             call = riff.call(*[b"x"] * count)
             call.rpc.initial_metadata()
@@ -271,8 +271,8 @@ def test_R121_an_oversize_first_frame_runs_nothing(kind):
         return x
 
     method = LoopMethod("a.B", "C", wide, max_message_bytes=100_000)
-    door = {"settings": GrpcSettings(max_message_bytes=1000), "methods": [riff_method(), method]}
-    with Riff(kind, form(kind, sync, asyn), door=door) as riff:
+    transport = {"settings": GrpcSettings(max_message_bytes=1000), "methods": [riff_method(), method]}
+    with Riff(kind, form(kind, sync, asyn), transport=transport) as riff:
         for _ in range(3):
             for frames in ([data(bytes(5000))], [start(), data(bytes(5000))]):
                 _, code, text = riff.raw(*frames).half_close().ending()
@@ -286,8 +286,8 @@ def test_R121_an_oversize_first_frame_runs_nothing(kind):
 def test_T163_a_method_may_take_larger_messages_than_others(kind):
     """As much as it says and not more, as a call of one invocation and on the loop."""
     methods = [one("a.B", name, wide, max_message_bytes=50_000) for name, one in METHODS.items()]
-    door = {"settings": GrpcSettings(max_message_bytes=1000), "methods": methods}
-    with Riff(kind, form(kind, gen, agen), door=door) as riff:
+    transport = {"settings": GrpcSettings(max_message_bytes=1000), "methods": methods}
+    with Riff(kind, form(kind, gen, agen), transport=transport) as riff:
         for name in METHODS:
             call = riff.channel.stream_stream(f"/a.B/{name}")
             assert list(call(iter([bytes(50_000)]), timeout=20)) == [b"50000"]
@@ -387,7 +387,7 @@ def test_a_catalogue_is_chosen_by_metadata(kind):
 
 @pytest.mark.parametrize("fast", FAST)
 def test_a_second_start_frame_fails_its_call_only(fast):
-    """R-046 through the whole door."""
+    """R-046 through the whole transport."""
     with Riff(fast, form(fast, gen, agen)) as riff:
         assert riff.raw(start(), start()).code is grpc.StatusCode.UNKNOWN
         assert riff.raw(data(b"x")).code is grpc.StatusCode.UNKNOWN

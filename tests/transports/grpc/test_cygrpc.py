@@ -1,4 +1,4 @@
-"""The fence around grpcio's private layer: what is odd about it is a sentence, and the public door serves."""
+"""The fence around grpcio's private layer: what is odd about it is a sentence, and the public transport serves."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Altered:
 
 
 def test_the_installed_grpcio_is_usable():
-    """Else none of the fast door's tests would mean anything."""
+    """Else none of the fast transport's tests would mean anything."""
     assert fence.unusable() == ""
 
 
 @pytest.mark.parametrize("name", fence._SYMBOLS)
 def test_a_missing_symbol_is_a_sentence(monkeypatch, name):
-    """Each of those that the door uses."""
+    """Each of those that the transport uses."""
     monkeypatch.setattr(fence, "cygrpc", Altered(**{name: None}))
     assert name in fence.unusable()
 
@@ -96,14 +96,14 @@ def echo(x: bytes) -> bytes:
     return x
 
 
-async def test_under_auto_the_public_door_serves_with_one_log_line(monkeypatch, caplog):
+async def test_under_auto_the_public_transport_serves_with_one_log_line(monkeypatch, caplog):
     """A new grpcio never keeps an invoker from starting."""
     monkeypatch.setattr(fence, "cygrpc", Altered(CompletionQueue=None))
     one = server("auto")
     with caplog.at_level(logging.WARNING):
         assert not one.lends
         await one.start()
-    assert type(one._doors._grpc).__name__ == "AioDoor"
+    assert type(one._transports._grpc).__name__ == "AioTransport"
     await one.stop(drain_s=0)
     assert [record.message for record in caplog.records if "served by grpc.aio" in record.message] == [
         (
@@ -114,7 +114,7 @@ async def test_under_auto_the_public_door_serves_with_one_log_line(monkeypatch, 
 
 
 async def test_under_fast_it_is_an_error_of_the_configuration(monkeypatch):
-    """Who asks for the fast door is told why there is none."""
+    """Who asks for the fast transport is told why there is none."""
     monkeypatch.setattr(fence, "cygrpc", Altered(CompletionQueue=None))
     one = server("fast")
     with pytest.raises(ConfigError, match=r"cannot serve with the installed grpcio: .*CompletionQueue"):
@@ -123,9 +123,9 @@ async def test_under_fast_it_is_an_error_of_the_configuration(monkeypatch):
 
 
 async def test_under_aio_nothing_is_probed(monkeypatch):
-    """The public door, because it was asked for."""
+    """The public transport, because it was asked for."""
     monkeypatch.setattr(fence, "unusable", odd)
     one = server("aio")
     await one.start()
-    assert type(one._doors._grpc).__name__ == "AioDoor"
+    assert type(one._transports._grpc).__name__ == "AioTransport"
     await one.stop(drain_s=0)

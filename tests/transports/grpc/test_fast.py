@@ -1,4 +1,4 @@
-"""The fast door as a server: who leads, threads and slots, starting and stopping, what is left behind."""
+"""The fast transport as a server: who leads, threads and slots, starting and stopping, what is left behind."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ def test_R015_tls(kind, tmp_path: Path):
     pem = Pem(tmp_path)
     files = TlsFiles.of(pem.cert, pem.key)
     assert files is not None
-    with Riff(kind, form(kind, gen, agen), door={"credentials": files.grpc_credentials()}) as riff:
+    with Riff(kind, form(kind, gen, agen), transport={"credentials": files.grpc_credentials()}) as riff:
         trusted = grpc.ssl_channel_credentials(Path(pem.ca).read_bytes())
         with grpc.secure_channel(f"localhost:{riff.port}", trusted, [("grpc.enable_http_proxy", 0)]) as channel:
             assert riff.call(b"x", b"y", channel=channel).rest() == [b"x", b"y"]
 
 
 def test_stop_lets_running_calls_end(kind):
-    """With grace: the call ends well, then the door is shut."""
+    """With grace: the call ends well, then the transport is shut."""
     with Riff(kind, form(kind, gen, agen)) as riff:
         call = riff.call(b"x")
         assert call.read() == b"x"
@@ -150,7 +150,7 @@ def test_stop_cuts_what_does_not_end(kind):
     with patch("invoker.transports.grpc.fast._CUT_S", 3600), Riff(kind, form(kind, sync, asyn)) as riff:
         call = riff.call(b"x")
         assert call.read() == b"x"
-        riff.close(0)  # which fails if the door waits for the call
+        riff.close(0)  # which fails if the transport waits for the call
         assert call.code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
         assert left.is_set()
 
@@ -167,7 +167,7 @@ def test_R025_a_drain_that_takes_too_long_tells_the_peer(kind):
 
 
 def test_stop_while_calls_arrive(kind):
-    """Each of them ends well or is told that the door is shut; the door stops."""
+    """Each of them ends well or is told that the transport is shut; the transport stops."""
     codes, goes_on = [], threading.Event()
     goes_on.set()
 
@@ -313,8 +313,8 @@ def test_R129_R130_an_input_that_nobody_reads_is_no_deadlock_but_has_a_cap(kind)
         assert bad.code is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-def test_a_process_keeps_its_descriptors_after_doors_have_closed(kind):
-    """A door that opened and closed leaves none behind."""
+def test_a_process_keeps_its_descriptors_after_transports_have_closed(kind):
+    """A transport that opened and closed leaves none behind."""
 
     def cycle() -> int:
         with Riff(kind, form(kind, gen, agen)) as riff:

@@ -1,4 +1,4 @@
-"""The table of what a gRPC door serves."""
+"""The table of what a gRPC transport serves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_names_that_come_several_times_have_all_their_values():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_call_has_all_values_of_its_metadata(kind):
-    """Through each door."""
+    """Through each transport."""
 
     def told(x: bytes, ctx: Context) -> str:
         return ctx.metadata["x-many"]
@@ -67,7 +67,7 @@ def test_a_status_text_has_no_blanks_at_its_ends(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_door_serves_what_its_table_says_and_nothing_else(kind):
+def test_a_transport_serves_what_its_table_says_and_nothing_else(kind):
     """Here riff under another name."""
 
     def echo(x: bytes) -> bytes:
@@ -77,7 +77,7 @@ def test_a_door_serves_what_its_table_says_and_nothing_else(kind):
         return x
 
     method = CallMethod("other.Service", "Echo", riff_method().session)
-    with Riff(kind, form(kind, echo, aecho), door={"methods": [method]}) as riff:
+    with Riff(kind, form(kind, echo, aecho), transport={"methods": [method]}) as riff:
         call = riff.raw(start(), path="/other.Service/Echo")
         call.data(b"x")
         assert call.rest() == [b"x"]
@@ -108,7 +108,7 @@ def test_the_frames_of_a_method_on_the_loop_are_not_joined(kind):
         return x
 
     method = LoopMethod("a.B", "C", lambda _: Thrice())
-    with Riff(kind, form(kind, echo, aecho), door={"methods": [method, riff_method()]}) as riff:
+    with Riff(kind, form(kind, echo, aecho), transport={"methods": [method, riff_method()]}) as riff:
         call = riff.channel.stream_stream("/a.B/C")(iter([b"x"]), timeout=20)
         assert list(call) == [b"x", b"x", b"x"]
 
@@ -133,7 +133,7 @@ class Echo:
 
 
 class EchoCall:
-    """The same as the conversation at the end of a line."""
+    """The same as the conversation at the end of a call."""
 
     settles = False
 
@@ -155,7 +155,7 @@ class EchoCall:
 @pytest.mark.parametrize("error", [None, StatusError(Status.ABORTED, "enough")])
 @pytest.mark.parametrize(("kind", "is_session"), [(kind, is_session) for kind in KINDS for is_session in (False, True)])
 def test_a_conversation_that_opens_nothing_has_headers_frames_and_trailers(kind, is_session, error):
-    """The door sends the headers before the first frame by itself, and the trailers with the status."""
+    """The transport sends the headers before the first frame by itself, and the trailers with the status."""
 
     def sync(x: bytes) -> bytes:
         return x
@@ -166,7 +166,7 @@ def test_a_conversation_that_opens_nothing_has_headers_frames_and_trailers(kind,
     call_method = CallMethod("a.B", "C", lambda _: Echo(error))
     session_method = SessionMethod("a.B", "C", lambda wire, _, close, __: EchoCall(Echo(error), wire, close))
     method = session_method if is_session else call_method
-    with Riff(kind, form(kind, sync, asyn), door={"methods": [method]}) as riff:
+    with Riff(kind, form(kind, sync, asyn), transport={"methods": [method]}) as riff:
         rpc = riff.channel.stream_stream("/a.B/C")(iter([b"x", b"y"]), timeout=20)
         got = []
         with nullcontext() if error is None else pytest.raises(grpc.RpcError):

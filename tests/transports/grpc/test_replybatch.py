@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from invoker.core.steps import Close
-from invoker.execution.thread.leaders import Leaders, Turn
+from invoker.execution.thread.leader_follower import LeaderFollower, Turn
 from invoker.transports.grpc import replybatch as module
 from invoker.transports.grpc.operations import DONE
 from invoker.transports.grpc.replybatch import ReplyBatch
-from invoker.transports.grpc.wholeline import ArrivalStats, WholeLine
+from invoker.transports.grpc.unarycall import ArrivalStats, UnaryCall
 from tests.execution.wires import direct_driver, square
 
 HERE = SimpleNamespace(completion_type=DONE)
@@ -53,19 +53,19 @@ class World:
         self.sent: list[list[bytes]] = []
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
         self.driver = direct_driver(square)
-        self.leaders = Leaders(self.driver.threads, self.driver.sweeper, lambda _: None)
-        self.turn = Turn(self.leaders, self.driver.sweeper)
-        self.leaders.leader = self.turn
-        self.held = ReplyBatch(self.turn, lambda _line, frames, _close: self.sent.append(frames))
+        self.leader_follower = LeaderFollower(self.driver.threads, self.driver.sweeper, lambda _: None)
+        self.turn = Turn(self.leader_follower, self.driver.sweeper)
+        self.leader_follower.leader = self.turn
+        self.held = ReplyBatch(self.turn, lambda _thread_call, frames, _close: self.sent.append(frames))
 
-    def line(self) -> WholeLine:
-        return WholeLine(SimpleNamespace(start_server_batch=lambda *_: 0), Queue(self), self.driver, self.turn)
+    def call(self) -> UnaryCall:
+        return UnaryCall(SimpleNamespace(start_server_batch=lambda *_: 0), Queue(self), self.driver, self.turn)
 
-    def serve(self, queue: Queue, *frames: bytes, took_s: float = 0.0, line: WholeLine | None = None) -> None:
+    def serve(self, queue: Queue, *frames: bytes, took_s: float = 0.0, call: UnaryCall | None = None) -> None:
         """Take the next call of a queue, and answer it."""
         self.held.next(queue)
         self.now += took_s
-        self.held.finish(line or self.line(), list(frames), Close())
+        self.held.finish(call or self.call(), list(frames), Close())
 
 
 @pytest.fixture
@@ -112,10 +112,10 @@ def test_what_took_long_or_is_large_or_in_parts_is_answered_at_once(world):
     large = bytes(16 * 1024 + 1)
     world.serve(queue, large)
     world.serve(queue, b"two", b"parts")
-    long = world.line()
-    long._line = object()  # an ordinary line has taken over
-    world.serve(queue, b"long", line=long)
-    world.leaders.leader = None
+    long = world.call()
+    long._thread_call = object()  # an ordinary call has taken over
+    world.serve(queue, b"long", call=long)
+    world.leader_follower.leader = None
     world.serve(queue, b"led before")
     assert world.sent == [[b"slow"], [large], [b"two", b"parts"], [b"long"], [b"led before"]]
 
@@ -124,18 +124,18 @@ def test_what_is_held_leaves_when_the_lead_is_passed_on(world):
     """Which the sweeper does when a call behind it has been in user code for a beat."""
     world.serve(Queue(world, HERE), b"a")
     assert world.sent == []
-    world.leaders.leader = None  # somebody else leads already
+    world.leader_follower.leader = None  # somebody else leads already
     world.turn.pass_on()
     assert world.sent == [[b"a"]]
     world.held.let_go()
     assert world.sent == [[b"a"]]
 
 
-@pytest.mark.parametrize(("event", "habit"), [(NOTHING, ArrivalStats()), (HERE, None)])
-def test_what_is_held_leaves_before_the_rest_of_a_call_is_waited_for_or_a_large_one_read(world, event, habit):
+@pytest.mark.parametrize(("event", "stats"), [(NOTHING, ArrivalStats()), (HERE, None)])
+def test_what_is_held_leaves_before_the_rest_of_a_call_is_waited_for_or_a_large_one_read(world, event, stats):
     """The wait may take milliseconds, and so may its values."""
     world.serve(Queue(world, HERE), b"a")
-    line, sent = world.line(), []
+    call, sent = world.call(), []
 
     def poll(until: float = 0.0) -> Any:
         if until or event is HERE:
@@ -145,7 +145,7 @@ def test_what_is_held_leaves_before_the_rest_of_a_call_is_waited_for_or_a_large_
             completion_type=event.completion_type, batch_operations=[SimpleNamespace(message=lambda: message)]
         )
 
-    line.queue = SimpleNamespace(poll=poll)
-    assert line.take(lambda: habit, takes_one=True) is (event is HERE)
+    call.queue = SimpleNamespace(poll=poll)
+    assert call.take(lambda: stats, takes_one=True) is (event is HERE)
     assert world.sent == [[b"a"]]
     assert sent == [[[b"a"]] if event is NOTHING else []]

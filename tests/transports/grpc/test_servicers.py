@@ -1,4 +1,4 @@
-"""Generated servicers on the fast door: health and reflection, and what else such servicers do."""
+"""Generated servicers on the fast transport: health and reflection, and what else such servicers do."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Odd:
         context.set_details("lost")
         return str(0 < context.time_remaining() <= 5).encode()
 
-    def add_to(self, door: Any) -> None:
+    def add_to(self, transport: Any) -> None:
         methods = {
             name: grpc.unary_unary_rpc_method_handler(getattr(self, name))
             for name in ("raises", "aborts", "hangs", "tells")
         }
-        door.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("odd.Odd", methods),))
+        transport.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("odd.Odd", methods),))
 
 
 def test_R015_health_is_checked_listed_and_watched(kind):
@@ -76,7 +76,7 @@ def test_R015_health_is_checked_listed_and_watched(kind):
         return ready[0]
 
     health = Health((SERVICE,), is_ready)
-    with Riff(kind, form(kind, sync, asyn), add=lambda door: health.add_to(door.server)) as riff:
+    with Riff(kind, form(kind, sync, asyn), add=lambda transport: health.add_to(transport.server)) as riff:
         stub = health_pb2_grpc.HealthStub(riff.channel)
         request = health_pb2.HealthCheckRequest(service=SERVICE)
         for _ in range(20):
@@ -106,7 +106,7 @@ def _tasks(riff: Riff) -> list[str]:
 
 def test_R015_reflection_names_the_services(kind):
     """And gives the file of one of them."""
-    with Riff(kind, form(kind, sync, asyn), add=lambda door: add_reflection((SERVICE,), door.server)) as riff:
+    with Riff(kind, form(kind, sync, asyn), add=lambda transport: add_reflection((SERVICE,), transport.server)) as riff:
         ask = reflection_pb2_grpc.ServerReflectionStub(riff.channel).ServerReflectionInfo
         requests = [
             reflection_pb2.ServerReflectionRequest(list_services=""),
@@ -141,7 +141,7 @@ def test_other_endings_of_a_servicer(kind):
         odd.left.clear()
         again = riff.channel.unary_unary("/odd.Odd/hangs").future(b"x")
         assert odd.entered.wait(5)
-        riff.run(riff.door.stop(0))
+        riff.run(riff.transport.stop(0))
         assert odd.left.is_set()
         assert again.code() in {grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}
 

@@ -1,4 +1,4 @@
-"""What both gRPC doors are told, seen from a client on bare frames."""
+"""What both gRPC transports are told, seen from a client on bare frames."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_client_is_told_how_many_calls_it_may_have(kind):
     """In the server's SETTINGS."""
     functions = idle(threading.Semaphore(0), threading.Semaphore(0))
     with (
-        Riff(kind, form(kind, *functions), door={"settings": GrpcSettings(max_streams=7)}) as riff,
+        Riff(kind, form(kind, *functions), transport={"settings": GrpcSettings(max_streams=7)}) as riff,
         RawPeer(riff.port) as peer,
     ):
         assert peer.await_settings()[SettingCodes.MAX_CONCURRENT_STREAMS] == 7
@@ -70,7 +70,7 @@ def test_R128_a_call_that_is_not_read_leaves_one_window_in_the_transport(kind):
 
     settings = GrpcSettings(window_bytes=window_bytes)
     with (
-        Riff(kind, form(kind, sync, asyn), door={"settings": settings}) as riff,
+        Riff(kind, form(kind, sync, asyn), transport={"settings": settings}) as riff,
         RawPeer(riff.port) as peer,
     ):
         assert peer.await_settings()[SettingCodes.INITIAL_WINDOW_SIZE] == window_bytes
@@ -92,7 +92,7 @@ def test_R115_a_peer_that_answers_no_pings_is_gone(kind, is_frozen):
     began, left = threading.Semaphore(0), threading.Semaphore(0)
     settings = GrpcSettings(keepalive_s=0.2, keepalive_timeout_s=0.2)
     with (
-        Riff(kind, form(kind, *idle(began, left)), door={"settings": settings}) as riff,
+        Riff(kind, form(kind, *idle(began, left)), transport={"settings": settings}) as riff,
         RawPeer(riff.port) as peer,
     ):
         peer.call(PATH, start())
@@ -112,7 +112,7 @@ def test_T163_clients_may_ask_for_a_sign_of_life_without_calls(kind, ping_s, is_
     """Pings that are no more frequent than allowed are answered; grpcio's own five minutes end the connection."""
     functions = idle(threading.Semaphore(0), threading.Semaphore(0))
     with (
-        Riff(kind, form(kind, *functions), door={"settings": GrpcSettings(ping_s=ping_s)}) as riff,
+        Riff(kind, form(kind, *functions), transport={"settings": GrpcSettings(ping_s=ping_s)}) as riff,
         RawPeer(riff.port) as peer,
     ):
         peer.await_settings()
@@ -132,7 +132,7 @@ def test_T163_clients_may_ask_for_a_sign_of_life_without_calls(kind, ping_s, is_
 
 
 def test_T163_the_settings_are_those_of_the_bridge(kind):
-    """Idle connections go after five minutes, and pings may come each ten seconds; on every door."""
+    """Idle connections go after five minutes, and pings may come each ten seconds; on every transport."""
     told = dict(GrpcSettings().options())
     assert told["grpc.max_connection_idle_ms"] == 300_000
     assert told["grpc.http2.min_ping_interval_without_data_ms"] <= 30_000

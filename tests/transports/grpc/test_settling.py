@@ -1,4 +1,7 @@
-"""A half-close is believed once it has settled: raw HTTP/2 frames on each door, and whose word is taken at once."""
+"""A half-close is believed once it has settled.
+
+Raw HTTP/2 frames on each transport, and whose word is taken at once.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from invoker.message import Headers
 from invoker.transports.grpc import settling
 from invoker.transports.grpc.settings import GrpcSettings
 from invoker.transports.grpc.settling import settle, settle_time
-from tests.transports.evergreen import DOORS, Served, act, frame, leaf
 from tests.transports.evergreen import PATH as EVERGREEN
+from tests.transports.evergreen import TRANSPORTS, Served, act, frame, leaf
 from tests.transports.rawpeer import RawPeer
 from tests.transports.riff import FAST, KINDS, PATH, Riff, data, eventually, form, start
 
@@ -29,7 +32,7 @@ WIDE_S = 0.5
 
 
 def wide() -> dict[str, Any]:
-    """A door that gives a half-close much time to turn into a cancel."""
+    """A transport that gives a half-close much time to turn into a cancel."""
     return {"settings": GrpcSettings(settle_s=WIDE_S)}
 
 
@@ -79,7 +82,7 @@ class Sums:
         self.began, self.left = threading.Semaphore(0), threading.Semaphore(0)
 
     def of(self, kind: str) -> Callable[..., Any]:
-        """The form that makes a door of this kind what it is."""
+        """The form that makes a transport of this kind what it is."""
 
         def total(xs: Iterator[bytes]) -> Iterator[bytes]:
             try:
@@ -114,7 +117,7 @@ class Sums:
 def test_R109_R110_an_end_that_turns_into_a_cancel_never_commits(kind, after_ms):
     """END_STREAM, then RST_STREAM as much later as @grpc/grpc-js needs: none of 50 aggregators sees a clean end."""
     sums = Sums()
-    with Riff(kind, sums.of(kind), door=wide()) as riff, RawPeer(riff.port) as peer:
+    with Riff(kind, sums.of(kind), transport=wide()) as riff, RawPeer(riff.port) as peer:
         for _ in range(50):
             stream = peer.call(PATH, start(), data(b"1"))
             assert sums.began.acquire(timeout=5)
@@ -128,9 +131,12 @@ def test_R109_R110_an_end_that_turns_into_a_cancel_never_commits(kind, after_ms)
 @pytest.mark.parametrize("agents", [*itertools.permutations(["", NODE, "tonic/0.12", CORE], 2), ("", "")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_R109_what_calls_before_it_said_does_not_end_a_call(kind, agents, is_whole):
-    """A door that is new, or has served any other stack, or nobody's: the cancel of an unknown one never commits."""
+    """A transport that is new, or has served any other stack, or nobody's.
+
+    The cancel of an unknown one never commits.
+    """
     sums = Sums()
-    with Riff(kind, sums.of(kind), door=wide()) as riff, contextlib.ExitStack() as open_:
+    with Riff(kind, sums.of(kind), transport=wide()) as riff, contextlib.ExitStack() as open_:
         for agent in agents:
             peer = open_.enter_context(RawPeer(riff.port, agent=agent))
             for _ in range(3):
@@ -179,7 +185,7 @@ def test_R109_two_outputs_settle_too(kind):
     def aboth(xs: AsyncIterator[bytes], ys: AsyncIterator[bytes]) -> tuple[AsyncIterator[int], AsyncIterator[int]]:
         return acount(xs), acount(ys)
 
-    with Riff(kind, form(kind, both, aboth), door=wide()) as riff, RawPeer(riff.port) as peer:
+    with Riff(kind, form(kind, both, aboth), transport=wide()) as riff, RawPeer(riff.port) as peer:
         for _ in range(10):
             stream = peer.call(PATH, start(outputs=2))
             for _ in "xy":
@@ -191,11 +197,11 @@ def test_R109_two_outputs_settle_too(kind):
 
 
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_E010_R109_a_session_is_not_half_closed_by_a_cancel(kind):
     """An action that gathers its input never sees the end of it."""
     sums = Sums()
-    with Served(kind, sums.of(kind), door=wide()) as served, RawPeer(served.port) as peer:
+    with Served(kind, sums.of(kind), transport=wide()) as served, RawPeer(served.port) as peer:
         for _ in range(20):
             parts = leaf("p", b"a", more=True), act("total", {"xs": "p"}, {"out": "r"})
             stream = peer.call(EVERGREEN, frame(*parts))
@@ -209,7 +215,7 @@ def test_E010_R109_a_session_is_not_half_closed_by_a_cancel(kind):
 def _took(kind: str, function: Callable[..., Any], agent: str) -> float:
     """How long a call that ends well takes from its half-close to its status, where settling takes long."""
     with (
-        Riff(kind, function, door=wide()) as riff,
+        Riff(kind, function, transport=wide()) as riff,
         RawPeer(riff.port, agent=agent) as peer,
     ):
         stream = peer.call(PATH, start(), data(b"1"))
@@ -222,7 +228,7 @@ def _took(kind: str, function: Callable[..., Any], agent: str) -> float:
 
 @pytest.mark.parametrize(("agent", "settles"), [(NODE, True), (CORE, False)])
 @pytest.mark.parametrize("kind", FAST)
-def test_R109_only_peers_that_need_it_wait_on_the_fast_door(kind, agent, settles):
+def test_R109_only_peers_that_need_it_wait_on_the_fast_transport(kind, agent, settles):
     """A streaming function ends after the settle time for @grpc/grpc-js, and at once for a stack that resets."""
 
     def gen(xs: Iterator[bytes]) -> Iterator[bytes]:
@@ -235,7 +241,7 @@ def test_R109_only_peers_that_need_it_wait_on_the_fast_door(kind, agent, settles
     assert (_took(kind, form(kind, gen, agen), agent) >= WIDE_S) is settles
 
 
-def test_R109_everybody_waits_on_the_aio_door():
+def test_R109_everybody_waits_on_the_aio_transport():
     """There the race is the server's own."""
 
     async def agen(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -271,7 +277,7 @@ def test_R109_R167_a_cancel_is_no_call_without_arguments(kind):
         called.release()
         return name
 
-    with Riff(kind, form(kind, greet, agreet), door=wide()) as riff, RawPeer(riff.port) as peer:
+    with Riff(kind, form(kind, greet, agreet), transport=wide()) as riff, RawPeer(riff.port) as peer:
         for _ in range(10):
             stream = peer.call(PATH, start())
             peer.await_headers(stream)

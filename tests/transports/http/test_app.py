@@ -12,21 +12,21 @@ from invoker.core.engine import Engine
 from invoker.core.http import RequestHead
 from invoker.execution.driver import Driver
 from invoker.transports.http.app import prompt_of, whole_of
-from invoker.transports.http.door import HttpDoor
+from invoker.transports.http.transport import HttpTransport
 
 
 async def test_a_path_that_nobody_answers_is_404() -> None:
-    """The door itself runs no function."""
+    """The transport itself runs no function."""
     engine = Engine(Catalog([]), builtin())
     driver = Driver(engine)
-    door = HttpDoor(driver, lambda _: None, port=0)
-    address = await door.start()
+    transport = HttpTransport(driver, lambda _: None, port=0)
+    address = await transport.start()
     try:
         async with httpx.AsyncClient() as client:
             response = await client.post(f"http://{address}/", content=b"1")
         assert (response.status_code, response.text) == (404, "Invoker: Not Found\n")
     finally:
-        await door.stop(1)
+        await transport.stop(1)
         driver.close()
 
 

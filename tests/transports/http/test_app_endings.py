@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from invoker.transports.http.exchange import HttpSettings
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 JSON = "application/json"
 

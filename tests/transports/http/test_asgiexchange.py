@@ -11,7 +11,7 @@ from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.errors import InvocationError
 from invoker.transports.http.asgiexchange import AsgiExchange
 from invoker.transports.http.exchange import Exchange, HttpSettings
-from tests.transports.doors import until
+from tests.transports.served import until
 
 HEAD = ResponseHead(200, (("Content-Type", "text/plain"),))
 
@@ -94,7 +94,7 @@ class Running:
 
 
 async def test_H001_a_streamed_response_is_written_as_it_comes() -> None:
-    """With the headers of the door; the end is told once."""
+    """With the headers of the transport; the end is told once."""
     run = await Running.begun()
     run.exchange.begin(HEAD)
     run.exchange.write(b"a")

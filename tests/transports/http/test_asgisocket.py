@@ -19,7 +19,7 @@ from invoker.errors import ShuttingDown
 from invoker.execution.driver import Driver
 from invoker.transports.http.app import Farewell, SocketSettings
 from invoker.transports.http.exchange import HttpSettings
-from invoker.transports.http.mounted import MountedDoor
+from invoker.transports.http.mounted import MountedTransport
 from tests.asgis import Caller, scope_of
 
 REFUSES = {"websocket.http.response": {}}
@@ -287,14 +287,14 @@ class Stubborn:
         raise AssertionError("it was told the end")
 
 
-async def test_H097_H099_a_conversation_is_read_as_it_wants_and_ended_with_the_door():
+async def test_H097_H099_a_conversation_is_read_as_it_wants_and_ended_with_the_transport():
     """With ShuttingDown, once; it is told when its connection is over."""
     stubborn = Stubborn()
     handler = type("Handler", (), {"settings": SocketSettings(), "meet": lambda _, head: stubborn})()
     driver = Driver(Engine(Catalog([]), builtin()))
-    door = MountedDoor(driver, lambda _: None, settings=HttpSettings(), sockets=lambda _: handler)
-    door.start()
-    caller = Caller(door, scope("/"))
+    transport = MountedTransport(driver, lambda _: None, settings=HttpSettings(), sockets=lambda _: handler)
+    transport.start()
+    caller = Caller(transport, scope("/"))
     caller.say(type="websocket.connect")
     for text in ("a", "b", "c"):
         caller.say(type="websocket.receive", text=text)
@@ -306,7 +306,7 @@ async def test_H097_H099_a_conversation_is_read_as_it_wants_and_ended_with_the_d
     stubborn.wire.ask()
     await stubborn.came.wait()
     assert stubborn.got == ["a", "b"]
-    await door.stop(5.0)
+    await transport.stop(5.0)
     await caller.task
     assert [type(one) for one in stubborn.errors] == [ShuttingDown]
     assert stubborn.overs == 1

@@ -1,4 +1,4 @@
-"""`invoker.transports.http.cachedhead`: what a head means to a door."""
+"""`invoker.transports.http.cachedhead`: what a head means to a transport."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.errors import InvocationError
 from invoker.transports.http.exchange import Exchange, HttpSettings
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 MIB = 1 << 20
 WAYS = ["thread", "loop", "http2"]
@@ -42,12 +42,12 @@ def total(x: list[int]) -> int:
     return sum(x)
 
 
-def serving(way: str, **about: Any) -> AbstractAsyncContextManager[Served]:
-    return Served.at(size if way == "thread" else size_later, **about)
+def serving(ops: str, **about: Any) -> AbstractAsyncContextManager[Served]:
+    return Served.at(size if ops == "thread" else size_later, **about)
 
 
-async def sent(served: Served, way: str, body: Any, coding: str = "gzip", path: str = "/") -> Any:
-    async with served.client(http2=way == "http2") as client:
+async def sent(served: Served, ops: str, body: Any, coding: str = "gzip", path: str = "/") -> Any:
+    async with served.client(http2=ops == "http2") as client:
         return await client.post(path, content=body, headers={"Content-Encoding": coding})
 
 
@@ -117,11 +117,11 @@ async def as_a_whole(exchange: Exchange) -> int:
     return -1 if body is None else len(body)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("ops", WAYS)
 @pytest.mark.parametrize("coding", sorted(PACK))
-async def test_H134_functions_get_packed_bodies_unpacked(way: str, coding: str) -> None:
+async def test_H134_functions_get_packed_bodies_unpacked(ops: str, coding: str) -> None:
     """Short and long ones, sent at once and in chunks; the connection goes on."""
-    async with serving(way) as served, served.client(http2=way == "http2") as client:
+    async with serving(ops) as served, served.client(http2=ops == "http2") as client:
         for length in (0, 5, 300_000):
             packed = PACK[coding](bytes(length))
 
@@ -156,27 +156,27 @@ async def test_H134_a_handler_may_want_its_bodies_as_they_are(http2: bool) -> No
     assert (plain.heads[0].value("content-encoding"), own.heads[0].value("content-encoding")) == ("", "gzip")
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_H135_an_unknown_coding_is_415(way: str) -> None:
+@pytest.mark.parametrize("ops", WAYS)
+async def test_H135_an_unknown_coding_is_415(ops: str) -> None:
     """It says which ones are known; the body is not looked at."""
-    async with serving(way) as served:
+    async with serving(ops) as served:
         for coding in ("br", "gzip, br", "gzip, gzip, gzip, gzip"):
-            got = await sent(served, way, b"x", coding)
+            got = await sent(served, ops, b"x", coding)
             assert got.status_code == 415
             assert "gzip, deflate" in got.headers["accept-encoding"]
             assert got.text.startswith("Invoker: Unsupported Media Type: ")
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_H136_a_damaged_body_is_400(way: str) -> None:
+@pytest.mark.parametrize("ops", WAYS)
+async def test_H136_a_damaged_body_is_400(ops: str) -> None:
     """Cut short, followed by junk, not packed at all, or packed otherwise; the process goes on."""
     whole = gzip.compress(b"some value" * 1000)
-    async with serving(way) as served:
+    async with serving(ops) as served:
         for body in (b"", whole[:-1], whole[:-5], whole + b"junk", whole + bytes(9), b"plain", zlib.compress(b"value")):
-            got = await sent(served, way, body)
+            got = await sent(served, ops, body)
             assert got.status_code == 400, body[:10]
             assert "gzip" in got.text
-        assert (await sent(served, way, whole)).text == "10000"
+        assert (await sent(served, ops, whole)).text == "10000"
 
 
 @pytest.mark.parametrize("http2", [False, True])
@@ -185,10 +185,10 @@ async def test_H136_handlers_that_read_are_told_so(http2: bool, read: Callable[[
     """As those that listen are."""
     whole = gzip.compress(bytes(200_000))
     async with Served.at(size, handler=lambda _: Reads(read)) as served:
-        way = "http2" if http2 else ""
-        assert (await sent(served, way, whole, path="/x")).text == "200000"
-        assert (await sent(served, way, whole[:-1], path="/x")).text.endswith("the body ends before its gzip does")
-        assert "200000" not in (await sent(served, way, whole + b"junk", path="/x")).text
+        ops = "http2" if http2 else ""
+        assert (await sent(served, ops, whole, path="/x")).text == "200000"
+        assert (await sent(served, ops, whole[:-1], path="/x")).text.endswith("the body ends before its gzip does")
+        assert "200000" not in (await sent(served, ops, whole + b"junk", path="/x")).text
 
 
 # Attackers.
@@ -210,14 +210,14 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("ops", WAYS)
 @pytest.mark.parametrize("kind", sorted(BOMBS))
-async def test_H137_bombs_are_refused_at_the_limit_of_bodies(way: str, kind: str) -> None:
+async def test_H137_bombs_are_refused_at_the_limit_of_bodies(ops: str, kind: str) -> None:
     """As soon as it is reached: nobody unpacks the rest, and others are answered."""
     coding, made = BOMBS[kind]
     body = made()
-    async with serving(way) as served, served.client() as other:
-        attack = asyncio.create_task(sent(served, way, body, coding))
+    async with serving(ops) as served, served.client() as other:
+        attack = asyncio.create_task(sent(served, ops, body, coding))
         while not attack.done():
             before = time.perf_counter()
             assert (await other.get("/livez")).status_code == 200

@@ -11,7 +11,7 @@ from invoker.errors import Status
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.request import HIGH_BYTES
 from tests.conftest import SLOW
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 
 async def echo(x: bytes) -> bytes:
@@ -92,10 +92,10 @@ async def test_R155_reading_ahead_is_bounded() -> None:
     async with Served.at(gate.run) as served, served.wire() as wire:
         await wire.send(f"{POST}Content-Length: 1\r\n\r\nx")
         await gate.started.wait()
-        (connection,) = served.door.connections.open
+        (connection,) = served.transport.connections.open
         one = f"{POST}Content-Length: 1000\r\n\r\n".encode() + bytes(1000)
         wire.writer.write(one * 2_000)
-        await until(lambda: connection._tap._is_shut)  # type: ignore[attr-defined]  # it is an Http1
+        await until(lambda: connection._read_control._is_shut)  # type: ignore[attr-defined]  # it is an Http1
         assert len(connection._data) <= HIGH_BYTES + (256 << 10)  # type: ignore[attr-defined]  # one read more
         assert gate.calls == 1
         gate.go.set()
@@ -118,8 +118,8 @@ async def test_a_body_that_nobody_reads_is_not_taken() -> None:
     async with Served.at(echo, handler=lambda _: Slow()) as served, served.wire() as wire:
         size = 32 << 20
         wire.writer.write(f"{POST}Content-Length: {size}\r\n\r\n".encode() + bytes(size))
-        await until(lambda: any(one._tap._is_shut for one in served.door.connections.open))  # type: ignore[attr-defined]
-        (connection,) = served.door.connections.open
+        await until(lambda: any(one._read_control._is_shut for one in served.transport.connections.open))  # type: ignore[attr-defined]
+        (connection,) = served.transport.connections.open
         assert connection._request.unread <= HIGH_BYTES + (256 << 10)  # type: ignore[attr-defined]  # one read more
         wait.set()
         assert (await wire.answer())[2] == b"%d" % size
@@ -180,7 +180,7 @@ async def test_a_bad_chunk_ends_its_request(chunks: bytes) -> None:
                 await wire.send(chunks, HIDDEN)
                 answers = await wire.ended()
                 assert (answers[:13], answers.count(b"HTTP/1.1 ")) == (b"HTTP/1.1 400 ", 1)
-            await until(lambda: not served.door.connections.open)
+            await until(lambda: not served.transport.connections.open)
     assert noted.calls == []
 
 
@@ -216,10 +216,10 @@ async def test_a_client_that_leaves_within_a_head_is_forgotten_at_once() -> None
     """Nothing more can come of it, so nothing is waited for."""
     async with Served.at(echo) as served, served.wire() as wire:
         await wire.send("POST / HTTP/1.1\r\nHost: lo")
-        await until(lambda: served.door.connections.open)
+        await until(lambda: served.transport.connections.open)
         began = asyncio.get_running_loop().time()
         wire.writer.close()
-        await until(lambda: not served.door.connections.open)
+        await until(lambda: not served.transport.connections.open)
         assert asyncio.get_running_loop().time() - began < 0.5 * SLOW
 
 

@@ -11,8 +11,8 @@ import pytest
 import trustme
 
 from invoker.transports.tls import TlsFiles
-from tests.transports.doors import Served, Wire
 from tests.transports.models import serving_models
+from tests.transports.served import Served, Wire
 
 EXPECT = "Host: localhost\r\nExpect: 100-continue\r\n"
 GO_ON = b"HTTP/1.1 100 "

@@ -28,7 +28,7 @@ from tests.attack.floods import (
     frame,
     request,
 )
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 ALLOWED = 1000
 
@@ -47,15 +47,15 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def calm(clock: Clock) -> FrameRateLimit:
+def rate_limit(clock: Clock) -> FrameRateLimit:
     one = FrameRateLimit(clock)
     list(one.parts(PREFACE))
     return one
 
 
-def is_flood(calm: FrameRateLimit, data: bytes) -> bool:
+def is_flood(rate_limit: FrameRateLimit, data: bytes) -> bool:
     try:
-        list(calm.parts(data))
+        list(rate_limit.parts(data))
     except FloodError:
         return True
     return False
@@ -74,10 +74,10 @@ def is_flood(calm: FrameRateLimit, data: bytes) -> bool:
         frame(0xFE, 0, 0),
     ],
 )
-def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(calm: FrameRateLimit, one: bytes) -> None:
+def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(rate_limit: FrameRateLimit, one: bytes) -> None:
     """One more is a flood, whatever their kind."""
-    assert not is_flood(calm, one * ALLOWED)
-    assert is_flood(calm, one)
+    assert not is_flood(rate_limit, one * ALLOWED)
+    assert is_flood(rate_limit, one)
 
 
 @pytest.mark.parametrize(
@@ -90,57 +90,57 @@ def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(calm: FrameRat
         frame(HEADERS, 5, 1),
     ],
 )
-def test_requests_and_bodies_are_no_flood(calm: FrameRateLimit, one: bytes) -> None:
+def test_requests_and_bodies_are_no_flood(rate_limit: FrameRateLimit, one: bytes) -> None:
     """However many, and however small their parts."""
-    assert not is_flood(calm, one * 5000)
+    assert not is_flood(rate_limit, one * 5000)
 
 
-def test_requests_that_are_taken_back_are_a_flood(calm: FrameRateLimit) -> None:
+def test_requests_that_are_taken_back_are_a_flood(rate_limit: FrameRateLimit) -> None:
     """By their RST_STREAMs, which count twice."""
     both = request(1) + frame(RST_STREAM, 0, 1, bytes(4))
-    assert not is_flood(calm, both * (ALLOWED // 2))
-    assert is_flood(calm, both)
+    assert not is_flood(rate_limit, both * (ALLOWED // 2))
+    assert is_flood(rate_limit, both)
 
 
-def test_long_settings_count_more(calm: FrameRateLimit) -> None:
+def test_long_settings_count_more(rate_limit: FrameRateLimit) -> None:
     """A frame may hold thousands of them."""
     one = frame(SETTINGS, 0, 0, struct.pack("!HI", 4, 65_535) * 320)
-    assert not is_flood(calm, one * 32)
-    assert is_flood(calm, one)
+    assert not is_flood(rate_limit, one * 32)
+    assert is_flood(rate_limit, one)
 
 
-def test_H175_a_head_has_few_bytes(calm: FrameRateLimit) -> None:
+def test_H175_a_head_has_few_bytes(rate_limit: FrameRateLimit) -> None:
     """It is read in one go, which takes long where it is long."""
     head = request(1, 0) + frame(CONTINUATION, 0, 1, bytes(16_000)) * 8
-    assert not is_flood(calm, head)
-    assert is_flood(calm, frame(CONTINUATION, 0, 1, bytes(16_000)))
+    assert not is_flood(rate_limit, head)
+    assert is_flood(rate_limit, frame(CONTINUATION, 0, 1, bytes(16_000)))
 
 
-def test_a_head_has_few_continuations(calm: FrameRateLimit) -> None:
+def test_a_head_has_few_continuations(rate_limit: FrameRateLimit) -> None:
     """Sixteen, then it is a flood; the next head may have as many."""
     head = request(1, 0) + frame(CONTINUATION, 0, 1, b"x") * 16
-    assert not is_flood(calm, head * 3)
-    assert is_flood(calm, frame(CONTINUATION, 0, 1))
+    assert not is_flood(rate_limit, head * 3)
+    assert is_flood(rate_limit, frame(CONTINUATION, 0, 1))
 
 
-def test_time_and_what_is_sent_allow_more(calm: FrameRateLimit, clock: Clock) -> None:
+def test_time_and_what_is_sent_allow_more(rate_limit: FrameRateLimit, clock: Clock) -> None:
     """A hundred a second, up to a thousand; one for each KiB."""
     ping = frame(PING, 0, 0, bytes(8))
-    assert not is_flood(calm, ping * ALLOWED)
+    assert not is_flood(rate_limit, ping * ALLOWED)
     clock.now_s += 1
-    assert not is_flood(calm, ping * 100)
-    assert is_flood(calm, ping)
+    assert not is_flood(rate_limit, ping * 100)
+    assert is_flood(rate_limit, ping)
     clock.now_s += 1000
-    assert not is_flood(calm, ping * ALLOWED)
-    calm.sent(1024 * 5000)
-    assert not is_flood(calm, ping * 5000)
-    assert is_flood(calm, ping)
+    assert not is_flood(rate_limit, ping * ALLOWED)
+    rate_limit.sent(1024 * 5000)
+    assert not is_flood(rate_limit, ping * 5000)
+    assert is_flood(rate_limit, ping)
 
 
-def test_few_frames_are_given_on_at_once(calm: FrameRateLimit) -> None:
+def test_few_frames_are_given_on_at_once(rate_limit: FrameRateLimit) -> None:
     """No part has more than 16 frames' heads."""
     ping = frame(PING, 0, 0, bytes(8))
-    parts = list(calm.parts(ping * 500))
+    parts = list(rate_limit.parts(ping * 500))
     assert b"".join(parts) == ping * 500
     assert max(map(len, parts)) <= 17 * len(ping)
 

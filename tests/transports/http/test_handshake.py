@@ -6,7 +6,7 @@ import pytest
 
 from invoker.core.http import RequestHead
 from invoker.transports.http.handshake import offered
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 from tests.transports.socketed import upper
 from tests.transports.sockets import serving
 
@@ -126,7 +126,7 @@ async def test_sessions_have_their_path() -> None:
     ],
 )
 async def test_pages_may_not_connect(origins: tuple[str, ...], origin: str, status: int) -> None:
-    """But those of this door, and of listed origins; what is no browser says none."""
+    """But those of this transport, and of listed origins; what is no browser says none."""
     async with (
         serving(upper, origins=origins) as served,
         served.peer(origin=origin.format(address=served.address)) as peer,

@@ -11,8 +11,8 @@ import h2.settings
 import pytest
 
 from tests.attack.floods import DATA, END_HEADERS, END_STREAM, PING, PREFACE, SETTINGS, frame, last_goaway, request
-from tests.transports.doors import Served, until
-from tests.transports.http.test_door import h2_wire
+from tests.transports.http.test_transport import h2_wire
+from tests.transports.served import Served, until
 
 
 async def echo(x: bytes) -> bytes:
@@ -88,10 +88,10 @@ async def test_H165_a_connection_that_fails_leaves_nothing(how: str, monkeypatch
             await wire.flush()
         else:
             await asyncio.sleep(0)
-            for one in list(served.door.app.connections.open):
+            for one in list(served.transport.app.connections.open):
                 one.cut()
         await over.wait()
-        await until(lambda: not served.door.app.connections.open)
+        await until(lambda: not served.transport.app.connections.open)
         await until(lambda: not any("_run" in str(one.get_coro()) for one in asyncio.all_tasks()))
 
 
@@ -187,5 +187,5 @@ async def test_who_left_with_many_requests_under_way_leaves_no_lines(caplog: pyt
             async with served.wire() as wire:
                 await wire.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 300)
                 await wire.answer()
-            await until(lambda: not served.door.connections.open)
+            await until(lambda: not served.transport.connections.open)
     assert caplog.records == []

@@ -11,8 +11,8 @@ import pytest
 from invoker.core.http import ResponseHead
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.inbox import Inbox
-from tests.transports.doors import Served, until
-from tests.transports.http.test_door import H2Wire, h2_wire
+from tests.transports.http.test_transport import H2Wire, h2_wire
+from tests.transports.served import Served, until
 
 LINES = "application/x-ndjson"
 

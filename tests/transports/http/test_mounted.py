@@ -1,4 +1,4 @@
-"""The HTTP door without sockets; whole applications are in tests/server/test_mounted.py."""
+"""The HTTP transport without sockets; whole applications are in tests/server/test_mounted.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoker.core.engine import Engine
 from invoker.core.http import Response
 from invoker.execution.driver import Driver
 from invoker.transports.http.exchange import Exchange, HttpSettings
-from invoker.transports.http.mounted import MountedDoor, inner_scope, refuse
+from invoker.transports.http.mounted import MountedTransport, inner_scope, refuse
 from tests.asgis import Caller, scope_of
 
 REFUSED = Response(503, (("Content-Type", "text/plain"), ("Retry-After", "1")), b"no\n")
@@ -45,7 +45,7 @@ def test_H096_what_servers_leave_out_is_filled_in_and_what_is_theirs_stays_their
     assert scope == scope_of("/a", state={"connection": "a database"}, server=None)
 
 
-async def test_H097_a_refusal_is_said_without_a_door():
+async def test_H097_a_refusal_is_said_without_a_transport():
     """To a handshake by a status where the server can, else by a close, which is 403."""
     caller = Caller(lambda *asgi: refuse(*asgi, REFUSED), scope_of())
     caller.give()
@@ -70,8 +70,8 @@ async def test_H099_whoever_counts_on_a_response_gets_one_for_a_client_that_has_
             await exchange.whole(100)
             raise AssertionError("the body is not complete")
 
-    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Handler(), settings=HttpSettings())
-    door.start()
+    transport = MountedTransport(Driver(Engine(Catalog([]), builtin())), lambda _: Handler(), settings=HttpSettings())
+    transport.start()
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, str]:
@@ -80,14 +80,14 @@ async def test_H099_whoever_counts_on_a_response_gets_one_for_a_client_that_has_
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    await door(scope_of(), receive, send)
+    await transport(scope_of(), receive, send)
     assert [one["type"] for one in sent] == ["http.response.start", "http.response.body"]
     assert sent[0]["status"] == 499
 
     async def broken(message: dict[str, Any]) -> None:
         raise OSError("gone")
 
-    await door(scope_of(), receive, broken)
+    await transport(scope_of(), receive, broken)
 
 
 async def test_H097_a_stop_waits_for_requests_but_not_for_ever():
@@ -99,19 +99,19 @@ async def test_H097_a_stop_waits_for_requests_but_not_for_ever():
             await go.wait()
             return Response(200, (), b"done")
 
-    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Handler(), settings=HttpSettings())
-    door.start()
-    await door.stop(1.0)
-    caller = Caller(door, scope_of())
+    transport = MountedTransport(Driver(Engine(Catalog([]), builtin())), lambda _: Handler(), settings=HttpSettings())
+    transport.start()
+    await transport.stop(1.0)
+    caller = Caller(transport, scope_of())
     caller.give()
     await asyncio.sleep(0)
-    await door.stop(0.01)
+    await transport.stop(0.01)
     assert not caller.task.done()
-    stopping = asyncio.create_task(door.stop(5.0))
+    stopping = asyncio.create_task(transport.stop(5.0))
     await asyncio.sleep(0)
     go.set()
     await stopping
     assert (await caller.answer()) == (200, b"done")
-    assert not door.app.is_closing
-    door.leave()
-    assert door.app.is_closing
+    assert not transport.app.is_closing
+    transport.leave()
+    assert transport.app.is_closing

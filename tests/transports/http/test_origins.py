@@ -1,4 +1,4 @@
-"""`invoker.transports.http.origins`: which pages may call, and under which names the door answers."""
+"""`invoker.transports.http.origins`: which pages may call, and under which names the transport answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from invoker.errors import StartupError
 from invoker.transports.http.exchange import HttpSettings
 from invoker.transports.http.heads import target_host
 from invoker.transports.http.origins import Origins
-from tests.transports.doors import Served
 from tests.transports.models import serving_models
+from tests.transports.served import Served
 from tests.transports.sockets import serving as serving_sockets
 
 EVIL = "https://evil.example"
@@ -121,14 +121,14 @@ def test_a_link_may_lead_here(fields: dict[str, str], status: int) -> None:
     ],
 )
 def test_names_that_were_made_to_lead_here_are_refused(host: str, status: int) -> None:
-    """A door on loopback has three names, with any port, whatever else the head says."""
+    """A transport on loopback has three names, with any port, whatever else the head says."""
     assert judged(host=host)[0] == status
     assert judged(host=host, sec_fetch_site="same-origin")[0] == status
     assert judged(host=host, bound="0.0.0.0")[0] == 0
 
 
 def test_further_names_are_listed() -> None:
-    """With any port, or with one; so is the name that the door was bound by; `*` is any, also an IPv6 address."""
+    """With any port, or with one; so is the name that the transport was bound by; `*` is any, also an IPv6 address."""
     assert judged(host="a.example:1", hosts=("A.example",))[0] == 0
     assert judged(host="a.example:1", hosts=("a.example:1",))[0] == 0
     assert judged(host="a.example:2", hosts=("a.example:1",))[0] == 403
@@ -186,12 +186,12 @@ def test_listed_origins_get_the_headers_of_cors() -> None:
         ({}, 0),
     ],
 )
-def test_H057_pages_of_this_door_may_open_a_websocket(fields: dict[str, str], status: int) -> None:
-    """And those of listed origins, and programs; the Origin decides, and the name of the door comes first."""
+def test_H057_pages_of_this_transport_may_open_a_websocket(fields: dict[str, str], status: int) -> None:
+    """And those of listed origins, and programs; the Origin decides, and the name of the transport comes first."""
     assert judged(origins=(GOOD,), type="websocket", method="GET", **fields)[0] == status
 
 
-# Through a door
+# Through a transport
 
 
 class Noted:
@@ -314,7 +314,7 @@ async def test_handshakes_have_the_same_rules() -> None:
 
 
 async def test_ipv6_loopback_is_loopback() -> None:
-    """A door on ::1 checks names, too, and answers to its own."""
+    """A transport on ::1 checks names, too, and answers to its own."""
     try:
         async with Served.at(Noted().run, host="::1") as served:
             for host, status in ((served.address, 200), ("localhost", 200), ("evil.example", 403)):

@@ -66,7 +66,7 @@ async def test_what_is_left_of_a_conversation_counts_as_one_that_runs() -> None:
 
 
 async def test_the_connection_ends_that_holds_most_when_memory_runs_out() -> None:
-    """Its door is told on the loop, whoever needed the memory."""
+    """Its transport is told on the loop, whoever needed the memory."""
     memory, ended = ProcessBudget(20 * STEP_BYTES), asyncio.Event()
     one, other = Outgoing(memory, ended.set), Outgoing(memory, lambda: None)
     one.put(LONG)

@@ -67,7 +67,7 @@ def test_a_plain_head_is_read() -> None:
     assert (plain.size, plain.whole, plain.headers) == (len(text), len(text) + 2, ())
     headers = [("host", "localhost"), ("x-a", "b"), ("content-length", "2")]
     assert handler.heads == [RequestHead("POST", "/a", "b=c", "1.1", headers)]
-    assert isinstance(plain.alike, Some)
+    assert isinstance(plain.prepared, Some)
 
 
 def test_the_same_bytes_are_read_once() -> None:

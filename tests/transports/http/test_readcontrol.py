@@ -12,7 +12,7 @@ import pytest
 
 from invoker.transports.http import readcontrol as tap_module
 from invoker.transports.http.readcontrol import ReadControl
-from tests.transports.doors import until
+from tests.transports.served import until
 
 
 class Transport:
@@ -33,8 +33,8 @@ class Transport:
 def test_each_move_is_told_once() -> None:
     """asyncio and uvloop differ in what a second pause does, so there is none."""
     transport = Transport()
-    tap = ReadControl(transport)
-    for move in (tap.open, tap.shut, tap.shut, tap.open, tap.open):
+    read_control = ReadControl(transport)
+    for move in (read_control.open, read_control.shut, read_control.shut, read_control.open, read_control.open):
         move()
     assert transport.calls == ["pause", "resume"]
 
@@ -42,11 +42,11 @@ def test_each_move_is_told_once() -> None:
 def test_a_connection_that_closes_is_left_alone() -> None:
     """Its transport may refuse to be paused or resumed."""
     transport = Transport()
-    tap = ReadControl(transport)
-    tap.shut()
+    read_control = ReadControl(transport)
+    read_control.shut()
     transport.closing = True
-    tap.open()
-    tap.shut()
+    read_control.open()
+    read_control.shut()
     assert transport.calls == ["pause"]
 
 
@@ -74,8 +74,8 @@ async def test_H163_who_resets_while_nothing_is_read_has_left(monkeypatch: pytes
     monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
     lost = asyncio.Event()
     async with connected() as (peer, transport):
-        tap = ReadControl(transport, lost.set)
-        tap.shut()
+        read_control = ReadControl(transport, lost.set)
+        read_control.shut()
         peer.send(b"unread")
         reset(peer)
         await lost.wait()
@@ -86,14 +86,14 @@ async def test_H163_who_sends_no_more_has_left_after_a_while(monkeypatch: pytest
     monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
     lost, patient = asyncio.Event(), asyncio.Event()
     async with connected() as (peer, transport):
-        tap, other = (
+        read_control, other = (
             ReadControl(transport, lost.set, patience_s=0.1),
             ReadControl(transport, patient.set, patience_s=100),
         )
         peer.shutdown(socket.SHUT_WR)
         other._is_shut = True
         other._watch()
-        tap.shut()
+        read_control.shut()
         loop = asyncio.get_running_loop()
         shut_s = loop.time()
         await lost.wait()
@@ -109,11 +109,11 @@ async def test_a_peer_that_is_there_is_waited_for(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tap_module, "_events", lambda fd: looks.append(fd) or ask(fd))
     lost = asyncio.Event()
     async with connected() as (_, transport):
-        tap = ReadControl(transport, lost.set, patience_s=0)
-        tap.shut()
+        read_control = ReadControl(transport, lost.set, patience_s=0)
+        read_control.shut()
         await until(lambda: len(looks) >= 3)
         assert not lost.is_set()
-        tap.open()
+        read_control.open()
         await asyncio.sleep(0.03)
         count = len(looks)
         await asyncio.sleep(0.05)

@@ -34,35 +34,35 @@ class BodySource:
         self.aborted += 1
 
 
-def begun(bringer: BodySource, **settings: float) -> Request:
+def begun(source: BodySource, **settings: float) -> Request:
     head = read_head(b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n")
-    return Request(head, bringer, HttpSettings(**settings), ProcessBudget())  # type: ignore[arg-type]  # only floats
+    return Request(head, source, HttpSettings(**settings), ProcessBudget())  # type: ignore[arg-type]  # only floats
 
 
 async def test_a_body_that_is_here_is_read_without_a_wait() -> None:
     """In the turn in which it is asked for, and without a timer."""
-    bringer = BodySource()
-    request = begun(bringer)
+    source = BodySource()
+    request = begun(source)
     request.feed(b"abc", is_last=False)
     request.feed(b"def", is_last=True)
     assert request.unread == 6
     reading = request.whole(10)
     with pytest.raises(StopIteration) as caught:
         reading.send(None)
-    assert (caught.value.value, bringer.asked, request.unread) == (b"abcdef", 0, 0)
+    assert (caught.value.value, source.asked, request.unread) == (b"abcdef", 0, 0)
     assert request._late_timer is None
 
 
 async def test_more_is_asked_for_when_what_came_was_read() -> None:
     """First for what is waited for, then for what may be read ahead."""
-    bringer = BodySource()
-    request = begun(bringer)
+    source = BodySource()
+    request = begun(source)
     reading = asyncio.ensure_future(request.whole(10))
     await asyncio.sleep(0)
-    assert bringer.asked == 1
+    assert source.asked == 1
     request.feed(b"abc", is_last=False)
     await asyncio.sleep(0)
-    assert bringer.asked > 1
+    assert source.asked > 1
     request.feed(b"", is_last=True)
     assert await reading == b"abc"
 
@@ -168,38 +168,38 @@ async def test_a_listener_is_told_that_the_process_holds_too_much() -> None:
 
 async def test_a_listener_is_told_that_the_client_left_and_its_answer_is_dropped() -> None:
     """There is nobody to take it."""
-    bringer = BodySource()
-    request, heard = begun(bringer), Heard()
+    source = BodySource()
+    request, heard = begun(source), Heard()
     request.listen(heard)
     request.leave()
     request.answer(Response(200, (), b""))
-    assert (heard.heard, bringer.responses) == (["gone"], [])
+    assert (heard.heard, source.responses) == (["gone"], [])
 
 
 async def test_an_answer_goes_to_the_connection_and_nothing_more_to_the_listener() -> None:
     """Whatever comes of the body."""
-    bringer = BodySource()
-    request, heard = begun(bringer), Heard()
+    source = BodySource()
+    request, heard = begun(source), Heard()
     request.listen(heard)
     request.answer(Response(404, (), b""))
     request.feed(b"abc", is_last=True)
-    assert ([one.status for one in bringer.responses], heard.heard) == ([404], [])
+    assert ([one.status for one in source.responses], heard.heard) == ([404], [])
 
 
 async def test_a_long_answer_counts_until_its_client_has_taken_it() -> None:
     """Short ones cost nothing; the connection of one that takes nothing ends when memory runs out."""
-    bringer, memory = BodySource(), ProcessBudget(1_000_000)
+    source, memory = BodySource(), ProcessBudget(1_000_000)
     head = read_head(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
-    short, long = (Request(head, bringer, HttpSettings(), memory) for _ in range(2))  # type: ignore[arg-type]
+    short, long = (Request(head, source, HttpSettings(), memory) for _ in range(2))  # type: ignore[arg-type]
     short.answer(Response(200, (), b"x"))
     long.answer(Response(200, (), bytes(700_000)))
     assert short.untaken is None
     assert long.untaken is not None
     assert memory.held >= 700_000
-    other = Request(head, bringer, HttpSettings(), memory)  # type: ignore[arg-type]
+    other = Request(head, source, HttpSettings(), memory)  # type: ignore[arg-type]
     other.answer(Response(200, (), bytes(300_000)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert bringer.aborted == 1
+    assert source.aborted == 1
     long.untaken.take()
     assert memory.held < 700_000

@@ -1,4 +1,4 @@
-"""`invoker.transports.http.streamed`: streams over HTTP/1.1 and HTTP/2, in and out, behind the real door."""
+"""`invoker.transports.http.streamed`: streams over HTTP/1.1 and HTTP/2, in and out, behind the real transport."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from invoker import function
 from invoker.core.http import ResponseHead
 from invoker.core.streams import Limits
 from invoker.transports.http.exchange import Exchange, HttpSettings
-from tests.transports.doors import Served, Wire, until
+from tests.transports.served import Served, Wire, until
 
 LINES, EVENTS = "application/x-ndjson", "text/event-stream"
 BOTH = pytest.mark.parametrize("http2", [False, True])

@@ -14,8 +14,8 @@ from invoker import Message
 from invoker.core.http import ResponseHead
 from invoker.transports.http import writer
 from invoker.transports.http.exchange import Exchange
-from tests.transports.doors import Served, until
 from tests.transports.http.test_writer import GET, serving
+from tests.transports.served import Served, until
 
 LINES, EVENTS, MIXED = "application/x-ndjson", "text/event-stream", "multipart/mixed"
 OCTETS = bytes(range(256)) * 3000

@@ -11,7 +11,7 @@ import pytest
 from invoker.core.budget import STEP_BYTES
 from invoker.transports.http.asgi import AsgiApp
 from tests.attack.sockets import handshake
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 LINES = "application/x-ndjson"
 HEAD = (
@@ -107,7 +107,7 @@ async def test_H162_what_is_taken_in_later_turns_is_given_back(monkeypatch: pyte
             "server": ("localhost", 80),
             "scheme": "http",
         }
-        asking = asyncio.create_task(AsgiApp(served.door.app)(scope, receive, send))
+        asking = asyncio.create_task(AsgiApp(served.transport.app)(scope, receive, send))
         await until(lambda: memory.held > 0)
         await until(lambda: any(b"%d\n" % (8 * STEP_BYTES) in one.get("body", b"") for one in sent))
         assert memory.held == 0

@@ -15,12 +15,14 @@ import pytest
 from invoker.errors import Overloaded, Status
 from invoker.protocols.web.formats import Lines
 from invoker.transports.http.exchange import HttpSettings
-from tests.transports.doors import until
-from tests.transports.http.test_leader import led
-from tests.transports.http.test_ledstream import UNSWEPT, Two, ask, body, chunk, count, head, stepping
+from tests.transports.http.test_inline_http import led
+from tests.transports.http.test_inline_stream import UNSWEPT, Two, ask, body, chunk, count, head, stepping
+from tests.transports.served import until
 
 
-@patch("invoker.transports.http.ledstream.LedStream.look", lambda *_: None)  # which comes later, and sends it as well
+@patch(
+    "invoker.transports.http.inline_stream.InlineStream.look", lambda *_: None
+)  # which comes later, and sends it as well
 async def test_what_is_held_leaves_within_some_beats() -> None:
     """An item that closely follows another one is held, and the function need not come back for it to leave."""
     async with stepping() as (steps, _, wire):
@@ -36,14 +38,14 @@ async def test_what_is_held_leaves_within_some_beats() -> None:
 async def test_much_leaves_in_large_pieces() -> None:
     """What is held is bounded, and a stream that gives much goes on in a thread that does not lead."""
     async with led(count) as (served, leader, left), served.wire() as wire:
-        leads = leader._leaders.leader
+        leads = leader._leader_follower.leader
         await wire.send(ask("20000"))
         await head(wire)
         found = await body(wire)
         assert b"".join(found) == b"".join(b"%d\n" % number for number in range(20000))
         assert max(map(len, found)) < 16 * 1024
         assert len(found) < 20000 / 50
-        assert leader._leaders.leader is not leads
+        assert leader._leader_follower.leader is not leads
         assert not served.driver.pace(served.driver.engine.catalog.find("count")).slow_until  # it may lead again
     assert left == []
 
@@ -196,7 +198,7 @@ async def test_a_stream_lets_the_leading_thread_have_its_turn() -> None:
     """At each item, as long as that has requests before it; a stream that pauses does not yield otherwise."""
     yields: list[bool] = []
     async with stepping() as (steps, served, wire):
-        leader = served.door.leader
+        leader = served.transport.leader
         assert leader is not None
         await until(lambda: not leader.is_serving)
         with patch("invoker.transports.http.streamreply.os.sched_yield", lambda: yields.append(True)):

@@ -16,13 +16,13 @@ from invoker.core.http import BodyChunk, Response, ResponseHead
 from invoker.execution.thread.gate import Gate, Ticket
 from invoker.transports.http.plain import Plain
 from invoker.transports.http.streamreply import MOST_HELD, StreamReply
-from tests.transports.http.test_led import Stage, Tells
+from tests.transports.http.test_inline_connection import Stage, Tells
 
 MUCH = b"x" * MOST_HELD
 
 
 class ConnectionOps:
-    """A door that writes nothing else."""
+    """A transport that writes nothing else."""
 
     is_serving = False
     write_s = 5.0
@@ -158,6 +158,6 @@ def test_H223_a_turn_is_left_for_whoever_has_requests(stream: Streaming) -> None
         assert len(yields) == 1
         stream.gives(BodyChunk(MUCH))
         assert len(yields) == 2
-        stream.one._way.is_serving = True
+        stream.one._ops.is_serving = True
         stream.gives(BodyChunk(b"4"))
         assert len(yields) == 3

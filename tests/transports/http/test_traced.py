@@ -13,7 +13,7 @@ from invoker.traces import SPAN
 from invoker.transports.http.app import Handler
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.traced import traced
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SENT = f"00-{TRACE}-{PARENT}-01"
@@ -61,12 +61,12 @@ def test_H152_a_client_cannot_choose_the_span() -> None:
     )
 
 
-@pytest.mark.parametrize("way", ["thread", "loop", "http2"])
-async def test_H152_responses_say_what_the_function_sees(way: str) -> None:
+@pytest.mark.parametrize("ops", ["thread", "loop", "http2"])
+async def test_H152_responses_say_what_the_function_sees(ops: str) -> None:
     """On each carrier; the same head has another span each time. Without a trace, nothing is said."""
-    function: Any = span if way == "thread" else span_later
+    function: Any = span if ops == "thread" else span_later
     headers = {"traceparent": SENT, "tracestate": "a=1", "X-Request-Id": "r-1", "Accept": "text/plain"}
-    async with Served.at(function) as served, served.client(http2=way == "http2") as client:
+    async with Served.at(function) as served, served.client(http2=ops == "http2") as client:
         spans = set()
         for _ in range(3):
             got = await client.post("/", headers=headers)
@@ -99,11 +99,11 @@ IDS = [("r-1", True), ("!~" * 64, True), ("!~" * 64 + "x", False), ("a b", False
 
 
 @pytest.mark.parametrize(("sent", "is_taken"), IDS)
-@pytest.mark.parametrize("way", ["thread", "loop", "http2"])
-async def test_H153_a_request_keeps_its_name(way: str, sent: str, is_taken: bool) -> None:
+@pytest.mark.parametrize("ops", ["thread", "loop", "http2"])
+async def test_H153_a_request_keeps_its_name(ops: str, sent: str, is_taken: bool) -> None:
     """At most 128 visible ASCII characters are answered as they came, and known to the function; others to nobody."""
-    function: Any = span if way == "thread" else span_later
-    async with Served.at(function, handler=handler) as served, served.client(http2=way == "http2") as client:
+    function: Any = span if ops == "thread" else span_later
+    async with Served.at(function, handler=handler) as served, served.client(http2=ops == "http2") as client:
         ids = {"X-Request-Id": sent.encode("latin-1")}
         for path, accept in (("/", "text/plain"), ("/", "application/x-ndjson"), ("/told", "*/*"), ("/no", "*/*")):
             got = await client.post(path, headers={**ids, "Accept": accept})

@@ -9,7 +9,7 @@ import pytest
 
 from invoker.core.http import BodyChunk, Response, ResponseHead
 from invoker.transports.http.exchange import Exchange
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 GET = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -156,7 +156,7 @@ async def test_H004_who_reads_slowly_is_waited_for_and_then_cut(monkeypatch: pyt
         await wire.send(GET)
         await over.wait()
         assert 65536 < written < 32 << 20
-        await until(lambda: not served.door.connections.open)
+        await until(lambda: not served.transport.connections.open)
 
 
 async def test_H004_a_client_that_leaves_ends_the_wait() -> None:
@@ -179,10 +179,10 @@ async def test_H004_a_client_that_leaves_ends_the_wait() -> None:
         await waits.wait()
         wire.writer.transport.abort()
         await ended.wait()
-        await until(lambda: not served.door.connections.open)
+        await until(lambda: not served.transport.connections.open)
 
 
-@pytest.mark.parametrize("how", ["the client ends its direction", "the door aborts"])
+@pytest.mark.parametrize("how", ["the client ends its direction", "the transport aborts"])
 async def test_H002_http_1_0_sees_a_reset_whatever_breaks_its_response_off(how: str) -> None:
     """Since the end of the connection would be that of the body."""
 
@@ -194,8 +194,8 @@ async def test_H002_http_1_0_sees_a_reset_whatever_breaks_its_response_off(how: 
     async with serving(answer) as served, served.wire() as wire:  # type: ignore[attr-defined]  # it is a Served
         await wire.send("POST /x HTTP/1.0\r\nContent-Length: 5\r\n\r\n1")
         await wire.reader.readuntil(b"half")
-        if how == "the door aborts":
-            for one in list(served.door.connections.open):
+        if how == "the transport aborts":
+            for one in list(served.transport.connections.open):
                 one.abort()
         else:
             wire.writer.write_eof()

@@ -29,11 +29,11 @@ from invoker.message import EMPTY
 from invoker.protocols.evergreen.client.answer import Answer
 from invoker.protocols.evergreen.client.drafts import Draft, packed
 from invoker.protocols.evergreen.client.inbox import Inbox
-from invoker.protocols.evergreen.client.line import Line, Settings
 from invoker.protocols.evergreen.client.media import metadata_of
 from invoker.protocols.evergreen.client.nodes import LeafNode, Node, TreeNode, new_id
 from invoker.protocols.evergreen.client.outcome import STATUS_OUTPUT, Outcome
 from invoker.protocols.evergreen.client.outputs import OutputNode
+from invoker.protocols.evergreen.client.sessioncall import SessionCall, Settings
 from invoker.protocols.evergreen.client.streams import Streams
 
 __all__ = ["EvergreenSession"]
@@ -80,7 +80,7 @@ class EvergreenSession:
         self.target = target
         self._registry = builtin(max_containers=sys.maxsize) if registry is None else registry
         self._inbox = Inbox(target, held_bytes=held_bytes)
-        self._line = Line(
+        self._call = SessionCall(
             self._inbox,
             Settings(
                 target=target,
@@ -97,12 +97,12 @@ class EvergreenSession:
     @property
     def extensions(self) -> frozenset[str]:
         """Those that were asked for and that the server accepted."""
-        return self._line.extensions
+        return self._call.extensions
 
     @property
     def is_open(self) -> bool:
         """Whether actions can be asked for."""
-        return self._line.is_open and not self._inbox.ended.is_set()
+        return self._call.is_open and not self._inbox.ended.is_set()
 
     async def wait(self) -> None:
         """Wait until the session is over, for whatever reason.
@@ -114,14 +114,14 @@ class EvergreenSession:
         self._raise()
 
     async def __aenter__(self) -> Self:
-        await self._line.open()
+        await self._call.open()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             await self.close()
         else:
-            self._line.cancel()
+            self._call.cancel()
             await self._release()
 
     async def close(self) -> None:
@@ -134,10 +134,10 @@ class EvergreenSession:
             if not self._inbox.is_closing:
                 self._inbox.close()
                 await self._streams.finish()
-                self._line.half_close()
+                self._call.half_close()
                 await self._inbox.ended.wait()
         except BaseException:
-            self._line.cancel()
+            self._call.cancel()
             raise
         finally:
             await self._release()
@@ -146,7 +146,7 @@ class EvergreenSession:
 
     def cancel(self) -> None:
         """End the session at once; whoever waits on it gets `CallFailed` with CANCELLED. Idempotent."""
-        self._line.cancel()
+        self._call.cancel()
 
     def act(
         self,
@@ -233,14 +233,14 @@ class EvergreenSession:
         """Put fragments into the outbox; nodes do."""
         self._check()
         for fragment in fragments:
-            self._line.outbox.put(pb.SessionMessage(node_fragments=(fragment,)).SerializeToString())
+            self._call.outbox.put(pb.SessionMessage(node_fragments=(fragment,)).SerializeToString())
 
     async def room(self) -> None:
         """Wait until the outbox has room; nodes do. Raises `CallFailed` when the session is over."""
-        if self._line.outbox.is_full:
+        if self._call.outbox.is_full:
             is_own = self._streams.is_own(asyncio.current_task())
             with contextlib.nullcontext() if is_own else self._inbox.writing():
-                await self._line.outbox.room()
+                await self._call.outbox.room()
         self._inbox.check()
 
     def _begin(self, message: pb.Action, nodes: Mapping[str, Node], names: Sequence[str], draft: Draft) -> Answer:
@@ -257,7 +257,7 @@ class EvergreenSession:
             for name, id_ in ids.items()
         }
         # Actions before their nodes, and parents before children: the server may begin with what is there.
-        self._line.outbox.put(pb.SessionMessage(actions=(message,)).SerializeToString())
+        self._call.outbox.put(pb.SessionMessage(actions=(message,)).SerializeToString())
         self.send(*draft.fragments)
         self._streams.start(draft.streams, tuple(ids.values()), outcome)
         return Answer(message.name, nodes, outputs, outcome, self._cancel_action)
@@ -270,7 +270,7 @@ class EvergreenSession:
     def _command(self, name: str, parameter: str, id_: str, *configs: object) -> None:
         self._check()
         action = pb.Action(name=name, inputs=(pb.NamedParameter(name=parameter, id=id_),), configs=packed(configs))
-        self._line.outbox.put(pb.SessionMessage(actions=(action,)).SerializeToString())
+        self._call.outbox.put(pb.SessionMessage(actions=(action,)).SerializeToString())
 
     def _input_failed(self, error: BaseException, outputs: Sequence[str], outcome: Outcome) -> None:
         """An iterator raised: its node stays without an end, so whoever reads it must not go on."""
@@ -280,14 +280,14 @@ class EvergreenSession:
             self._cancel_action(outputs[0])
             outcome.fail(failure)
         else:
-            self._line.fail(failure)
+            self._call.fail(failure)
 
     def _need(self, extension: str) -> None:
         if extension not in self.extensions:
             raise RuntimeError(f"{self.target} has not accepted the extension {extension!r}, or was not asked to")
 
     def _check(self) -> None:
-        if not self._line.is_open:
+        if not self._call.is_open:
             raise RuntimeError("the session is not open; use it as `async with EvergreenSession(...) as session:`")
         self._inbox.check()
 
@@ -297,4 +297,4 @@ class EvergreenSession:
 
     async def _release(self) -> None:
         await self._streams.close()
-        await self._line.close()
+        await self._call.close()

@@ -1,3 +1,3 @@
-"""Evergreen's place at the doors."""
+"""Evergreen's place at the transports."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""`ActionEngineService`: attaches the sessions of action-engine peers to the HTTP door, over WebSocket."""
+"""`ActionEngineService`: attaches the sessions of action-engine peers to the HTTP transport, over WebSocket."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ActionEngineService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """On the HTTP door, which must be there."""
+        """On the HTTP transport, which must be there."""
         if is_chosen and not has_http:
             raise ConfigError(
                 "INVOKER_PROTOCOLS has action-engine without http; action-engine is served on the HTTP port"
@@ -163,4 +163,4 @@ def _metadata(head: RequestHead) -> dict[str, str]:
 
 
 async def _fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - see `Fetching`
-    raise InternalError("sessions of this door have nothing to fetch")
+    raise InternalError("sessions of this transport have nothing to fetch")

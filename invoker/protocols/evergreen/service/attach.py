@@ -1,4 +1,4 @@
-"""`EvergreenService`: attaches Evergreen's sessions to the gRPC door, as the settings say."""
+"""`EvergreenService`: attaches Evergreen's sessions to the gRPC transport, as the settings say."""
 
 from __future__ import annotations
 

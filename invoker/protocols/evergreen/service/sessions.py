@@ -1,4 +1,4 @@
-"""Evergreen sessions for the gRPC doors: makes each, counts them, and says its ending in Evergreen's words."""
+"""Evergreen sessions for the gRPC transports: makes each, counts them, and says its ending in Evergreen's words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from invoker.protocols.evergreen.errors import limit, shutting_down, translated
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
-from invoker.transports.grpc.loopline import Listener
+from invoker.transports.grpc.loopcall import Listener
 from invoker.transports.grpc.methods import CallWire, OnClose, SessionMethod
 
 __all__ = ["Evergreen", "evergreen_method"]

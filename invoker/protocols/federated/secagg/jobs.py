@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from invoker.protocols.federated.secagg.words import Compute
+from invoker.protocols.federated.secagg.events import Compute
 
 __all__ = ["Jobs"]
 

@@ -14,7 +14,7 @@ from invoker.protocols.federated.secagg.packing import unpack
 if TYPE_CHECKING:
     import numpy as np
 
-    from invoker.protocols.federated.secagg.words import Compute
+    from invoker.protocols.federated.secagg.events import Compute
 
     Array: TypeAlias = np.ndarray[Any, Any]
 

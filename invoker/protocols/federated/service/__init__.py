@@ -1,3 +1,3 @@
-"""Federated compute's place at the doors."""
+"""Federated compute's place at the transports."""
 
 __all__: list[str] = []

@@ -15,7 +15,7 @@ __all__ = ["Asker"]
 
 
 class Asker:
-    """A guest of the store.
+    """A subscriber of the store.
 
     Args:
         driver: Has the store.
@@ -51,7 +51,7 @@ class Asker:
         self._ends.clear()
         self._driver.store.leave(self)
 
-    # The methods of `Guest`, which the store calls.
+    # The methods of `Subscriber`, which the store calls.
 
     def answered(self, key: str, value: Any) -> None:
         """Give the answer to who has asked."""

@@ -1,4 +1,4 @@
-"""`FederatedService`: attaches federated rounds to the gRPC door, and what devices download to the HTTP door."""
+"""`FederatedService`: attaches federated rounds to gRPC, and what devices download to HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`RoundBacking`: what the desk cannot do itself: run rounds, commit them, compute in threads, be called in time."""
+"""`RoundBacking`.
+
+What the coordinator cannot do itself: run rounds, commit them, compute in threads, be called in time.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,12 @@ _ROUND_BYTES: Final = 2**40
 
 
 class RoundBacking:
-    """The service as the desk sees it.
+    """The service as the coordinator sees it.
 
     Args:
         driver: Runs rounds.
         resources: Makes bytes available to devices.
-        wake: Is told when the desk should be called.
+        wake: Is told when the coordinator should be called.
         is_behind: Told the population of a round whose commit was refused, because another process has committed one,
             or was not answered: what the store has has to be read again.
     """
@@ -150,10 +153,10 @@ class RoundReactor(SessionReactor):
         return self.driver.engine.open(step, limits=self._limits, is_early=True)
 
     def _drained(self) -> None:
-        """Do nothing; the desk hears of the drain, and ends its rounds."""
+        """Do nothing; the coordinator hears of the drain, and ends its rounds."""
 
     def _tell_end(self, error: InvocationError | None) -> None:
-        """A round is no session of a peer; the desk counts it."""
+        """A round is no session of a peer; the coordinator counts it."""
         self.driver.sessions.running -= 1
         if error is not None:
             log.info("the invocation of a round was cut", extra={"detail": str(error)})
@@ -189,7 +192,7 @@ async def _no_fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> No
 def _caught(job: Callable[[], Any]) -> Any:
     try:
         return job()
-    except Exception as error:  # noqa: BLE001 - the desk decides what becomes of it
+    except Exception as error:  # noqa: BLE001 - the coordinator decides what becomes of it
         return error
 
 

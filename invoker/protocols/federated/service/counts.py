@@ -1,4 +1,4 @@
-"""`RoundCounts`: what a desk has counted, as the numbers of the process that `/metrics` tells (F-141)."""
+"""`RoundCounts`: what a coordinator has counted, as the numbers of the process that `/metrics` tells (F-141)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from invoker.protocols.federated.desk import FederatedDesk
+from invoker.protocols.federated.coordinator import RoundCoordinator
 from invoker.protocols.federated.metrics import BOUNDS, DURATION, OTHER, round_numbers
 from invoker.protocols.federated.tally import RoundRecord
 from invoker.telemetry.board import Numbers
@@ -19,23 +19,23 @@ log = logging.getLogger(__name__)
 
 
 class RoundCounts:
-    """Counts of one desk.
+    """Counts of one coordinator.
 
     Args:
-        desk: It counts, too; this adds what it tells of each round that has ended.
+        coordinator: It counts, too; this adds what it tells of each round that has ended.
         tasks: All that there are, each with its population, in the order of the file.
     """
 
-    def __init__(self, desk: FederatedDesk, tasks: Iterable[tuple[str, str]]) -> None:
-        self._desk = desk
+    def __init__(self, coordinator: RoundCoordinator, tasks: Iterable[tuple[str, str]]) -> None:
+        self._coordinator = coordinator
         self._named = set(tasks)
         self._rounds: Counter[tuple[str, ...]] = Counter()
         self._durations: Counter[tuple[str, ...]] = Counter()
-        desk.tally.observers.append(self._ended)
+        coordinator.tally.observers.append(self._ended)
 
     def numbers(self) -> Numbers:
         """All numbers."""
-        desk, tally = self._desk, self._desk.tally
+        coordinator, tally = self._coordinator, self._coordinator.tally
         counters = round_numbers(
             {
                 "invoker_rounds": self._rounds,
@@ -50,7 +50,9 @@ class RoundCounts:
             }
         )
         states: dict[tuple[str, ...], float] = {(state,): number for state, number in tally.states.items()}
-        gauges = round_numbers({"invoker_round_sessions": states, "invoker_round_held_bytes": {(): desk.held_bytes}})
+        gauges = round_numbers(
+            {"invoker_round_sessions": states, "invoker_round_held_bytes": {(): coordinator.held_bytes}}
+        )
         return Numbers(counters, gauges)
 
     def _ended(self, record: RoundRecord) -> None:

@@ -17,8 +17,8 @@ from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
 from invoker.execution.loop.wire import Wire
 from invoker.message import Headers
-from invoker.protocols.federated.service.leading import Leader, Leadership
 from invoker.protocols.federated.service.relay import Relay
+from invoker.protocols.federated.service.round_leadership import Leader, RoundLeadership
 from invoker.protocols.federated.session import OUTSIDE_BYTES, DeviceSession
 
 __all__ = ["DeviceReactor"]
@@ -32,8 +32,8 @@ class Place(Protocol):
 
     path: str
 
-    def leadership(self, population: str) -> Leadership | None:
-        """Who leads a population; None: there is no such population, which the desk tells."""
+    def leadership(self, population: str) -> RoundLeadership | None:
+        """Who leads a population; None: there is no such population, which the coordinator tells."""
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
         """To another process."""
@@ -118,7 +118,7 @@ class DeviceReactor(Reactor):
     def _close(self, close: Close) -> None:
         """The conversation is over here, however it ended (F-012, F-013)."""
         if not self._is_closed:
-            self._device.desk.leave(self._device)
+            self._device.coordinator.leave(self._device)
             self._device.release()
             if self._rest is not None:
                 self._rest.cancel()
@@ -144,7 +144,7 @@ class DeviceReactor(Reactor):
 
     # Where the conversation goes on.
 
-    def _land(self, frame: bytes, leadership: Leadership) -> bool:
+    def _land(self, frame: bytes, leadership: RoundLeadership) -> bool:
         if leadership.is_here or leadership.has_led:  # F-143: where it was led until now it is rejected at once
             self._has_landed = True
             return self._apply(frame)
@@ -156,7 +156,7 @@ class DeviceReactor(Reactor):
         self._landing = asyncio.get_running_loop().create_task(self._wait(frame, leadership), name="landing")
         return False
 
-    async def _wait(self, frame: bytes, leadership: Leadership) -> None:
+    async def _wait(self, frame: bytes, leadership: RoundLeadership) -> None:
         """Hold the first frame until somebody leads."""
         is_decided = await leadership.decided(_UNDECIDED_S)
         self._landing = None

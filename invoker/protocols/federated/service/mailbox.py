@@ -1,4 +1,4 @@
-"""`MailBox`: where the desk leaves notices for one session, which awaits them on the loop."""
+"""`MailBox`: where the coordinator leaves notices for one session, which awaits them on the loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["MailBox"]
 class MailBox:
     """The notices of one session, in order; see `invoker.protocols.federated.messages.Mailbox`.
 
-    Nobody waits when there are many: the desk gives a session a few notices in its whole life.
+    Nobody waits when there are many: the coordinator gives a session a few notices in its whole life.
     """
 
     __slots__ = ("_notices", "_waiter")

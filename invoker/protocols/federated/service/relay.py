@@ -1,9 +1,9 @@
 """`Relay`: a conversation that came to another process than the leader, carried there and back frame by frame.
 
-The leader takes it at a socket of its own (`protocols.federated.service.backdoor`), as if the device had come there.
-What the device and the leader say is carried as it is, and no further frame is read while one side does not take what
-the other has sent. When the leader is lost, the device is told UNAVAILABLE. The leader may end while a frame is on its
-way to it: the device still gets what the leader has said before, and the leader's status (see `Ending`).
+The leader takes it at a socket of its own (`protocols.federated.service.relay_listener`), as if the device had come
+there. What the device and the leader say is carried as it is, and no further frame is read while one side does not take
+what the other has sent. When the leader is lost, the device is told UNAVAILABLE. The leader may end while a frame is on
+its way to it: the device still gets what the leader has said before, and the leader's status (see `Ending`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from invoker.core.steps import Close
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.execution.driver import Driver
 from invoker.execution.loop.wire import Wire
-from invoker.protocols.federated.service.leading import Leader
+from invoker.protocols.federated.service.round_leadership import Leader
 from invoker.transports.grpc.methods import OnClose
 
 __all__ = ["PASS", "RELAYED_PEER", "Links", "Relay"]

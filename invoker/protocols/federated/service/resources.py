@@ -1,4 +1,4 @@
-"""`Resources`: plans and checkpoints as devices download them from the HTTP door (F-065 to F-067).
+"""`Resources`: plans and checkpoints as devices download them from the HTTP transport (F-065 to F-067).
 
 A path holds a keyed hash of the content. Nobody can guess it without the key, and each process that has the key and the
 content answers there; so a download need not come to the process that runs the round. Content is forgotten once nothing
@@ -34,10 +34,10 @@ _TEXT: Final = ("Content-Type", "text/plain")
 
 
 class Resources:
-    """What can be downloaded; also the front of the HTTP door that answers there.
+    """What can be downloaded; also the front of the HTTP transport that answers there.
 
     Args:
-        base_url: Gives where devices reach the HTTP door; empty while nothing can be downloaded.
+        base_url: Gives where devices reach the HTTP transport; empty while nothing can be downloaded.
         miss: Looks for content of other processes, before a path is said to be unknown; it publishes what it finds.
     """
 
@@ -97,7 +97,7 @@ class Resources:
                 self._looked = asked
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer one request of the HTTP door."""
+        """Answer one request of the HTTP transport."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"GET reads this\n")

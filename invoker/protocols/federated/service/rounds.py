@@ -1,4 +1,7 @@
-"""`Rounds`: the populations of one process: a desk, who leads which, and what devices and metrics see of them."""
+"""`Rounds`.
+
+The populations of one process: a coordinator, who leads which, and what devices and metrics see of them.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ from invoker.execution.driver import Driver
 from invoker.execution.loop.wire import Wire
 from invoker.message import Headers
 from invoker.protocols.federated import saved
-from invoker.protocols.federated.desk import DeskLimits, FederatedDesk
+from invoker.protocols.federated.coordinator import CoordinatorLimits, RoundCoordinator
 from invoker.protocols.federated.messages import Blob
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.service.asker import Asker
-from invoker.protocols.federated.service.backdoor import Backdoor
 from invoker.protocols.federated.service.backing import RoundBacking
 from invoker.protocols.federated.service.counts import RoundCounts
 from invoker.protocols.federated.service.devices import DeviceReactor
-from invoker.protocols.federated.service.leading import Leader, Leadership
 from invoker.protocols.federated.service.mailbox import MailBox
 from invoker.protocols.federated.service.relay import Links
+from invoker.protocols.federated.service.relay_listener import RelayListener
 from invoker.protocols.federated.service.resources import Resources
+from invoker.protocols.federated.service.round_leadership import Leader, RoundLeadership
 from invoker.protocols.federated.service.setups import Setups
 from invoker.protocols.federated.service.ticker import Ticker
 from invoker.protocols.federated.session import DeviceSession
@@ -60,9 +63,9 @@ class Rounds:
         known: Its settings.
 
     Attributes:
-        method: Of the gRPC door.
+        method: Of the gRPC transport.
         path: Of that method.
-        resources: The front of the HTTP door.
+        resources: The front of the HTTP transport.
 
     Raises:
         StartupError: The file cannot be served.
@@ -82,20 +85,20 @@ class Rounds:
         self._found: dict[tuple[str, str], tuple[int, Blob, Blob]] = {}
         self._key = b""
         self._backing = RoundBacking(self._driver, self.resources, self._wake, self._is_behind)
-        limits = DeskLimits(sessions=known.federated_sessions, sessions_per_peer=known.federated_peer_sessions)
-        self.desk = FederatedDesk(self._backing, time.monotonic, limits)
+        limits = CoordinatorLimits(sessions=known.federated_sessions, sessions_per_peer=known.federated_peer_sessions)
+        self.coordinator = RoundCoordinator(self._backing, time.monotonic, limits)
         tasks = [(name, task.name) for name in self._setups.populations for task in self._tasks(name)]
-        self._counts = RoundCounts(self.desk, tasks)
-        self._ticker = Ticker(self.desk, time.monotonic)
+        self._counts = RoundCounts(self.coordinator, tasks)
+        self._ticker = Ticker(self.coordinator, time.monotonic)
         self._settings = DeviceSettings(level=known.level)
         service = pb.DESCRIPTOR.services_by_name["FederatedTrainingApi"]
         self.method = LoopMethod(
             service.full_name, service.methods[0].name, lambda metadata: metadata, self._begin, knows_peer=True
         )
         self.path = self.method.path
-        self._backdoor: Backdoor | None = None
+        self._relay_listener: RelayListener | None = None
         # A device may come before `start`. It waits for a leader: NOT_FOUND would keep it away for hours.
-        self._leaderships = {name: Leadership(name, self._driver, self) for name in self._setups.populations}
+        self._leaderships = {name: RoundLeadership(name, self._driver, self) for name in self._setups.populations}
         self._handing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -106,9 +109,9 @@ class Rounds:
         """
         address = token = ""
         if not isinstance(self._driver.store, MemoryStore):
-            self._backdoor = Backdoor(self.method, self._driver, GrpcSettings())
-            await self._backdoor.start()
-            address, token = self._backdoor.address, self._backdoor.token
+            self._relay_listener = RelayListener(self.method, self._driver, GrpcSettings())
+            await self._relay_listener.start()
+            address, token = self._relay_listener.address, self._relay_listener.token
         elif self._around.share_port:
             log.warning("each worker runs rounds of its own, because they share no store; give INVOKER_STORE")
         else:
@@ -124,7 +127,7 @@ class Rounds:
         self._drain()
         try:
             async with asyncio.timeout(grace_s):
-                while self.desk.is_busy:  # noqa: ASYNC110 - a commit that is under way, of which nobody else hears
+                while self.coordinator.is_busy:  # noqa: ASYNC110 - a commit that is under way, of which nobody else hears
                     await asyncio.sleep(0.01)
         except TimeoutError:
             log.warning("a round was cut by the end of the process")
@@ -133,13 +136,13 @@ class Rounds:
             await asyncio.wait((self._handing,), timeout=_LOOK_S)
         for one in self._leaderships.values():
             await one.stop()
-        self.desk.stop()
+        self.coordinator.stop()
         self._ticker.stop()
         self._backing.close()
         self._asker.leave()
         await self._links.close()
-        if self._backdoor is not None:
-            await self._backdoor.stop(grace_s)
+        if self._relay_listener is not None:
+            await self._relay_listener.stop(grace_s)
 
     def numbers(self) -> Numbers:
         """What the rounds have counted."""
@@ -147,21 +150,21 @@ class Rounds:
 
     def _drain(self) -> None:
         """Take no more devices; each population goes to another process as soon as its rounds here have ended."""
-        self.desk.drain()
+        self.coordinator.drain()
         if self._handing is None:
             self._handing = asyncio.get_running_loop().create_task(self._hand_over(), name="hand over rounds")
 
     async def _hand_over(self) -> None:
         left = dict(self._leaderships)
         while left:
-            busy = {one.population for one in self.desk.status() if one.phase_id}
+            busy = {one.population for one in self.coordinator.status() if one.phase_id}
             for name in left.keys() - busy:
                 await left.pop(name).stop()
             await asyncio.sleep(_LOOK_S)
 
     # Of conversations.
 
-    def leadership(self, population: str) -> Leadership | None:
+    def leadership(self, population: str) -> RoundLeadership | None:
         """Who leads a population."""
         return self._leaderships.get(population)
 
@@ -170,7 +173,7 @@ class Rounds:
         return self._links.channel(leader)
 
     def _begin(self, metadata: Headers, wire: Wire, driver: Driver, on_close: Any, **given: Any) -> DeviceReactor:
-        session = DeviceSession(self.desk, MailBox(), metadata, self._settings, pack=self._backing.pack)
+        session = DeviceSession(self.coordinator, MailBox(), metadata, self._settings, pack=self._backing.pack)
         return DeviceReactor(session, wire, driver, on_close, place=self, metadata=metadata, **given)
 
     def _wake(self, at: float) -> None:
@@ -185,7 +188,7 @@ class Rounds:
             await asyncio.sleep(_LOOK_S / 10)
         states = {one.name: await self._state(population, one.name) for one in self._tasks(population)}
         self._backing.remember(population, states)
-        self.desk.open(
+        self.coordinator.open(
             self._setups.setup(population, states, self.resources.publish, RetryTokens(self._key, time.time))
         )
         for task, state in states.items():
@@ -196,8 +199,8 @@ class Rounds:
 
     def lose(self, population: str) -> None:
         """End the conversations of a population."""
-        if any(one.population == population for one in self.desk.status()):
-            self.desk.close(
+        if any(one.population == population for one in self.coordinator.status()):
+            self.coordinator.close(
                 population, StatusError(Status.UNAVAILABLE, "another process runs the rounds now; come again")
             )
 
@@ -247,7 +250,7 @@ class Rounds:
     # Of downloads.
 
     def _base_url(self) -> str:
-        """Where devices reach the HTTP door; empty: there is none."""
+        """Where devices reach the HTTP transport; empty: there is none."""
         _, _, port = (self._around.http_address() or "").rpartition(":")
         if not port:
             return ""

@@ -114,7 +114,7 @@ class Setups:
     def setup(
         self, name: str, saved: Mapping[str, Saved], publish: Callable[[bytes], Blob], tokens: Tokens | None
     ) -> PopulationSetup:
-        """A population as the desk takes it.
+        """A population as the coordinator takes it.
 
         Args:
             name: Of the population.

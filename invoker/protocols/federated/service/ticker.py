@@ -1,4 +1,4 @@
-"""`Ticker`: the one timer of a desk. It calls `tick` when something of the desk is due."""
+"""`Ticker`: the one timer of a coordinator. It calls `tick` when something of the coordinator is due."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Ticking(Protocol):
 
 
 class Ticker:
-    """Calls a desk when it is time.
+    """Calls a coordinator when it is time.
 
     Args:
-        desk: Is called.
+        coordinator: Is called.
         now: Its clock, in seconds.
     """
 
-    def __init__(self, desk: Ticking, now: Callable[[], float]) -> None:
-        self._desk = desk
+    def __init__(self, coordinator: Ticking, now: Callable[[], float]) -> None:
+        self._coordinator = coordinator
         self._now = now
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -55,8 +55,8 @@ class Ticker:
     def _tick(self) -> None:
         self._timer, self._due = None, float("inf")
         try:
-            self._desk.tick()
+            self._coordinator.tick()
         except Exception:
-            log.exception("the desk of federated rounds failed")
-        if (due := self._desk.next_tick()) is not None:
+            log.exception("the coordinator of federated rounds failed")
+        if (due := self._coordinator.next_tick()) is not None:
             self.wake(due)

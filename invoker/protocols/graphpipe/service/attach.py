@@ -1,4 +1,4 @@
-"""`GraphPipeService`: attaches GraphPipe's paths to the HTTP door, and opens its bare sockets, as the settings say.
+"""`GraphPipeService`: attaches GraphPipe's paths to HTTP, and opens its bare sockets, as the settings say.
 
 Nothing of GraphPipe is imported before somebody asks for it: a start with functions of arrays, with a bare socket or
 with ``--http-root graphpipe``, else the first request for one of its paths.
@@ -16,7 +16,7 @@ from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
-    from invoker.protocols.graphpipe.service.door import FramedDoor
+    from invoker.protocols.graphpipe.service.framed import FramedTransport
     from invoker.protocols.graphpipe.service.inferences import Inferences
     from invoker.settings import Config
     from invoker.transports.http.app import Handler
@@ -27,7 +27,7 @@ _PATH: Final = "/graphpipe"
 _CONTROL: Final = "/control/"
 
 _SHARE: Final = 4
-"""A bare socket takes at most one of so many descriptors, lest idle clients of it leave none for the other doors."""
+"""A bare socket takes at most one of so many descriptors, lest its idle clients leave none for other transports."""
 
 _ROOTS: Final = ("riff", "graphpipe")
 _ERRORS: Final = ("http", "200")
@@ -84,7 +84,7 @@ class GraphPipeService(Service):
     settings = GraphPipeServiceSettings
     host_settings = ("graphpipe_tcp", "graphpipe_unix", "graphpipe_connections")
     inspection = "invoker.protocols.graphpipe.verbs.inspection"
-    needs = "a door of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http beside it"
+    needs = "a socket of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http beside it"
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
@@ -92,12 +92,12 @@ class GraphPipeService(Service):
         self._is_root = self._settings.http_root == "graphpipe"
         self._inferences: Inferences | None = None
         self._handler: Handler | None = None
-        self._sockets: list[FramedDoor] = []
+        self._sockets: list[FramedTransport] = []
         self._addresses: list[Address] = []
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """On the HTTP door, or on a socket of its own."""
+        """On the HTTP transport, or on a socket of its own."""
         settings = config.of(GraphPipeServiceSettings)
         if not is_chosen and (settings.has_socket or settings.http_root == "graphpipe"):
             given = "INVOKER_HTTP_ROOT, INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX"
@@ -130,13 +130,13 @@ class GraphPipeService(Service):
 
     def leave(self) -> None:
         """Accept no more on the sockets."""
-        for door in self._sockets:
-            door.leave()
+        for transport in self._sockets:
+            transport.leave()
 
     async def stop(self, grace_s: float) -> None:
         """Close the sockets; requests under way have ``grace_s``. Idempotent."""
-        for door in self._sockets:
-            await door.stop(grace_s)
+        for transport in self._sockets:
+            await transport.stop(grace_s)
 
     @property
     def addresses(self) -> Sequence[Address]:
@@ -155,17 +155,19 @@ class GraphPipeService(Service):
         return self._handler
 
     async def _bind(self) -> None:
-        from invoker.protocols.graphpipe.service.door import FramedDoor
+        from invoker.protocols.graphpipe.service.framed import FramedTransport
 
         settings, tls = self._settings, self.around.tls
         if settings.graphpipe_tcp:
             context = tls.server_context() if tls is not None else None
-            tcp = FramedDoor(self._made(), settings.graphpipe_tcp, tls=context, share_port=self.around.share_port)
+            tcp = FramedTransport(self._made(), settings.graphpipe_tcp, tls=context, share_port=self.around.share_port)
             self._sockets.append(tcp)
             address = await tcp.start()
             self._addresses.append(Address(self.name, address, int(address.rpartition(":")[2])))
         if settings.graphpipe_unix:
-            unix = FramedDoor(self._made(), settings.graphpipe_unix, is_unix=True, mode=self.around.config.unix_mode)
+            unix = FramedTransport(
+                self._made(), settings.graphpipe_unix, is_unix=True, mode=self.around.config.unix_mode
+            )
             self._sockets.append(unix)
             self._addresses.append(Address(self.name, await unix.start()))
 

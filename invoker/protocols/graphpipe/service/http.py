@@ -1,4 +1,4 @@
-"""GraphPipe on the HTTP door: models at ``/graphpipe``, ``/graphpipe/NAME`` and, if wanted, ``/``; readiness.
+"""GraphPipe on the HTTP transport: models at ``/graphpipe``, ``/graphpipe/NAME`` and, if wanted, ``/``; readiness.
 
 A POST is an inference; a GET tells what the model takes and gives, as JSON with the keys of the Go implementation, or
 as a page to whom prefers HTML. Errors of an inference are buffers, whatever the HTTP status (G-082); what is wrong with
@@ -103,11 +103,11 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
             metadata = _metadata(head)
             return self._reply(
                 await self._inferences.infer(
-                    model, body, exchange.share, metadata=metadata, door=_door(head), peer=exchange.peer
+                    model, body, exchange.share, metadata=metadata, transport=_transport(head), peer=exchange.peer
                 )
             )
         except Overloaded as error:
-            return self._reply(self._inferences.refuse(translated(error), door=_door(head)), close=True)
+            return self._reply(self._inferences.refuse(translated(error), transport=_transport(head)), close=True)
         except DeadlineExceeded as error:
             return _logged(head, _text(408, error.detail, close=True))  # G-014
 
@@ -120,7 +120,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
 
     def _too_large(self, head: RequestHead) -> Response:
         error = GraphPipeError(Code.TOO_LARGE, f"the request has more than {self._inferences.limit_bytes} bytes")
-        return self._reply(self._inferences.refuse(error, door=_door(head)), close=True)
+        return self._reply(self._inferences.refuse(error, transport=_transport(head)), close=True)
 
     def _reply(self, answered: Reply, *, close: bool = False) -> Response:
         headers = [("Content-Type", _OCTETS)]
@@ -182,7 +182,7 @@ class Inferring(PreparedRequest):
         self._model = model
         self._head = head
         self._make = make
-        self._door = _door(head)
+        self._transport = _transport(head)
         self._metadata = _metadata(head)
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
@@ -196,21 +196,21 @@ class Inferring(PreparedRequest):
 
     def refusal(self, error: InvocationError) -> Response:
         """The response to one for which there is no session."""
-        return self._make(self._inferences.refuse(translated(error), door=self._door))
+        return self._make(self._inferences.refuse(translated(error), transport=self._transport))
 
     def _session(self, share: Share | None = None) -> ToldSession:
         return ToldSession(
-            self._inferences, self._model, self._make, door=self._door, metadata=self._metadata, share=share
+            self._inferences, self._model, self._make, transport=self._transport, metadata=self._metadata, share=share
         )
 
     def _refuse(self, error: InvocationError) -> Response:
         """The response to one whose body does not come."""
         if isinstance(error, DeadlineExceeded):
             return _logged(self._head, _text(408, error.detail, close=True))  # G-014
-        return self._make(self._inferences.refuse(translated(error), door=self._door), close=True)
+        return self._make(self._inferences.refuse(translated(error), transport=self._transport), close=True)
 
 
-def _door(head: RequestHead) -> str:
+def _transport(head: RequestHead) -> str:
     """The name of the request in the log: its method and path."""
     return f"{head.method} {head.path if head.path.isprintable() else ascii(head.path)}"
 
@@ -237,7 +237,7 @@ def _misfit(head: RequestHead) -> Response | None:
 def _logged(head: RequestHead, response: Response, *, request: str = "nothing") -> Response:
     """Write the log line of a response that is no buffer (G-105), and return the response."""
     told = {"request": request, "status": response.status, "bytes": len(response.body)}
-    log.info("%s answered", _door(head), extra=told)
+    log.info("%s answered", _transport(head), extra=told)
     return response
 
 

@@ -1,4 +1,4 @@
-"""`Inferences`: the models of a driver's functions, and one inference after the other with them, for any door.
+"""`Inferences`: the models of a driver's functions, and one inference after the other with them, for any transport.
 
 A buffer goes in and a response comes out; between them stands one conversation on the loop. Reading and writing large
 buffers is done in a thread, so that nobody else on the loop waits for it (G-102).
@@ -59,7 +59,7 @@ class GraphPipeSettings:
     Attributes:
         limit_bytes: The largest request that is taken (G-004).
         timeout_s: From the whole request to the response (G-079); 0 means no limit.
-        is_root: Whether ``/`` of the HTTP door is a model's, too.
+        is_root: Whether ``/`` of the HTTP transport is a model's, too.
         plain_status: Whether responses with errors have the HTTP status 200 (G-081).
         body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.
         bytes_per_s: The slowest request that is borne with.
@@ -88,7 +88,7 @@ class Inferences:
 
     Attributes:
         driver: Runs bodies.
-        models: By name; the first one is that of doors without names.
+        models: By name; the first one is that of transports without names.
 
     Raises:
         SpecError: An annotation declares a shape that is none.
@@ -111,11 +111,11 @@ class Inferences:
 
     @property
     def first(self) -> Model:
-        """The model of doors without names."""
+        """The model of transports without names."""
         return next(iter(self.models.values()))
 
     def share(self) -> Share:
-        """A share of the process's memory, for a door to count what it reads."""
+        """A share of the process's memory, for a transport to count what it reads."""
         return self.driver.engine.memory.share()
 
     async def infer(
@@ -125,7 +125,7 @@ class Inferences:
         share: Share | None = None,
         *,
         metadata: Headers = EMPTY,
-        door: str,
+        transport: str,
         peer: str | Client = "",
     ) -> Reply:
         """Answer one request, whatever comes of it.
@@ -135,7 +135,7 @@ class Inferences:
             buffer: The request; it must not change any more.
             share: Counts the buffer, and now what its elements take as well; None: one of its own.
             metadata: Of the conversation.
-            door: For the log.
+            transport: For the log.
             peer: Who calls, for the log.
 
         Raises:
@@ -166,24 +166,24 @@ class Inferences:
         finally:
             if share is None:
                 counted.close()
-        self.tell(response, door, began, was_opened=was_opened, model=model, request=about)
+        self.tell(response, transport, began, was_opened=was_opened, model=model, request=about)
         return response
 
-    def refuse(self, error: GraphPipeError, *, door: str) -> Reply:
+    def refuse(self, error: GraphPipeError, *, transport: str) -> Reply:
         """Answer what is no request that could be read.
 
         Args:
             error: Why.
-            door: For the log.
+            transport: For the log.
         """
         response = refusal(error)
-        self.tell(response, door, time.monotonic())
+        self.tell(response, transport, time.monotonic())
         return response
 
     def tell(
         self,
         response: Reply,
-        door: str,
+        transport: str,
         began: float,
         *,
         was_opened: bool = False,
@@ -196,7 +196,7 @@ class Inferences:
 
         Args:
             response: To it.
-            door: Where it came.
+            transport: Where it came.
             began: When, on the clock of ``time.monotonic``.
             was_opened: Whether there was an invocation.
             model: Who was asked; None if the request could not be read.
@@ -212,9 +212,9 @@ class Inferences:
         if response.error is not None and (not was_opened or response.error.code is Code.BAD_OUTPUT):
             extra["detail"] = response.error.detail
         if code in _AUTHORS:
-            log.warning("%s answered", door, extra=extra)
+            log.warning("%s answered", transport, extra=extra)
         else:
-            self._note(log.name, f"{door} answered", extra)
+            self._note(log.name, f"{transport} answered", extra)
 
     async def _answered(self, model: Model, prepared: CheckedRequest, peer: str | Client) -> Reply:
         may_wait = prepared.kind is not None and not self.driver.engine.is_draining

@@ -1,4 +1,4 @@
-"""`PromptInference`: one small inference on the HTTP door of the loop, in the callbacks that bring its body."""
+"""`PromptInference`: one small inference on the HTTP transport of the loop, in the callbacks that bring its body."""
 
 from __future__ import annotations
 

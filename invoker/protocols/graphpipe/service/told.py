@@ -1,7 +1,7 @@
-"""`ToldSession`: an inference that a door runs without a task, with its log line and with the frames of the door.
+"""`ToldSession`: an inference that a transport runs without a task, with its log line and the transport's frames.
 
-It stands between a driver and a `GraphPipeSession`: the door brings a buffer, and gets what it makes of the `Reply`.
-Whoever runs the conversation also reads the buffer and lays out the response, so buffers are small (G-102).
+It stands between a driver and a `GraphPipeSession`: the transport brings a buffer, and gets what it makes of the
+`Reply`. Whoever runs the conversation also reads the buffer and lays out the response, so buffers are small (G-102).
 """
 
 from __future__ import annotations
@@ -35,15 +35,25 @@ class ToldSession:
     Args:
         inferences: Has the limits, and writes the log line.
         model: Who is asked.
-        make: Makes the frame of the door.
-        door: For the log.
+        make: Makes the frame of the transport.
+        transport: For the log.
         metadata: Of the conversation.
         share: Counts the buffer, and what its elements take as well; None: one of its own counts these.
     """
 
     __slots__ = (
-        "_about", "_began", "_door", "_inferences", "_make", "_metadata", "_model", "_owned", "_session", "_share",
-        "_untold", "_was_opened",
+        "_about",
+        "_began",
+        "_inferences",
+        "_make",
+        "_metadata",
+        "_model",
+        "_owned",
+        "_session",
+        "_share",
+        "_transport",
+        "_untold",
+        "_was_opened",
     )  # fmt: skip
 
     def __init__(
@@ -52,14 +62,14 @@ class ToldSession:
         model: Model,
         make: Callable[[Reply], Any],
         *,
-        door: str,
+        transport: str,
         metadata: Headers = EMPTY,
         share: Share | None = None,
     ) -> None:
         self._inferences = inferences
         self._model = model
         self._make = make
-        self._door = door
+        self._transport = transport
         self._metadata = metadata
         self._session = GraphPipeSession(model)
         self._began = time.monotonic()
@@ -117,6 +127,6 @@ class ToldSession:
             pass
         else:
             self._inferences.tell(
-                reply, self._door, self._began, was_opened=self._was_opened, model=self._model, request=self._about
+                reply, self._transport, self._began, was_opened=self._was_opened, model=self._model, request=self._about
             )
         return self._make(reply)

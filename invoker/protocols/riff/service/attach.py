@@ -1,4 +1,4 @@
-"""`RiffService`: attaches riff to the gRPC door."""
+"""`RiffService`: attaches riff to the gRPC transport."""
 
 from __future__ import annotations
 

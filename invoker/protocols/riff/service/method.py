@@ -1,4 +1,4 @@
-"""riff on the gRPC doors: one method, and one invocation a call."""
+"""riff on the gRPC transports: one method, and one invocation a call."""
 
 from __future__ import annotations
 

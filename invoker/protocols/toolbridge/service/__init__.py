@@ -1,3 +1,3 @@
-"""The tool bridge's place at the doors."""
+"""The tool bridge's place at the transports."""
 
 __all__: list[str] = []

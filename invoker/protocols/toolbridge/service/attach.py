@@ -1,4 +1,4 @@
-"""`ToolBridgeService`: attaches the tool bridge to the gRPC door."""
+"""`ToolBridgeService`: attaches the tool bridge to the gRPC transport."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class ToolBridgeService(Service):
             debug=self.around.config.debug,
         )
         bridge = Bridge(self.around, settings)
-        if not _has_tools(bridge.desk.tools):
+        if not _has_tools(bridge.host_sessions.tools):
             return ()
         self._bridge = bridge
         return methods_of(bridge, phase=known.tool_phase)

@@ -9,7 +9,7 @@ from functools import partial
 
 from invoker.attach.service import Surroundings
 from invoker.core.invocation import Invocation
-from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.service.addresses import Addresses
 from invoker.protocols.toolbridge.service.agents.agent_runner import AgentHouse
 from invoker.protocols.toolbridge.service.callback import Callbacks
@@ -25,7 +25,7 @@ __all__ = ["Bridge"]
 
 
 class Bridge:
-    """The desk with its keeper, and what is around them.
+    """`HostSessions` with its keeper, and what is around them.
 
     Args:
         around: What the service finds in its process.
@@ -35,9 +35,9 @@ class Bridge:
         agents: Makes and runs agents.
         aside: Reads the arguments of large requests.
         callbacks: Connects to hosts that are called back.
-        desk: The host sessions of this process.
+        host_sessions: The host sessions of this process.
         driver: Runs invocations; has the store.
-        keeper: Keeps the desk and the store true to each other.
+        keeper: Keeps `HostSessions` and the store true to each other.
         settings: As given.
         watch: Metrics, health and audit.
     """
@@ -46,20 +46,22 @@ class Bridge:
         self.around = around
         self.settings = settings
         self.driver = around.driver
-        self.desk = Desk(threading.Lock(), settings, memory=self.driver.engine.memory)
-        self.desk.drains = lambda: self.driver.engine.is_draining
-        self.aside = self.desk.aside = AsideThreads()
+        self.host_sessions = HostSessions(threading.Lock(), settings, memory=self.driver.engine.memory)
+        self.host_sessions.drains = lambda: self.driver.engine.is_draining
+        self.aside = self.host_sessions.aside = AsideThreads()
         catalog = self.driver.engine.catalog
-        self.desk.tools = Tools((one.spec for one in catalog), is_strict=around.is_asked, tells=bool(catalog.told))
+        self.host_sessions.tools = Tools(
+            (one.spec for one in catalog), is_strict=around.is_asked, tells=bool(catalog.told)
+        )
         self.driver.engine.on_close_of[PROTOCOL] = (_finish,)
-        self.callbacks = self.desk.callbacks = Callbacks(
+        self.callbacks = self.host_sessions.callbacks = Callbacks(
             Addresses(settings.callback_hosts), settings.message_bytes, self.driver.engine.memory
         )
-        self.desk.new_scope = partial(HostScope, self.desk, self.driver)
-        self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
-        self.agents = AgentHouse(self.desk, settings, os.environ)
+        self.host_sessions.new_scope = partial(HostScope, self.host_sessions, self.driver)
+        self.keeper = self.host_sessions.keeper = HostKeeper(self.host_sessions, self.driver)
+        self.agents = AgentHouse(self.host_sessions, settings, os.environ)
         summed = around.numbers if around.share_port else None
-        self.watch = Watch(self.desk, self.driver, settings, summed, around.is_lame)
+        self.watch = Watch(self.host_sessions, self.driver, settings, summed, around.is_lame)
         self.watch.groups.append(self.callbacks.health)
         if settings.llms:
             self.dependencies["llm"] = lambda: self.agents.is_well

@@ -31,8 +31,8 @@ from invoker.execution.nested.order import check_depth, is_iterator, labelled
 from invoker.execution.nested.scope import CatalogScope, runs_inline
 from invoker.message import EMPTY, METADATA, Headers, Message
 from invoker.protocols.toolbridge.agents import Running
-from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, translated
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, space_of
 from invoker.protocols.toolbridge.service.callback import PREFIX, HostTools
 from invoker.protocols.toolbridge.service.hostreplies import readable
 from invoker.protocols.toolbridge.toolcall import CORRELATION, MOST_ITEMS, Asked, ToolCall, correlation_of
@@ -51,17 +51,17 @@ class HostScope:
     """What the tools of one host session can reach.
 
     Args:
-        desk: Knows the local tools.
+        host_sessions: Knows the local tools.
         driver: Runs them.
         session: Whose host is called back.
     """
 
     carries = ANY
 
-    __slots__ = ("_catalog", "_desk", "_driver", "_session")
+    __slots__ = ("_catalog", "_driver", "_host_sessions", "_session")
 
-    def __init__(self, desk: Desk, driver: Driver, session: HostSession) -> None:
-        self._desk = desk
+    def __init__(self, host_sessions: HostSessions, driver: Driver, session: HostSession) -> None:
+        self._host_sessions = host_sessions
         self._driver = driver
         self._session = session
         self._catalog = CatalogScope(driver)
@@ -111,12 +111,12 @@ class HostScope:
     # Local tools.
 
     def _local(self, name: str) -> Tool | None:
-        found: Tool | None = None if name.startswith(PREFIX) else self._desk.tools.find(name)
+        found: Tool | None = None if name.startswith(PREFIX) else self._host_sessions.tools.find(name)
         return found
 
     def _is_no_tool(self, caller: Context, name: str) -> bool:
         """Whether it names a function that cannot be a tool; functions reach that all the same, agents do not."""
-        return name in self._desk.tools.left_out and _via(caller) == "nested"
+        return name in self._host_sessions.tools.left_out and _via(caller) == "nested"
 
     def _asked(self, caller: Context, name: str, args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Asked:
         parent = _call_of(caller)
@@ -135,7 +135,7 @@ class HostScope:
     async def _nested(
         self, caller: Context, tool: Tool, asked: Asked, *, streams: bool
     ) -> AsyncGenerator[Message[bytes], None]:
-        call = ToolCall(self._desk, asked, _via(caller))
+        call = ToolCall(self._host_sessions, asked, _via(caller))
         with _telling(caller, call):
             opened, rest = self._begun(call, caller)
             session = StepSession() if streams else _Collecting(call)
@@ -152,7 +152,7 @@ class HostScope:
                 inside.leave()
 
     def _inline(self, caller: Context, tool: Tool, asked: Asked, *, streams: bool) -> Iterator[Message[bytes]]:
-        call, driver = ToolCall(self._desk, asked, _via(caller)), self._driver
+        call, driver = ToolCall(self._host_sessions, asked, _via(caller)), self._driver
         with _telling(caller, call):
             opened, rest = self._begun(call, caller)
             try:
@@ -179,7 +179,7 @@ class HostScope:
 
     async def _remote(self, caller: Context, asked: Asked, *, streams: bool) -> AsyncGenerator[Message[bytes], None]:
         """Call a tool of the host, whose values come as they are (T-172)."""
-        call = ToolCall(self._desk, asked, "callback")
+        call = ToolCall(self._host_sessions, asked, "callback")
         with _telling(caller, call):
             tools, spec = await self._found(asked)
             rpc = _Rpc()
@@ -264,8 +264,10 @@ class HostScope:
     async def _tools(self) -> HostTools | None:
         """The host's tools; listed now if another process made the session."""
         session = self._session
-        if session.callback is None and session.request.callback_address and self._desk.callbacks is not None:
-            self._desk.meet(session, await self._desk.callbacks.connect(session.id, session.request.callback_address))
+        if session.callback is None and session.request.callback_address and self._host_sessions.callbacks is not None:
+            self._host_sessions.meet(
+                session, await self._host_sessions.callbacks.connect(session.id, session.request.callback_address)
+            )
         tools: HostTools | None = session.callback
         return tools
 

@@ -1,8 +1,8 @@
-"""`HostKeeper`: keeps the desk of the tool bridge and the store true to each other, on the loop.
+"""`HostKeeper`: keeps `HostSessions` of the tool bridge and the store true to each other, on the loop.
 
-It is a guest of the store for each host session that this process knows: it hears of the end of the session's space,
-and holds the space while something runs in it. It asks the store about a session at most once a second, however many
-calls run, so what it does comes up to a second late:
+It is a subscriber of the store for each host session that this process knows: it hears of the end of the session's
+space, and holds the space while something runs in it. It asks the store about a session at most once a second, however
+many calls run, so what it does comes up to a second late:
 
 * a use here reaches the store a second later at most, and counts from then on;
 * the space is held, or let go of, by then as well; a call that is shorter than that costs no question;
@@ -21,8 +21,8 @@ from typing import Any
 from invoker.core.store import Hold, Look, News, Reason, Refused
 from invoker.execution.bodies.runner import later
 from invoker.execution.driver import Driver
-from invoker.protocols.toolbridge.desk import Desk, HostSession, Operation, space_of
 from invoker.protocols.toolbridge.errors import session_gone
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, Operation, space_of
 
 __all__ = ["HostKeeper"]
 
@@ -32,15 +32,15 @@ _PARTS = 4
 
 
 class HostKeeper:
-    """The loop's side of a desk.
+    """The loop's side of `HostSessions`.
 
     Args:
-        desk: The host sessions of this process.
+        host_sessions: The host sessions of this process.
         driver: Knows the loop, the store, and what runs.
     """
 
-    def __init__(self, desk: Desk, driver: Driver) -> None:
-        self._desk = desk
+    def __init__(self, host_sessions: HostSessions, driver: Driver) -> None:
+        self._host_sessions = host_sessions
         self._driver = driver
         self._posts: dict[HostSession, _Post] = {}
         self._waiting: dict[HostSession, set[asyncio.Future[None]]] = {}
@@ -63,7 +63,7 @@ class HostKeeper:
 
     async def room(self, session: HostSession, within_s: float) -> None:
         """Wait until one more tool call may begin in a session, or the time is over, or the session is gone."""
-        with self._desk.lock:
+        with self._host_sessions.lock:
             session.waits += 1  # count, then look; the end of a call does the reverse
         waiting = self._waiting.setdefault(session, set())
         loop = asyncio.get_running_loop()
@@ -76,7 +76,7 @@ class HostKeeper:
         except TimeoutError:
             return
         finally:
-            with self._desk.lock:
+            with self._host_sessions.lock:
                 session.waits -= 1
                 if not session.waits:
                     self._waiting.pop(session, None)
@@ -130,12 +130,12 @@ class HostKeeper:
         post = self._posts.get(session)
         if post is not None:
             post.hold(is_wanted=False)
-            if session.id not in self._desk.sessions:
+            if session.id not in self._host_sessions.sessions:
                 self._leave(session)
 
     def _gone(self, session: HostSession, reason: Reason) -> None:
         """The space of a session is gone: end what runs in it."""
-        self._desk.remove(session, reason)
+        self._host_sessions.remove(session, reason)
         self._wake(session)
         operations = set(session.operations)
         if not operations:
@@ -195,7 +195,7 @@ class _Post:
         self._has_left = True
         self._let_go()
 
-    # The methods of `Guest`, which the store calls.
+    # The methods of `Subscriber`, which the store calls.
 
     def answered(self, key: str, value: Any) -> None:
         """Ignore the answer: that the space is gone comes as news."""
@@ -226,7 +226,7 @@ class _Post:
 
 
 class _Holder:
-    """A guest of the store that holds one space until it leaves."""
+    """A subscriber of the store that holds one space until it leaves."""
 
     def answered(self, key: str, value: Any) -> None:
         """Ignore the answer: that the space is gone comes as news."""

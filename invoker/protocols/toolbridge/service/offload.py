@@ -20,7 +20,7 @@ _THREADS: Final = 2
 
 
 class AsideThreads:
-    """The `Aside` of a desk."""
+    """The `Aside` of `HostSessions`."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="invoker-aside")

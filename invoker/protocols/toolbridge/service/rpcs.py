@@ -24,7 +24,7 @@ from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessi
 from invoker.protocols.toolbridge.watch import WatchSessionVariables
 from invoker.transports.grpc.methods import CallMethod, LoopMethod, Method
 
-__all__ = ["ROWS", "SERVICE", "Row", "at_desk", "methods_of", "unbuilt"]
+__all__ = ["ROWS", "SERVICE", "Row", "methods_of", "unbuilt", "with_host_sessions"]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].full_name
 
@@ -61,9 +61,9 @@ class Row(NamedTuple):
     reactor: Callable[..., Reactor] = Reactor
 
 
-def at_desk(kind: type[UnarySession[Any]]) -> Make:
-    """Sessions that need nothing but the desk."""
-    return lambda bridge, metadata: kind(bridge.desk, metadata)
+def with_host_sessions(kind: type[UnarySession[Any]]) -> Make:
+    """Sessions that need nothing but `HostSessions`."""
+    return lambda bridge, metadata: kind(bridge.host_sessions, metadata)
 
 
 def unbuilt(name: str) -> Row:
@@ -73,31 +73,35 @@ def unbuilt(name: str) -> Row:
 
 def _health(bridge: Bridge, metadata: Headers) -> HealthCheck:
     watch, critical = bridge.watch, bridge.settings.critical
-    return HealthCheck(bridge.desk, metadata, serves=watch.serves, dependencies=watch.health, critical=critical)
+    return HealthCheck(
+        bridge.host_sessions, metadata, serves=watch.serves, dependencies=watch.health, critical=critical
+    )
 
 
 def _metrics(bridge: Bridge, metadata: Headers) -> GetMetrics:
     watch = bridge.watch
-    tells = bridge.desk.tools.tells
-    return GetMetrics(bridge.desk, metadata, tally=watch.tally, total=watch.total, gauges=watch.gauges, tells=tells)
+    tells = bridge.host_sessions.tools.tells
+    return GetMetrics(
+        bridge.host_sessions, metadata, tally=watch.tally, total=watch.total, gauges=watch.gauges, tells=tells
+    )
 
 
 ROWS: tuple[Row, ...] = (
-    Row("InitializeSession", at_desk(InitializeSession)),
-    Row("CleanupSession", at_desk(CleanupSession)),
-    Row("GetSessionInfo", at_desk(GetSessionInfo)),
-    Row("GetSessionTools", at_desk(GetSessionTools)),
-    Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.desk, metadata), is_call=True),
-    Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.desk, metadata), reactor=AheadReactor),
-    Row("BatchExecuteTools", at_desk(BatchExecuteTools), reactor=HoldingReactor),
-    Row("GetSessionVariable", at_desk(GetSessionVariable)),
-    Row("SetSessionVariable", at_desk(SetSessionVariable)),
-    Row("ListSessionVariables", at_desk(ListSessionVariables)),
-    Row("WatchSessionVariables", at_desk(WatchSessionVariables)),
-    Row("CreateReActAgent", lambda bridge, metadata: CreateReActAgent(bridge.desk, bridge.agents, metadata)),
+    Row("InitializeSession", with_host_sessions(InitializeSession)),
+    Row("CleanupSession", with_host_sessions(CleanupSession)),
+    Row("GetSessionInfo", with_host_sessions(GetSessionInfo)),
+    Row("GetSessionTools", with_host_sessions(GetSessionTools)),
+    Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.host_sessions, metadata), is_call=True),
+    Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.host_sessions, metadata), reactor=AheadReactor),
+    Row("BatchExecuteTools", with_host_sessions(BatchExecuteTools), reactor=HoldingReactor),
+    Row("GetSessionVariable", with_host_sessions(GetSessionVariable)),
+    Row("SetSessionVariable", with_host_sessions(SetSessionVariable)),
+    Row("ListSessionVariables", with_host_sessions(ListSessionVariables)),
+    Row("WatchSessionVariables", with_host_sessions(WatchSessionVariables)),
+    Row("CreateReActAgent", lambda bridge, metadata: CreateReActAgent(bridge.host_sessions, bridge.agents, metadata)),
     Row(
         "ExecuteAgent",
-        lambda bridge, metadata: ExecuteAgent(bridge.desk, bridge.agents, metadata),
+        lambda bridge, metadata: ExecuteAgent(bridge.host_sessions, bridge.agents, metadata),
         reactor=HoldingReactor,
     ),
     Row("HealthCheck", _health),
@@ -114,9 +118,9 @@ _PHASES = {
 
 
 def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS, *, phase: int = 4) -> tuple[Method, ...]:
-    """The methods that the gRPC door serves; the desk learns what hosts can count on."""
+    """The methods that the gRPC transport serves; `HostSessions` learns what hosts can count on."""
     rows = [one if _phase_of(one.name) <= phase else unbuilt(one.name) for one in rows]
-    bridge.desk.capabilities = tuple(
+    bridge.host_sessions.capabilities = tuple(
         _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES
     )
     return tuple(_method(bridge, one) for one in rows)

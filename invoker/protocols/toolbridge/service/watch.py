@@ -9,7 +9,7 @@ from typing import Any
 
 from invoker.execution.driver import Driver
 from invoker.protocols.toolbridge.audit import Redaction, entry_of, line_of
-from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.prometheus import counted, tool_gauges, tool_numbers
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.tally import BOUNDS_MS, UNKNOWN, Histogram, Minute, Tally
@@ -32,10 +32,10 @@ _TOTALS = {
 
 
 class Watch:
-    """Observes the desk.
+    """Observes `HostSessions`.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         driver: Knows what runs.
         settings: Whether and where there is an audit log.
         summed: Gives the numbers of all workers, added up; None: there is this process only.
@@ -50,29 +50,29 @@ class Watch:
 
     def __init__(
         self,
-        desk: Desk,
+        host_sessions: HostSessions,
         driver: Driver,
         settings: BridgeSettings,
         summed: Callable[[], Numbers] | None = None,
         is_lame: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._desk = desk
+        self._host_sessions = host_sessions
         self._is_lame = is_lame
         self._summed = summed
         self._driver = driver
         self.dependencies: dict[str, Callable[[], bool | None]] = dict.fromkeys(("isolation", "llm"), _unknown)
         self.groups: list[Callable[[], Mapping[str, bool | None]]] = []
-        self.tally = Tally(threading.Lock(), lambda: tuple(desk.sessions), self._sampled)
+        self.tally = Tally(threading.Lock(), lambda: tuple(host_sessions.sessions), self._sampled)
         self.audit: AuditLog | None = None
-        desk.observers.append(self.tally)
+        host_sessions.observers.append(self.tally)
         if settings.audit != "off":
             shown = settings.audit_args
             redaction = None if shown == ("off",) else Redaction(() if shown == ("on",) else shown)
             audit = self.audit = AuditLog(settings.audit, lambda entry: line_of(entry, redaction))
             self.dependencies["audit"] = lambda: audit.is_well
-            desk.keeps_arguments = True
-            desk.observers.append(lambda call: audit.put(entry_of(call)))
-            desk.repeated = lambda call: audit.put(entry_of(call, is_repeat=True))
+            host_sessions.keeps_arguments = True
+            host_sessions.observers.append(lambda call: audit.put(entry_of(call)))
+            host_sessions.repeated = lambda call: audit.put(entry_of(call, is_repeat=True))
 
         children = driver.children
         if children.is_well is not None:
@@ -113,7 +113,7 @@ class Watch:
         numbers = self.numbers() if self._summed is None else self._summed()
         gauges, errors = numbers.gauges, numbers.counters.get("invoker_audit_errors", 0)
         made = {"sessions.active": int(gauges.get("invoker_tool_sessions", 0)), "audit.errors": int(errors)}
-        for name in self._desk.tools:
+        for name in self._host_sessions.tools:
             made[f"tool.{name.id}.active"] = int(gauges.get(f"{_RUNNING} {name.id}", 0))
             made[f"tool.{name.id}.zombies"] = int(gauges.get(f"{_ZOMBIES} {name.id}", 0))
         return made
@@ -127,10 +127,10 @@ class Watch:
         }
         counters = {told: float(total.counts[name]) for name, told in _TOTALS.items()}
         counters["invoker_audit_errors"] = float(self._audit_errors)
-        ids = {tool.function: tool.id for tool in self._desk.tools}
+        ids = {tool.function: tool.id for tool in self._host_sessions.tools}
         running, deaf = Counter(self._running()), list(self._driver.zombies())
         gauges = {
-            "invoker_tool_sessions": float(len(self._desk.sessions)),
+            "invoker_tool_sessions": float(len(self._host_sessions.sessions)),
             _RUNNING: float(running.total()),
             _ZOMBIES: float(len(deaf)),
         }
@@ -150,21 +150,21 @@ class Watch:
 
     def _running(self) -> list[str]:
         """The tools of the calls that run, each as often as it does."""
-        desk = self._desk
-        with desk.lock:
-            running: list[Any] = [one for session in desk.sessions.values() for one in session.operations]
+        host_sessions = self._host_sessions
+        with host_sessions.lock:
+            running: list[Any] = [one for session in host_sessions.sessions.values() for one in session.operations]
         tools = (getattr(one, "tool", None) for one in running)
         return [tool.id for tool in tools if tool is not None]
 
     def _sampled(self) -> Mapping[str, int]:
-        """What the desk counts itself."""
-        desk = self._desk
+        """What `HostSessions` counts itself."""
+        host_sessions = self._host_sessions
         return {
-            "sessions.created": desk.created,
-            "sessions.expired": desk.expired,
-            "stream.chunks": desk.chunks,
-            "cache.hits": desk.hits,
-            "grpc.messages_too_large": desk.too_large,
+            "sessions.created": host_sessions.created,
+            "sessions.expired": host_sessions.expired,
+            "stream.chunks": host_sessions.chunks,
+            "cache.hits": host_sessions.hits,
+            "grpc.messages_too_large": host_sessions.too_large,
         }
 
 

@@ -1,3 +1,3 @@
-"""Typed services at the doors."""
+"""Typed services at the transports."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Typed methods on the HTTP door, for Connect and gRPC-Web: one request, one conversation."""
+"""Typed methods on the HTTP transport, for Connect and gRPC-Web: one request, one conversation."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each function has a path with POST, and with GET if it is safe. What a request may look like follows from the same
 signature by which requests are bound (R-169), so a client that is made from the document is understood. The paths are
-relative to where the document is, since the door may be mounted below another application.
+relative to where the document is, since the transport may be mounted below another application.
 """
 
 from __future__ import annotations

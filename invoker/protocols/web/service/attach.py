@@ -1,4 +1,4 @@
-"""`RiffHttpService`: attaches the HTTP API to the HTTP door."""
+"""`RiffHttpService`: attaches the HTTP API to the HTTP transport."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RiffHttpService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """On the HTTP door only."""
+        """On the HTTP transport only."""
         return is_chosen and has_http
 
     async def start(self) -> None:

@@ -1,7 +1,7 @@
-"""`FunctionsService`: tells callers of the HTTP door what is served: a list of the functions, and an OpenAPI document.
+"""`FunctionsService`: tells callers of HTTP what is served: a list of the functions, and an OpenAPI document.
 
 Both are made when they are first asked for, and served from memory. What they tell is the same for as long as the
-process serves, but for the addresses of doors that open later; a document is known by these.
+process serves, but for the addresses of transports that open later; a document is known by these.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FunctionsService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """On the HTTP door only, and only if callers may ask."""
+        """On the HTTP transport only, and only if callers may ask."""
         return is_chosen and has_http and config.reflection
 
     def http_handler(self, path: str) -> FunctionsHandler | None:
@@ -98,7 +98,7 @@ class FunctionsHandler:
         return Response(200, (("Content-Type", "application/json"), *headers), page.body)
 
     async def page(self, path: str) -> Page:
-        """What is sent for a path; from memory, unless doors have opened or closed since it was made."""
+        """What is sent for a path; from memory, unless transports have opened or closed since it was made."""
         spoken = self._spoken()
         known = self._pages.get(path)
         if known is None or known[0] != spoken:

@@ -1,4 +1,4 @@
-"""riff on the HTTP door: one request, one conversation, one response, which may be a stream."""
+"""riff on the HTTP transport: one request, one conversation, one response, which may be a stream."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ async def test_E103_server_that_breaks_the_shape_is_told_apart(peer: Peer, fragm
         async with EvergreenSession(peer.target) as session:
             reader = asyncio.create_task(_all(session.act("BREAK")))
             await talk_begun.wait()
-            session._line.half_close()
+            session._call.half_close()
             await reader
     assert caught.value.status is Status.INTERNAL
 

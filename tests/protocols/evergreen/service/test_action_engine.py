@@ -1,4 +1,4 @@
-"""`invoker.protocols.evergreen.service.action_engine`: functions behind a door as actions of its sessions."""
+"""`invoker.protocols.evergreen.service.action_engine`: functions behind a transport as actions of its sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from invoker.protocols.evergreen.action_engine.wire import END, Action, Chunk, F
 from invoker.protocols.evergreen.service.action_engine import ActionEngineHandler, ActionEngineService
 from tests.attach.around import around
 from tests.protocols.evergreen.action_engine.functions import concat, gather, greet, now, split, tag, total
-from tests.transports.doors import until
+from tests.transports.served import until
 from tests.transports.socketed import echo, upper
 from tests.transports.sockets import item, serving, texts
 

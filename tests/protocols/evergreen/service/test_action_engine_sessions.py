@@ -8,7 +8,7 @@ import pytest
 
 from invoker.errors import Status
 from invoker.protocols.evergreen.action_engine.wire import HALF_CLOSE, Action, decode
-from tests.transports.doors import until
+from tests.transports.served import until
 from tests.transports.socketed import UPPER, Held, code_of, echo, upper
 from tests.transports.sockets import item, serving, texts
 

@@ -1,4 +1,4 @@
-"""Evergreen sessions through each door: what begins, flows, and is left behind."""
+"""Evergreen sessions through each transport: what begins, flows, and is left behind."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from invoker import Context
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.session import EvergreenSession
 from tests.conftest import SLOW
-from tests.transports.evergreen import DOORS, Endless, Served, act, leaf, upper_of
+from tests.transports.evergreen import TRANSPORTS, Endless, Served, act, leaf, upper_of
 from tests.transports.riff import eventually, form
 
-pytestmark = pytest.mark.parametrize("kind", DOORS)
+pytestmark = pytest.mark.parametrize("kind", TRANSPORTS)
 
 OK = grpc.StatusCode.OK
 

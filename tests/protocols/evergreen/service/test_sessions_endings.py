@@ -1,4 +1,4 @@
-"""Evergreen sessions through each door: how they end."""
+"""Evergreen sessions through each transport: how they end."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import grpc
 import pytest
 
 from tests.conftest import SLOW
-from tests.transports.evergreen import DOORS, Endless, Served, act, leaf, upper_of
+from tests.transports.evergreen import TRANSPORTS, Endless, Served, act, leaf, upper_of
 from tests.transports.riff import eventually, form
 
-pytestmark = pytest.mark.parametrize("kind", DOORS)
+pytestmark = pytest.mark.parametrize("kind", TRANSPORTS)
 
 OK = grpc.StatusCode.OK
 
@@ -186,7 +186,7 @@ def test_ET93_a_drain_refuses_new_sessions_and_lets_actions_finish(kind):
         assert drained.result(5)
 
 
-def test_a_door_stops_although_sessions_are_open(kind):
+def test_a_transport_stops_although_sessions_are_open(kind):
     """Idle ones and busy ones; their functions leave."""
     endless = Endless()
     with Served(kind, endless.of(kind)) as served:

@@ -18,7 +18,7 @@ SERVICE = "google.internal.federatedml.v2.FederatedTrainingApi"
 
 
 @dataclass
-class Line:
+class PeerCall:
     """The server's end of one conversation.
 
     Attributes:
@@ -48,7 +48,7 @@ class Line:
             await self.context.write(message)
 
 
-Script = Callable[[Line], Awaitable[None]]
+Script = Callable[[PeerCall], Awaitable[None]]
 
 
 @dataclass
@@ -57,24 +57,24 @@ class Peer:
 
     Attributes:
         target: ``localhost:port``.
-        lines: The conversations, in order.
+        calls: The conversations, in order.
         metadata: Of each.
     """
 
     script: Script
     target: str = ""
-    lines: list[Line] = field(default_factory=list)
+    calls: list[PeerCall] = field(default_factory=list)
     metadata: list[dict[str, Any]] = field(default_factory=list)
 
     async def talk(self, requests: AsyncIterator[pb.ClientStreamMessage], context: Any) -> None:
         """Follow the script."""
-        line = Line(aiter(requests), context)
-        self.lines.append(line)
+        call = PeerCall(aiter(requests), context)
+        self.calls.append(call)
         self.metadata.append(dict(context.invocation_metadata()))
         try:
-            await self.script(line)
+            await self.script(call)
         except asyncio.CancelledError:
-            line.ended.set()
+            call.ended.set()
             raise
 
 

@@ -19,7 +19,7 @@ from invoker.client.federated import Assigned, Attempt, DeviceOptions, Eligibili
 from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
 from invoker.errors import Status
 from invoker.protocols.federated.client.plans import entrypoint_plan
-from tests.protocols.federated.client.peer import Line, serving
+from tests.protocols.federated.client.peer import PeerCall, serving
 from tests.protocols.federated.client.script import accepted, ack, eligibility, no_eligibility, rejected, seconds, taken
 from tests.protocols.federated.client.test_session import SECAGG
 
@@ -38,15 +38,15 @@ def offer() -> pb.ServerStreamMessage:
     return accepted(plan=PLAN, init_checkpoint=MODEL)
 
 
-async def plain(line: Line) -> None:
+async def plain(call: PeerCall) -> None:
     """A whole round."""
-    await line.hear()
-    await line.say(ack(), no_eligibility())
-    await line.hear()
-    await line.say(offer())
-    await line.hear()
-    await line.say(taken())
-    assert await line.hear() is None
+    await call.hear()
+    await call.say(ack(), no_eligibility())
+    await call.hear()
+    await call.say(offer())
+    await call.hear()
+    await call.say(taken())
+    assert await call.hear() is None
 
 
 def device(target: str, **said: Any) -> FederatedClient:
@@ -62,14 +62,14 @@ async def test_F075_a_round_over_the_wire() -> None:
         client = device(peer.target, tell=told.append, options=DeviceOptions(api_key="secret", secagg=False))
         attempt = await client.once()
     assert (attempt.end, attempt.status, attempt.task) == ("reported", Status.OK, "train")
-    report = peer.lines[0].heard[-1].report_request.report
+    report = peer.calls[0].heard[-1].report_request.report
     assert report.status_code == 0
     assert read_checkpoint(report.update_checkpoint, Update) == Update({"w": [13.0, 14.0]}, examples=3)
     assert peer.metadata[0]["x-goog-population"] == "iris"
     assert peer.metadata[0]["x-goog-api-key"] == "secret"
     assert [type(one) for one in told] == [Assigned, Report, Attempt]
     assert client.retry == attempt.retry
-    assert attempt.sent == sum(one.ByteSize() for one in peer.lines[0].heard)
+    assert attempt.sent == sum(one.ByteSize() for one in peer.calls[0].heard)
 
 
 async def test_the_token_of_the_last_window_comes_along() -> None:
@@ -78,7 +78,7 @@ async def test_the_token_of_the_last_window_comes_along() -> None:
         client = device(peer.target)
         await client.once()
         await client.once()
-    tokens = [line.heard[0].eligibility_eval_checkin_request.retry_token for line in peer.lines]
+    tokens = [call.heard[0].eligibility_eval_checkin_request.retry_token for call in peer.calls]
     assert tokens == ["", "token-a"]
 
 
@@ -93,7 +93,7 @@ async def test_the_loop_sleeps_through_windows() -> None:
     async with serving(plain) as peer:
         client = device(peer.target, options=said)
         await client.run(3)
-    assert len(peer.lines) == 3
+    assert len(peer.calls) == 3
     assert clock[0] == pytest.approx(1200.0)
 
 
@@ -113,7 +113,7 @@ async def test_F077_a_plan_that_raises_or_takes_too_long_is_reported_as_internal
             said = DeviceOptions(secagg=False, plan_timeout_s=0.2)
             client = FederatedClient(peer.target, "iris", {"m:train": function}, options=said, tell=told.append)
             attempt = await client.once()
-        report = peer.lines[0].heard[-1].report_request.report
+        report = peer.calls[0].heard[-1].report_request.report
         assert (report.status_code, report.update_checkpoint) == (13, b"")
         stats = pb.ClientExecutionStats()
         assert report.serialized_train_event[0].Unpack(stats)
@@ -139,18 +139,18 @@ async def test_F074_a_plan_that_is_none_of_ours_is_reported_as_unimplemented() -
     """A function that the device does not have, and a graph of another system."""
     for plan in (entrypoint_plan("m:other"), b"\x0a\x05graph"):
 
-        async def script(line: Line, plan: bytes = plan) -> None:
-            await line.hear()
-            await line.say(ack(), no_eligibility())
-            await line.hear()
-            await line.say(accepted(plan=plan, init_checkpoint=MODEL))
-            await line.hear()
-            await line.say(taken())
-            await line.hear()
+        async def script(call: PeerCall, plan: bytes = plan) -> None:
+            await call.hear()
+            await call.say(ack(), no_eligibility())
+            await call.hear()
+            await call.say(accepted(plan=plan, init_checkpoint=MODEL))
+            await call.hear()
+            await call.say(taken())
+            await call.hear()
 
         async with serving(script) as peer:
             attempt = await device(peer.target).once()
-        assert peer.lines[0].heard[-1].report_request.report.status_code == 12
+        assert peer.calls[0].heard[-1].report_request.report.status_code == 12
         assert attempt.status is Status.UNIMPLEMENTED
         assert attempt.retry.token == "token-a"
 
@@ -158,12 +158,12 @@ async def test_F074_a_plan_that_is_none_of_ours_is_reported_as_unimplemented() -
 async def test_F078_the_eligibility_plan_decides() -> None:
     """Its weights go with the checkin; without any the device half-closes; if it fails, so too, and with an error."""
 
-    async def script(line: Line) -> None:
-        await line.hear()
-        await line.say(ack(), asking)
-        if await line.hear() is not None:
-            await line.say(rejected())
-            await line.hear()
+    async def script(call: PeerCall) -> None:
+        await call.hear()
+        await call.say(ack(), asking)
+        if await call.hear() is not None:
+            await call.say(rejected())
+            await call.hear()
 
     asking = eligibility()
     asking.eligibility_eval_checkin_response.eligibility_eval_payload.plan = entrypoint_plan("m:eligible")
@@ -178,18 +178,18 @@ async def test_F078_the_eligibility_plan_decides() -> None:
             functions = {"m:eligible": lambda checkpoint, examples, weights=weights: weights}
             said = DeviceOptions(secagg=False)
             attempt = await FederatedClient(peer.target, "iris", functions, options=said, tell=told.append).once()
-            await asyncio.wait_for(peer.lines[0].ended.wait(), 5)
+            await asyncio.wait_for(peer.calls[0].ended.wait(), 5)
         assert (attempt.end, attempt.status, attempt.retry.token) == (end, status, "token-r")
-        assert len(peer.lines[0].heard) == (2 if weights else 1)
+        assert len(peer.calls[0].heard) == (2 if weights else 1)
         assert isinstance(told[0], EligibilityAsked)
 
 
 async def test_F058_statuses_of_the_server_are_kept() -> None:
     """An unknown population is permanent; a server that is not there is transient."""
 
-    async def refuse(line: Line) -> None:
-        await line.hear()
-        await line.context.abort(grpc.StatusCode.NOT_FOUND, "no such population")
+    async def refuse(call: PeerCall) -> None:
+        await call.hear()
+        await call.context.abort(grpc.StatusCode.NOT_FOUND, "no such population")
 
     async with serving(refuse) as peer:
         client = device(peer.target)
@@ -202,35 +202,35 @@ async def test_F058_statuses_of_the_server_are_kept() -> None:
     assert 700 < attempt.retry.in_s(time.time()) < 1100
 
 
-async def silent_before_ack(line: Line) -> None:
+async def silent_before_ack(call: PeerCall) -> None:
     """Nothing is ever answered."""
-    await line.hear()
-    await line.hear()
+    await call.hear()
+    await call.hear()
 
 
-async def silent_before_decision(line: Line) -> None:
+async def silent_before_decision(call: PeerCall) -> None:
     """The round never begins."""
-    await line.hear()
-    await line.say(ack(), no_eligibility())
-    await line.hear()
-    await line.hear()
+    await call.hear()
+    await call.say(ack(), no_eligibility())
+    await call.hear()
+    await call.hear()
 
 
-async def silent_after_report(line: Line) -> None:
+async def silent_after_report(call: PeerCall) -> None:
     """The report is never answered."""
-    await line.hear()
-    await line.say(ack(), no_eligibility())
-    await line.hear()
-    await line.say(offer())
-    await line.hear()
-    await line.hear()
+    await call.hear()
+    await call.say(ack(), no_eligibility())
+    await call.hear()
+    await call.say(offer())
+    await call.hear()
+    await call.hear()
 
 
-async def withheld_acks(line: Line) -> None:
+async def withheld_acks(call: PeerCall) -> None:
     """The checkin comes in chunks, and none is acked."""
-    await line.hear()
-    await line.say(ack(), no_eligibility(chunk_size_for_upload=8, max_pending_chunks=2))
-    while await line.hear() is not None:
+    await call.hear()
+    await call.say(ack(), no_eligibility(chunk_size_for_upload=8, max_pending_chunks=2))
+    while await call.hear() is not None:
         pass
 
 
@@ -245,7 +245,7 @@ async def test_F145_a_device_stops_within_a_second_in_any_state(script: Any) -> 
         wants[0], began = True, time.monotonic()
         attempt = await asyncio.wait_for(task, 5)
         took = time.monotonic() - began
-        await asyncio.wait_for(peer.lines[0].ended.wait(), 5)
+        await asyncio.wait_for(peer.calls[0].ended.wait(), 5)
     assert took < 1.0
     assert (attempt.end, attempt.status) == ("aborted", Status.CANCELLED)
 
@@ -257,21 +257,21 @@ async def test_F145_a_device_in_secure_aggregation_says_that_it_leaves() -> None
     def integers(checkpoint: Checkpoint, examples: Iterator[float], rate: float) -> Update:
         return Update({"w": np.uint64([1, 2, 3])})
 
-    async def script(line: Line) -> None:
-        await line.hear()
-        await line.say(ack(), no_eligibility())
-        await line.hear()
-        await line.say(accepted(plan=PLAN, init_checkpoint=MODEL, **SECAGG))
-        await line.hear()
+    async def script(call: PeerCall) -> None:
+        await call.hear()
+        await call.say(ack(), no_eligibility())
+        await call.hear()
+        await call.say(accepted(plan=PLAN, init_checkpoint=MODEL, **SECAGG))
+        await call.hear()
         wants[0] = True
-        while await line.hear() is not None:
+        while await call.hear() is not None:
             pass
 
     async with serving(script) as peer:
         client = FederatedClient(peer.target, "iris", {"m:train": integers}, should_abort=lambda: wants[0])
         attempt = await asyncio.wait_for(client.once(), 5)
-        await asyncio.wait_for(peer.lines[0].ended.wait(), 5)
-    first, last = (one.secure_aggregation_client_message for one in peer.lines[0].heard[-2:])
+        await asyncio.wait_for(peer.calls[0].ended.wait(), 5)
+    first, last = (one.secure_aggregation_client_message for one in peer.calls[0].heard[-2:])
     assert first.WhichOneof("message_content") == "advertise_keys"
     assert last.abort.diagnostic_info == "Abort upon external request"
     assert (attempt.end, attempt.status) == ("aborted", Status.CANCELLED)
@@ -305,7 +305,7 @@ async def test_F145_a_plan_and_a_sleep_are_stopped_too() -> None:
         await asyncio.sleep(0.3)
         wants[0] = True
         await asyncio.wait_for(task, 1)
-        assert len(peer.lines) == 1
+        assert len(peer.calls) == 1
 
 
 async def test_F069_plan_and_checkpoint_are_fetched_at_once() -> None:
@@ -337,14 +337,14 @@ async def test_F069_plan_and_checkpoint_are_fetched_at_once() -> None:
         pb.UriResource(uri=f"{base}/start", client_cache_id="s", max_age=seconds(60))
     )
 
-    async def script(line: Line) -> None:
-        await line.hear()
-        await line.say(ack(), no_eligibility())
-        await line.hear()
-        await line.say(message)
-        await line.hear()
-        await line.say(taken())
-        await line.hear()
+    async def script(call: PeerCall) -> None:
+        await call.hear()
+        await call.say(ack(), no_eligibility())
+        await call.hear()
+        await call.say(message)
+        await call.hear()
+        await call.say(taken())
+        await call.hear()
 
     try:
         async with serving(script) as peer:
@@ -370,22 +370,22 @@ async def test_F024_a_large_update_goes_in_chunks() -> None:
 
     whole = bytearray()
 
-    async def script(line: Line) -> None:
-        await line.hear()
-        await line.say(ack(), no_eligibility(chunk_size_for_upload=1024, max_pending_chunks=2))
+    async def script(call: PeerCall) -> None:
+        await call.hear()
+        await call.say(ack(), no_eligibility(chunk_size_for_upload=1024, max_pending_chunks=2))
         for answer in (offer(), taken()):
             whole.clear()
-            while (message := await line.hear()) is not None:
+            while (message := await call.hear()) is not None:
                 chunk = message.chunked_transfer
                 if chunk.WhichOneof("kind") == "data":
                     whole.extend(chunk.data.chunk_bytes)
                     reply = pb.ServerStreamMessage()
                     reply.chunked_transfer.ack.chunk_index = chunk.data.chunk_index
-                    await line.say(reply)
+                    await call.say(reply)
                 elif chunk.WhichOneof("kind") == "end":
                     break
-            await line.say(answer)
-        await line.hear()
+            await call.say(answer)
+        await call.hear()
 
     async with serving(script) as peer:
         said = DeviceOptions(secagg=False)

@@ -12,9 +12,9 @@ from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.protocols.federated.client.messages import SecAggTask, Turn
 from invoker.protocols.federated.client.secagg import SecAggClient
 from invoker.protocols.federated.messages import SecAggTerms
+from invoker.protocols.federated.secagg.events import Drop, Outcome
 from invoker.protocols.federated.secagg.server import SecAggServer
 from invoker.protocols.federated.secagg.shares import PRIME
-from invoker.protocols.federated.secagg.words import Drop, Outcome
 
 UP = secagg_pb.ClientToServerWrapperMessage
 DOWN = secagg_pb.ServerToClientWrapperMessage

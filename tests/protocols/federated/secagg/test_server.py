@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from invoker.protocols.federated.messages import SecAggTerms
+from invoker.protocols.federated.secagg.events import Drop, Failed, Reason, Summed
 from invoker.protocols.federated.secagg.server import SecAggServer
-from invoker.protocols.federated.secagg.words import Drop, Failed, Reason, Summed
 from tests.protocols.federated.secagg.rounds import (
     INPUT,
     KEYS,

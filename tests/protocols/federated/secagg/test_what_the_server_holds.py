@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from invoker.protocols.federated.secagg.events import Failed, Summed
 from invoker.protocols.federated.secagg.packing import pack
-from invoker.protocols.federated.secagg.words import Failed, Summed
 from tests.protocols.federated.secagg.rounds import INPUT, SHARES, UNMASKING, Rounds
 from tests.protocols.federated.secagg.test_server import assert_summed
 

@@ -15,7 +15,7 @@ from invoker.protocols.federated.service.rounds import Rounds
 from invoker.server.server import Server
 from invoker.server.table import TABLE
 
-__all__ = ["Serve", "desk_of", "rounds_of"]
+__all__ = ["Serve", "coordinator_of", "rounds_of"]
 
 Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[Server]]
 
@@ -46,6 +46,6 @@ def rounds_of(server: Server) -> Rounds:
     return service._rounds
 
 
-def desk_of(server: Server) -> Any:
-    """The desk of a server."""
-    return rounds_of(server).desk
+def coordinator_of(server: Server) -> Any:
+    """The coordinator of a server."""
+    return rounds_of(server).coordinator

@@ -1,4 +1,4 @@
-"""Rounds behind real doors: devices that speak the protocol, a server in this process."""
+"""Rounds behind real transports: devices that speak the protocol, a server in this process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from invoker.codecs.chunks import Terms
 from invoker.errors import ConfigError, StartupError
 from invoker.protocols.federated.service.attach import FederatedService
 from invoker.server.table import TABLE
-from tests.protocols.federated.service.conftest import Serve, desk_of
+from tests.protocols.federated.service.conftest import Serve, coordinator_of
 from tests.protocols.federated.service.devices import Device, rounds
 
 
 @pytest.mark.parametrize("driver", ["aio", "fast"])
-async def test_rounds_are_served_on_either_door(serve: Serve, driver: str) -> None:
+async def test_rounds_are_served_on_either_transport(serve: Serve, driver: str) -> None:
     """Each round starts from what the one before has committed."""
     async with serve(rounds(), grpc_driver=driver) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
         assert "federated" in server.ready_block()
@@ -68,7 +68,7 @@ async def test_F138_a_device_that_announces_a_large_report_and_stalls_holds_up_n
         for one in others:
             await one.report_chunked(random.Random(1).randbytes(4 * 2**20), Terms(32768, 2, level))
         assert time.monotonic() - began < 25
-        assert desk_of(server).held_bytes <= 10 * 65536
+        assert coordinator_of(server).held_bytes <= 10 * 65536
 
 
 async def test_F013_who_cancels_frees_the_place_within_a_second(serve: Serve) -> None:
@@ -76,11 +76,11 @@ async def test_F013_who_cancels_frees_the_place_within_a_second(serve: Serve) ->
     async with serve(rounds()) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
         gone = Device(channel)
         await gone.ask()
-        desk = desk_of(server)
-        assert len(desk._members) == 1
+        coordinator = coordinator_of(server)
+        assert len(coordinator._members) == 1
         gone.call.cancel()
         async with asyncio.timeout(1):
-            while desk._members:  # noqa: ASYNC110 - nobody is told
+            while coordinator._members:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.01)
         assert await asyncio.gather(*(Device(channel).run(b"1") for _ in range(2))) == [b"100"] * 2
 
@@ -94,7 +94,7 @@ async def test_F084_a_function_that_returns_early_closes_the_round(serve: Serve)
             assert devices[0].accepted.init_checkpoint == b"100"
             await asyncio.gather(*(one.tell(b"1") for one in devices))
             await asyncio.gather(*(one.thanked() for one in devices), return_exceptions=True)
-        assert [one.outcome for one in desk_of(server).tally.records][:1] == ["failed"]
+        assert [one.outcome for one in coordinator_of(server).tally.records][:1] == ["failed"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the desk has its service do: commit, compute, run rounds to their end."""
+"""What the coordinator has its service do: commit, compute, run rounds to their end."""
 
 from __future__ import annotations
 

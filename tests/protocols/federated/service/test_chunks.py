@@ -1,4 +1,4 @@
-"""Messages in chunks through real doors: up and down, at every level, and what does not fit without them."""
+"""Messages in chunks through real transports: up and down, at every level, and what does not fit without them."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ class ChunkDevice:
 
 async def committed(server: Server) -> None:
     """Wait until a round has been committed; whoever comes before that is rejected."""
-    while not any(one.outcome == "committed" for one in rounds_of(server).desk.tally.records):  # noqa: ASYNC110 - nobody is told
+    while not any(one.outcome == "committed" for one in rounds_of(server).coordinator.tally.records):  # noqa: ASYNC110 - nobody is told
         await asyncio.sleep(0.01)
 
 
 @pytest.mark.timeout(60 * SLOW)
-# Chunks are packed above the door, by the same session at both: one level shows that aio carries them.
-@pytest.mark.parametrize(("door", "level"), [("aio", 3), *(("fast", level) for level in range(4))])
-async def test_F039_10_mib_go_up_and_down_in_chunks(serve: Serve, door: str, level: int) -> None:
+# Chunks are packed above the transport, by the same session at both: one level shows that aio carries them.
+@pytest.mark.parametrize(("transport", "level"), [("aio", 3), *(("fast", level) for level in range(4))])
+async def test_F039_10_mib_go_up_and_down_in_chunks(serve: Serve, transport: str, level: int) -> None:
     """By 8192 bytes, two pending, at every level; what one device reports is what the next one starts from."""
     async with (
-        serve(rounds(clients=1, aggregate="last"), grpc_driver=door) as server,
+        serve(rounds(clients=1, aggregate="last"), grpc_driver=transport) as server,
         grpc.aio.insecure_channel(server.grpc_address) as channel,
     ):
         rounds_of(server)._settings = DeviceSettings(chunk_bytes=8192, level=level)
@@ -99,7 +99,7 @@ async def test_F039_10_mib_go_up_and_down_in_chunks(serve: Serve, door: str, lev
 
 
 async def test_F039_without_chunks_a_message_has_4_mib_at_most(serve: Serve) -> None:
-    """A larger report is refused at the door, and the round hears of one device less."""
+    """A larger report is refused at the transport, and the round hears of one device less."""
     async with (
         serve(rounds(clients=1, aggregate="last")) as server,
         grpc.aio.insecure_channel(server.grpc_address) as channel,

@@ -17,7 +17,7 @@ from invoker.protocols.federated.tally import Tally
 from invoker.telemetry.board import Board, Row
 from invoker.telemetry.metrics import Metrics
 from tests.conftest import SLOW
-from tests.protocols.federated.service.conftest import Serve, desk_of
+from tests.protocols.federated.service.conftest import Serve, coordinator_of
 from tests.protocols.federated.service.devices import Device, rounds
 
 
@@ -27,9 +27,9 @@ def figures(text: str) -> dict[str, float]:
     return {name: float(number) for name, number in found}
 
 
-async def until_rounds(desk: object, many: int) -> None:
+async def until_rounds(coordinator: object, many: int) -> None:
     async with asyncio.timeout(3 * SLOW):
-        while len(desk.tally.records) < many:  # type: ignore[attr-defined]  # noqa: ASYNC110 - nobody is told
+        while len(coordinator.tally.records) < many:  # type: ignore[attr-defined]  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(0.01)
 
 
@@ -41,7 +41,7 @@ async def test_F141_metrics_tell_how_rounds_went(serve: Serve) -> None:
         httpx.AsyncClient(base_url=f"http://{server.http_address}", trust_env=False) as client,
     ):
         await asyncio.gather(Device(channel).run(b"1"), Device(channel).run(b"2"))
-        await until_rounds(desk_of(server), 1)
+        await until_rounds(coordinator_of(server), 1)
         fails, leaves, late = (Device(channel) for _ in range(3))
         assert await asyncio.gather(fails.check_in(), leaves.check_in()) == [True, True]
         assert not await late.check_in()
@@ -51,7 +51,7 @@ async def test_F141_metrics_tell_how_rounds_went(serve: Serve) -> None:
         await fails.tell(b"", status=13)
         await fails.thanked()
         await leaves.end()
-        await until_rounds(desk_of(server), 2)
+        await until_rounds(coordinator_of(server), 2)
         found = figures((await client.get("/metrics")).text)
     labels = 'population="iris",task="train"'
     expected = {
@@ -85,11 +85,11 @@ async def test_F140_neither_log_nor_metrics_tell_of_one_device(
     ):
         device = Device(channel, x_goog_api_key=key, x_device=version)
         assert await device.check_in(retry_token=token, attestation_measurement=measured)
-        peer = next(iter(desk_of(server)._members.values())).peer
+        peer = next(iter(coordinator_of(server)._members.values())).peer
         assert peer
         await device.report(update.encode())
         gone, bad = Device(channel), Device(channel)
-        await until_rounds(desk_of(server), 1)
+        await until_rounds(coordinator_of(server), 1)
         await gone.check_in(retry_token=token)
         gone.call.cancel()
         await bad.tell(update.encode())

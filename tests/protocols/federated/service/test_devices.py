@@ -1,4 +1,4 @@
-"""The conversation of one device, behind a door: its place, its limits, its end."""
+"""The conversation of one device, behind a transport: its place, its limits, its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.core.steps import Close
 from invoker.message import EMPTY
 from tests.conftest import SLOW
-from tests.protocols.federated.service.conftest import Serve, desk_of, rounds_of
+from tests.protocols.federated.service.conftest import Serve, coordinator_of, rounds_of
 from tests.protocols.federated.service.devices import Device, rounds
 
 
@@ -29,7 +29,7 @@ async def test_F139_sessions_are_bounded_in_all_and_for_each_address(serve: Serv
                 await Device(channel).ask()
             one.call.cancel()
             async with asyncio.timeout(SLOW):
-                while len(desk_of(server)._members) > 1:  # noqa: ASYNC110 - nobody is told
+                while len(coordinator_of(server)._members) > 1:  # noqa: ASYNC110 - nobody is told
                     await asyncio.sleep(0.01)
             await Device(channel).ask()
 
@@ -59,7 +59,7 @@ async def test_a_first_message_that_is_no_checkin_is_refused(serve: Serve) -> No
         await device.tell(b"1")
         with pytest.raises(EOFError, match="INVALID_ARGUMENT"):
             await device.read()
-        assert not desk_of(server)._members
+        assert not coordinator_of(server)._members
 
 
 async def test_F015_a_client_that_has_its_answer_ends_with_ok(serve: Serve) -> None:
@@ -68,7 +68,7 @@ async def test_F015_a_client_that_has_its_answer_ends_with_ok(serve: Serve) -> N
         device = Device(channel)
         assert await device.check_in()
         await device.report(b"1")
-        assert not desk_of(server)._members
+        assert not coordinator_of(server)._members
 
 
 class NarrowWire:

@@ -12,7 +12,7 @@ import pytest
 
 from invoker.server.server import Server
 from tests.conftest import SLOW
-from tests.protocols.federated.service.conftest import Serve, desk_of, rounds_of
+from tests.protocols.federated.service.conftest import Serve, coordinator_of, rounds_of
 from tests.protocols.federated.service.devices import Device, rounds
 
 
@@ -40,7 +40,7 @@ async def test_devices_of_both_processes_feed_one_round(serve: Serve, tmp_path: 
             devices = [Device(channel) for channel in (here, there, here, there)]
             got = await asyncio.gather(*(one.run(given) for one, given in zip(devices, updates, strict=True)))
             assert got == [checkpoint] * 4
-        assert not rounds_of(other).desk.status()
+        assert not rounds_of(other).coordinator.status()
 
 
 async def test_a_device_that_leaves_is_gone_at_the_leader_within_a_second(serve: Serve, tmp_path: Path) -> None:
@@ -53,14 +53,14 @@ async def test_a_device_that_leaves_is_gone_at_the_leader_within_a_second(serve:
         await one.ask()
         await two.ask()
         await asyncio.gather(one.decided(), two.decided())
-        members = desk_of(leader)._members
+        members = coordinator_of(leader)._members
         assert len(members) == 2
         one.call.cancel()
         await two.end()
         async with asyncio.timeout(1):
             while members:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.01)
-        assert not desk_of(other)._members
+        assert not coordinator_of(other)._members
 
 
 async def test_an_error_of_the_leader_reaches_the_device(serve: Serve, tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ async def test_F014_a_silent_device_is_no_matter_of_the_relay(serve: Serve, tmp_
         device = Device(there)
         await device.call.wait_for_connection()
         async with asyncio.timeout(2 * SLOW):
-            while not desk_of(other)._members:  # noqa: ASYNC110 - nobody is told
+            while not coordinator_of(other)._members:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.01)
         await device.ask()
-        assert not desk_of(other)._members
-        assert len(desk_of(leader)._members) == 1
+        assert not coordinator_of(other)._members
+        assert len(coordinator_of(leader)._members) == 1
         device.call.cancel()
 
 
@@ -129,7 +129,7 @@ async def test_F143_a_process_that_drains_brings_devices_to_a_leader_that_does_n
     ):
         device = Device(there)
         async with asyncio.timeout(5 * SLOW):
-            while not desk_of(other)._members:  # noqa: ASYNC110 - nobody is told
+            while not coordinator_of(other)._members:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.01)
             stopping = asyncio.ensure_future(other.stop(drain_s=20.0))
             while not rounds_of(other)._leaderships["iris"].has_left:  # noqa: ASYNC110 - nor is it of this
@@ -152,7 +152,7 @@ async def test_F143_a_leader_that_drains_hands_over_what_has_ended(serve: Serve,
             got = await asyncio.gather(Device(there, "rose").run(b"1"), Device(there, "rose").run(b"2"))
         assert got == [b"100"] * 2
         assert not stopping.done()
-        assert [one.population for one in rounds_of(leader).desk.status()] == ["iris"]
+        assert [one.population for one in rounds_of(leader).coordinator.status()] == ["iris"]
         await asyncio.gather(*(one.report(b"5") for one in devices))
         assert await stopping
         assert await asyncio.gather(Device(there).run(b"1"), Device(there).run(b"2")) == [b"110"] * 2

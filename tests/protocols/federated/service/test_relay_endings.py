@@ -13,8 +13,8 @@ import pytest
 
 from invoker.core.steps import Close
 from invoker.errors import Status, StatusError
-from invoker.protocols.federated.service.leading import Leader
 from invoker.protocols.federated.service.relay import Links, Relay
+from invoker.protocols.federated.service.round_leadership import Leader
 from tests.protocols.federated.service.devices import PATH
 
 

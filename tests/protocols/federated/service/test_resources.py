@@ -99,7 +99,7 @@ async def test_only_reading_is_answered(world: World) -> None:
     assert (answer.status, dict(answer.headers)["Allow"]) == (405, "GET, HEAD")
 
 
-def test_F065_without_an_http_door_nothing_can_be_downloaded() -> None:
+def test_F065_without_an_http_transport_nothing_can_be_downloaded() -> None:
     """Clients then get the bytes inline; an empty blob always comes so."""
     assert World(url="").resources.publish(b"x").resource is None
     assert World().resources.publish(b"").resource is None

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from invoker.protocols.federated.service.rounds import Rounds
-from invoker.transports.http.door import HttpDoor
+from invoker.transports.http.transport import HttpTransport
 from tests.conftest import SLOW
-from tests.protocols.federated.service.conftest import Serve, desk_of, rounds_of
+from tests.protocols.federated.service.conftest import Serve, coordinator_of, rounds_of
 from tests.protocols.federated.service.devices import Device, rounds
 
 
@@ -28,9 +28,9 @@ async def test_F083_a_restart_goes_on_from_the_last_committed_round(serve: Serve
         ):
             assert await Device(channel).run(b"1") == checkpoint
             async with asyncio.timeout(2 * SLOW):
-                while not desk_of(server).tally.records:  # noqa: ASYNC110 - nobody is told
+                while not coordinator_of(server).tally.records:  # noqa: ASYNC110 - nobody is told
                     await asyncio.sleep(0.01)
-    (record,) = desk_of(server).tally.records
+    (record,) = coordinator_of(server).tally.records
     assert (record.number, record.outcome) == (2, "committed")
 
 
@@ -75,7 +75,7 @@ async def test_F143_who_checks_in_during_a_drain_is_rejected_at_once(
         early = Device(channel)
         await early.call.wait_for_connection()
         async with asyncio.timeout(2 * SLOW):
-            while len(desk_of(server)._members) < 1 + 2 * is_busy:  # noqa: ASYNC110 - nobody is told
+            while len(coordinator_of(server)._members) < 1 + 2 * is_busy:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.01)
         stopping = asyncio.ensure_future(server.stop(drain_s=20.0))
         async with asyncio.timeout(5 * SLOW):
@@ -102,7 +102,7 @@ async def test_F143_what_does_not_finish_in_time_is_cut(serve: Serve) -> None:
 
 
 async def test_F066_a_device_downloads_what_it_is_offered(serve: Serve) -> None:
-    """At a path of the HTTP door, which ends with the round."""
+    """At a path of the HTTP transport, which ends with the round."""
     text = rounds(clients=1)
     async with serve(text) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
         await Device(channel).run(b"1")
@@ -171,9 +171,9 @@ async def test_F083_checkpoints_of_many_megabytes_are_committed(serve: Serve, tm
         async with grpc.aio.insecure_channel(server.grpc_address, [("grpc.max_receive_message_length", -1)]) as channel:
             for population in ("iris", "rose"):
                 assert await Device(channel, population).run(b"60") == b"100"
-            await until(lambda: len(desk_of(server).tally.records) == 2)
+            await until(lambda: len(coordinator_of(server).tally.records) == 2)
         lag.cancel()
-        assert [one.outcome for one in desk_of(server).tally.records] == ["committed"] * 2
+        assert [one.outcome for one in coordinator_of(server).tally.records] == ["committed"] * 2
         sizes = [len(saved.checkpoint) for saved in rounds_of(server)._backing._saved.values()]
         assert sizes == [60_000_000] * 2
 
@@ -193,7 +193,7 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_F065_without_an_http_door_a_device_gets_everything_inline(serve: Serve) -> None:
+async def test_F065_without_an_http_transport_a_device_gets_everything_inline(serve: Serve) -> None:
     """Though it could download."""
     async with (
         serve(rounds(clients=1), http=False) as server,
@@ -206,17 +206,17 @@ async def test_F065_without_an_http_door_a_device_gets_everything_inline(serve: 
         await device.report(b"1")
 
 
-async def test_F066_plans_can_be_downloaded_although_the_http_door_opens_late(
+async def test_F066_plans_can_be_downloaded_although_the_http_transport_opens_late(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A population is opened once it is known where its downloads are."""
-    start = HttpDoor.start
+    start = HttpTransport.start
 
-    async def late(door: HttpDoor) -> str:
+    async def late(transport: HttpTransport) -> str:
         await asyncio.sleep(0.1)
-        return await start(door)
+        return await start(transport)
 
-    monkeypatch.setattr(HttpDoor, "start", late)
+    monkeypatch.setattr(HttpTransport, "start", late)
     async with serve(rounds(clients=1)) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
         device = Device(channel)
         assert await device.check_in(supports_http_download=True)

@@ -1,4 +1,4 @@
-"""One timer calls a desk when it is time, and no sooner."""
+"""One timer calls a coordinator when it is time, and no sooner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from invoker.protocols.federated.service.ticker import Ticker
 
 
-class Desk:
+class Coordinator:
     """It has times at which it wants to be called."""
 
     def __init__(self, *due: float) -> None:
@@ -30,13 +30,13 @@ class Desk:
 
 
 async def test_it_calls_at_each_time_and_sleeps_between() -> None:
-    """The desk has said the first time; the others follow by themselves."""
+    """The coordinator has said the first time; the others follow by themselves."""
     now = time.monotonic()
-    desk = Desk(now + 0.02, now + 0.06)
-    ticker = Ticker(desk, time.monotonic)
+    coordinator = Coordinator(now + 0.02, now + 0.06)
+    ticker = Ticker(coordinator, time.monotonic)
     ticker.wake(now + 0.02)
-    await desk.is_done.wait()
-    first, second = desk.called
+    await coordinator.is_done.wait()
+    first, second = coordinator.called
     assert first >= now + 0.019
     assert second >= now + 0.059
 
@@ -44,39 +44,39 @@ async def test_it_calls_at_each_time_and_sleeps_between() -> None:
 async def test_an_earlier_time_replaces_a_later_one() -> None:
     """A later one does not."""
     now = time.monotonic()
-    desk = Desk()
-    ticker = Ticker(desk, time.monotonic)
+    coordinator = Coordinator()
+    ticker = Ticker(coordinator, time.monotonic)
     ticker.wake(now + 60)
     ticker.wake(now)
     ticker.wake(now + 30)
-    await desk.is_done.wait()
+    await coordinator.is_done.wait()
     assert time.monotonic() < now + 30
     ticker.stop()
 
 
-async def test_it_goes_on_when_the_desk_fails(caplog: pytest.LogCaptureFixture) -> None:
-    """That is logged; nothing else would call the desk ever again."""
+async def test_it_goes_on_when_the_coordinator_fails(caplog: pytest.LogCaptureFixture) -> None:
+    """That is logged; nothing else would call the coordinator ever again."""
     now = time.monotonic()
-    desk = Desk(now, now)
-    tick = desk.tick
+    coordinator = Coordinator(now, now)
+    tick = coordinator.tick
 
     def failing() -> None:
         tick()
         raise ValueError("oops")
 
-    desk.tick = failing  # type: ignore[method-assign]
-    Ticker(desk, time.monotonic).wake(now)
-    await desk.is_done.wait()
+    coordinator.tick = failing  # type: ignore[method-assign]
+    Ticker(coordinator, time.monotonic).wake(now)
+    await coordinator.is_done.wait()
     await asyncio.sleep(0)
-    assert caplog.text.count("the desk of federated rounds failed") == 2
+    assert caplog.text.count("the coordinator of federated rounds failed") == 2
 
 
 async def test_a_stopped_one_never_calls() -> None:
     """Neither what was due, nor what is said later."""
-    desk = Desk()
-    ticker = Ticker(desk, time.monotonic)
+    coordinator = Coordinator()
+    ticker = Ticker(coordinator, time.monotonic)
     ticker.wake(time.monotonic() + 0.01)
     ticker.stop()
     ticker.wake(time.monotonic())
     await asyncio.sleep(0.03)
-    assert not desk.called
+    assert not coordinator.called

@@ -20,40 +20,40 @@ from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
 from invoker.connect.failure import CallFailed
 from invoker.errors import Status
 from invoker.protocols.federated.verbs.device import _awaited, _ended, _said
-from tests.protocols.federated.client.peer import Line, serving
+from tests.protocols.federated.client.peer import PeerCall, serving
 from tests.protocols.federated.client.script import accepted, ack, no_eligibility, rejected, taken
 
 ROOT = Path(__file__).resolve().parents[4]
 TRAIN = "functions.federated:train"
 
 
-async def plain(line: Line) -> None:
+async def plain(call: PeerCall) -> None:
     """A whole round."""
-    await line.hear()
-    await line.say(ack(), no_eligibility())
-    await line.hear()
+    await call.hear()
+    await call.say(ack(), no_eligibility())
+    await call.hear()
     plan = entrypoint_plan(TRAIN, {"steps": 2})
-    await line.say(accepted(plan=plan, init_checkpoint=write_checkpoint(federated.initial())))
-    await line.hear()
-    await line.say(taken())
-    await line.hear()
+    await call.say(accepted(plan=plan, init_checkpoint=write_checkpoint(federated.initial())))
+    await call.hear()
+    await call.say(taken())
+    await call.hear()
 
 
-async def refusing(line: Line) -> None:
+async def refusing(call: PeerCall) -> None:
     """Not now."""
-    await line.hear()
-    await line.say(ack(), no_eligibility())
-    await line.hear()
-    await line.say(rejected())
-    await line.hear()
+    await call.hear()
+    await call.say(ack(), no_eligibility())
+    await call.hear()
+    await call.say(rejected())
+    await call.hear()
 
 
-async def holding(line: Line) -> None:
+async def holding(call: PeerCall) -> None:
     """Checked in, and no round begins."""
-    await line.hear()
-    await line.say(ack(), no_eligibility())
-    await line.hear()
-    await line.hear()
+    await call.hear()
+    await call.say(ack(), no_eligibility())
+    await call.hear()
+    await call.hear()
 
 
 async def command(target: str, *more: str) -> Any:
@@ -74,7 +74,7 @@ async def test_a_device_tells_what_happens() -> None:
     assert lines[0] == "device: accepted for train"
     assert lines[1].startswith("device: trained in 0.")
     assert lines[2].startswith("device: reported; may come again in ")
-    found = read_checkpoint(peer.lines[0].heard[-1].report_request.report.update_checkpoint, Update)
+    found = read_checkpoint(peer.calls[0].heard[-1].report_request.report.update_checkpoint, Update)
     flowers = iter(federated.examples(0, 1))
     assert found == federated.train(federated.initial(), flowers, steps=2)
     assert peer.metadata[0]["x-goog-api-key"] == "secret"
@@ -84,11 +84,11 @@ async def test_a_device_that_waits_says_what_for() -> None:
     """Once, some seconds after the last news; it goes on waiting."""
     async with serving(holding) as peer:
         process = await command(peer.target, "--once", "--no-secagg")
-        line = await asyncio.wait_for(process.stdout.readline(), 30)
+        call = await asyncio.wait_for(process.stdout.readline(), 30)
         process.send_signal(signal.SIGINT)
         out, err = await asyncio.wait_for(process.communicate(), 30)
     wanted = "device: waits: the server has begun no round of 'iris' for it yet, and may need more devices\n"
-    assert (line.decode(), err) == (wanted, b"")
+    assert (call.decode(), err) == (wanted, b"")
     assert out.decode().startswith("device: stopped")
 
 
@@ -118,7 +118,7 @@ async def test_a_device_comes_by_tls(tmp_path: Path) -> None:
         assert process.returncode == 0, out
         process = await command(peer.target, "--once", "--tls")
         out, _ = await asyncio.wait_for(process.communicate(), 30)
-    assert (process.returncode, len(peer.lines)) == (1, 1)
+    assert (process.returncode, len(peer.calls)) == (1, 1)
     assert out.startswith(b"device: lost: UNAVAILABLE: ")
 
 
@@ -138,8 +138,8 @@ async def test_several_devices_run_side_by_side() -> None:
         process = await command(peer.target, "--once", "--devices", "5")
         out, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
-    assert {line.partition(":")[0] for line in out.decode().splitlines()} == {f"device {one}" for one in range(5)}
-    sent = [line.heard[-1].report_request.report.update_checkpoint for line in peer.lines]
+    assert {call.partition(":")[0] for call in out.decode().splitlines()} == {f"device {one}" for one in range(5)}
+    sent = [call.heard[-1].report_request.report.update_checkpoint for call in peer.calls]
     assert [read_checkpoint(one, Update).examples for one in sent] == [30.0] * 5
     assert len(set(sent)) == 5
 
@@ -162,12 +162,12 @@ async def test_F145_an_interrupt_stops_the_device(number: signal.Signals) -> Non
     """It half-closes and leaves, with a clean end."""
     is_waiting = asyncio.Event()
 
-    async def silent(line: Line) -> None:
-        await line.hear()
-        await line.say(ack(), no_eligibility())
-        await line.hear()
+    async def silent(call: PeerCall) -> None:
+        await call.hear()
+        await call.say(ack(), no_eligibility())
+        await call.hear()
         is_waiting.set()
-        await line.hear()
+        await call.hear()
 
     async with serving(silent) as peer:
         process = await command(peer.target)
@@ -175,7 +175,7 @@ async def test_F145_an_interrupt_stops_the_device(number: signal.Signals) -> Non
             await is_waiting.wait()
             process.send_signal(number)
             out, err = await process.communicate()
-            await peer.lines[0].ended.wait()
+            await peer.calls[0].ended.wait()
     assert (process.returncode, out, err) == (0, b"device: stopped\n", b"")
 
 

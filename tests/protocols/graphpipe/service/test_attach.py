@@ -51,7 +51,7 @@ async def test_G016_sockets_are_opened_as_the_settings_say(tmp_path: Path) -> No
     made = service_of(graphpipe_tcp="127.0.0.1:0", graphpipe_unix=path, unix_mode="640")
     await made.start()
     tcp, unix = made.addresses
-    assert (tcp.door, tcp.text) == ("graphpipe", f"127.0.0.1:{tcp.port}")
+    assert (tcp.transport, tcp.text) == ("graphpipe", f"127.0.0.1:{tcp.port}")
     assert tcp.port > 0
     assert unix == ("graphpipe", path, 0)
     assert mode_of(path) == 0o640
@@ -143,7 +143,7 @@ def test_settings_that_cannot_be_together(settings: dict[str, Any], text: str) -
     ],
 )
 def test_what_serves_graphpipe(settings: dict[str, Any], is_served: bool) -> None:
-    """The HTTP door, or a socket of its own."""
+    """The HTTP transport, or a socket of its own."""
     assert (GraphPipeService in TABLE.served(TABLE.configured(**settings))) is is_served
 
 

@@ -21,8 +21,8 @@ from invoker.telemetry.endings import Endings
 from invoker.tensors import Code
 from tests.conftest import SLOW
 from tests.protocols.graphpipe.asking import ask, code_of, values
-from tests.transports.doors import until
 from tests.transports.models import inferring
+from tests.transports.served import until
 
 
 def noted(calls: list[int], **said: Any) -> Any:
@@ -37,7 +37,7 @@ def noted(calls: list[int], **said: Any) -> Any:
 
 
 async def infer(one: Inferences, value: Any, *, peer: str | Client = "", **more: Any) -> Any:
-    return await one.infer(one.first, bytearray(ask(np.float64(value), **more)), door="test", peer=peer)
+    return await one.infer(one.first, bytearray(ask(np.float64(value), **more)), transport="test", peer=peer)
 
 
 async def test_G076_GT52_requests_at_once_are_one_call() -> None:
@@ -195,7 +195,9 @@ async def test_G102_batches_of_strings_are_joined_elsewhere(monkeypatch: pytest.
 
     texts = np.full(20_000, b"x" * 30, object)
     async with inferring(first) as one:
-        several = await asyncio.gather(*(one.infer(one.first, bytearray(ask(texts)), door="test") for _ in range(2)))
+        several = await asyncio.gather(
+            *(one.infer(one.first, bytearray(ask(texts)), transport="test") for _ in range(2))
+        )
     assert [response.error for response in several] == [None, None]
     assert on_loop == [False]
 
@@ -352,7 +354,7 @@ async def test_G103_nothing_is_kept_of_who_leaves(is_late: bool) -> None:
         async with inferring(held, timeout_s=0.1 if is_late else 10) as one:
             body = Body(ask(np.zeros((1, 1000))))
             watched = weakref.ref(body)
-            request = asyncio.ensure_future(one.infer(one.first, body, door="test"))
+            request = asyncio.ensure_future(one.infer(one.first, body, transport="test"))
             del body
             await started.wait()
             if not is_late:

@@ -1,4 +1,4 @@
-"""`invoker.protocols.graphpipe.service.http`: GraphPipe over HTTP, through a real door."""
+"""`invoker.protocols.graphpipe.service.http`: GraphPipe over HTTP, through a real transport."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from invoker.tensors import Code, http_status, read_metadata_response
 from invoker.transports.http.exchange import HttpSettings
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
 from tests.tensors.samples import fixture
-from tests.transports.doors import until
 from tests.transports.models import serving_models
+from tests.transports.served import until
 
 OCTETS = "application/octet-stream"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

@@ -1,4 +1,4 @@
-"""Attacks on the doors of GraphPipe: whoever sends what he should not harms nobody but himself."""
+"""Attacks on the transports of GraphPipe: whoever sends what he should not harms nobody but himself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from invoker import function
 from invoker.protocols import graphpipe
-from invoker.protocols.graphpipe.service.door import FramedDoor
+from invoker.protocols.graphpipe.service.framed import FramedTransport
 from invoker.protocols.graphpipe.service.inferences import Inferences
 from invoker.tensors import Code
 from invoker.tensors.arrays import to_array
@@ -34,8 +34,8 @@ from tests.fuzz.tensors_answers import said
 from tests.fuzz.tensors_attacks import REQUESTS, changed
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, received, values
 from tests.tensors.samples import fixture
-from tests.transports.doors import Wire, until
 from tests.transports.models import exchanged, inferring, serving_models
+from tests.transports.served import Wire, until
 
 
 class Scores(NamedTuple):
@@ -48,15 +48,15 @@ def double(x: NDArray[Any]) -> NDArray[Any]:
 
 
 @asynccontextmanager
-async def opened(served: Any = double, **settings: Any) -> AsyncIterator[tuple[FramedDoor, str, int]]:
+async def opened(served: Any = double, **settings: Any) -> AsyncIterator[tuple[FramedTransport, str, int]]:
     """A bare socket on a free port."""
     async with inferring(served, **settings) as inferences:
-        door = FramedDoor(inferences, "127.0.0.1:0")
-        host, _, port = (await door.start()).rpartition(":")
+        transport = FramedTransport(inferences, "127.0.0.1:0")
+        host, _, port = (await transport.start()).rpartition(":")
         try:
-            yield door, host, int(port)
+            yield transport, host, int(port)
         finally:
-            await door.stop(0)
+            await transport.stop(0)
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
@@ -69,15 +69,15 @@ def reset(writer: asyncio.StreamWriter) -> None:
 @pytest.mark.parametrize("requests", [0, 1, 5])
 async def test_G018_a_reset_leaves_nothing_of_a_connection(requests: int) -> None:
     """Whether it was idle, had been answered, or had more under way."""
-    async with opened() as (door, host, port):
+    async with opened() as (transport, host, port):
         reader, writer = await asyncio.open_connection(host, port)
         if requests == 1:
             assert values(await exchanged(reader, writer, ask([1]))) == [[2]]
         for _ in range(requests - 1):
             writer.write(struct.pack("<I", len(ask([1]))) + ask([1]))
-        await until(lambda: bool(door._connections))
+        await until(lambda: bool(transport._connections))
         reset(writer)
-        await until(lambda: not door._connections)
+        await until(lambda: not transport._connections)
 
 
 def test_G018_a_reset_is_no_error_of_ours_on_uvloop_either() -> None:
@@ -85,7 +85,7 @@ def test_G018_a_reset_is_no_error_of_ours_on_uvloop_either() -> None:
     uvloop = pytest.importorskip("uvloop")
 
     async def attack() -> None:
-        async with opened() as (door, host, port):
+        async with opened() as (transport, host, port):
             for number in range(20):
                 _, writer = await asyncio.open_connection(host, port)
                 writer.write(struct.pack("<I", len(ask([1]))) + ask([1]))
@@ -93,7 +93,7 @@ def test_G018_a_reset_is_no_error_of_ours_on_uvloop_either() -> None:
                     writer.write_eof()
                 await turns(number // 2)
                 reset(writer)
-            await until(lambda: not door._connections)
+            await until(lambda: not transport._connections)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(attack())
@@ -114,7 +114,7 @@ async def test_G013_a_client_of_HTTP2_that_leaves_is_waited_for_no_longer() -> N
         while heads < 3:  # their responses have begun
             heads += sum(isinstance(one, ResponseReceived) for one in client.receive_data(await wire.reader.read(9999)))
         wire.writer.transport.abort()
-        await until(lambda: not served.door.connections.open)
+        await until(lambda: not served.transport.connections.open)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ async def test_G073_G079_rows_of_no_bytes_are_fed_no_longer_than_the_function_ru
         return x
 
     async with inferring(same, double, timeout_s=0.3) as one:
-        bombing = asyncio.ensure_future(one.infer(one.first, bytearray(ask(np.zeros((65_536, 0)))), door="test"))
-        beside = await one.infer(one.models["double"], bytearray(ask([1])), door="test")
+        bombing = asyncio.ensure_future(one.infer(one.first, bytearray(ask(np.zeros((65_536, 0)))), transport="test"))
+        beside = await one.infer(one.models["double"], bytearray(ask([1])), transport="test")
         assert values(beside) == [[2]]
         code = Code.FUNCTION_FAILED if fault == "it fails" else Code.TIMEOUT
         assert code_of(await bombing) is code
@@ -174,7 +174,7 @@ async def test_G073_very_many_rows_of_no_bytes_are_refused(rows: int) -> None:
         return x
 
     async with inferring(same) as one:
-        response = await one.infer(one.first, bytearray(ask(np.zeros((rows, 0)))), door="test")
+        response = await one.infer(one.first, bytearray(ask(np.zeros((rows, 0)))), transport="test")
     assert code_of(response) is Code.TOO_LARGE
     assert not fed
 
@@ -234,7 +234,7 @@ def test_G076_G077_G101_in_a_batch_each_gets_what_it_would_get_alone(kinds: list
     async def ask_all(one: Inferences, buffers: list[bytes]) -> list[Any]:
         async def ask_one(buffer: bytes, kind: dict[str, Any]) -> Any:
             await turns(kind["waits"])
-            asking = asyncio.ensure_future(one.infer(one.first, bytearray(buffer), door="test"))
+            asking = asyncio.ensure_future(one.infer(one.first, bytearray(buffer), transport="test"))
             if kind["leaves"] is None:
                 return read(await asking)
             await turns(kind["leaves"])
@@ -249,7 +249,7 @@ def test_G076_G077_G101_in_a_batch_each_gets_what_it_would_get_alone(kinds: list
         async with inferring(together) as one:
             found = await ask_all(one, buffers)
         async with inferring(scored) as one:
-            alone = [read(await one.infer(one.first, bytearray(buffer), door="test")) for buffer in buffers]
+            alone = [read(await one.infer(one.first, bytearray(buffer), transport="test")) for buffer in buffers]
         for kind, one_of_many, by_itself in zip(kinds, found, alone, strict=True):
             assert one_of_many == (by_itself if kind["leaves"] is None else None)
 
@@ -293,7 +293,7 @@ def test_G073_rows_give_what_the_whole_gives(rest: list[int], rows: int) -> None
 
     async def check() -> None:
         async with inferring(whole, rowed, streamed) as one:
-            found = [await one.infer(model, bytearray(buffer), door="test") for model in one.models.values()]
+            found = [await one.infer(model, bytearray(buffer), transport="test") for model in one.models.values()]
         first, *others = [read(response) for response in found]
         assert first[1] == []
         if rows:  # of none nobody knows the shape of a row

@@ -1,4 +1,4 @@
-"""What never fits is E13 by every door, what may fit later is E16 (G-080, G-081)."""
+"""What never fits is E13 by every transport, what may fit later is E16 (G-080, G-081)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import Any
 import pytest
 from numpy.typing import NDArray
 
-from invoker.protocols.graphpipe.service.door import FramedDoor
+from invoker.protocols.graphpipe.service.framed import FramedTransport
 from invoker.protocols.graphpipe.service.inferences import GraphPipeSettings, Inferences
 from invoker.tensors import Code
 from tests.protocols.graphpipe.asking import ask, code_of, values
 from tests.tensors.samples import fixture
 from tests.tensors.test_flat import shared
-from tests.transports.doors import Served, until
 from tests.transports.models import exchanged, serving_models
+from tests.transports.served import Served, until
 
 LIMIT = 64 << 10
 
 
 @asynccontextmanager
 async def opened(*functions: Any, **more: Any) -> AsyncIterator[tuple[Served, Callable[[bytes], Awaitable[Code]]]]:
-    """Both doors of one driver; gives what asks both the same thing, and the one code of their answers."""
+    """Both transports of one driver; gives what asks both the same thing, and the one code of their answers."""
     async with serving_models(*functions, limit_bytes=LIMIT, **more) as served, served.client() as client:
-        door = FramedDoor(Inferences(served.driver, GraphPipeSettings(limit_bytes=LIMIT)), "127.0.0.1:0")
-        host, _, port = (await door.start()).rpartition(":")
+        transport = FramedTransport(Inferences(served.driver, GraphPipeSettings(limit_bytes=LIMIT)), "127.0.0.1:0")
+        host, _, port = (await transport.start()).rpartition(":")
 
         async def codes(buffer: bytes) -> Code:
             reader, writer = await asyncio.open_connection(host, int(port))
@@ -45,7 +45,7 @@ async def opened(*functions: Any, **more: Any) -> AsyncIterator[tuple[Served, Ca
             return bare
 
         yield served, codes
-        await door.stop(1)
+        await transport.stop(1)
 
 
 def echo(x: NDArray[Any]) -> NDArray[Any]:

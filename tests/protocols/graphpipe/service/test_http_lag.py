@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from invoker import function
 from invoker.protocols.graphpipe.answer import Answer, Reply
-from invoker.protocols.graphpipe.service.door import FramedDoor
+from invoker.protocols.graphpipe.service.framed import FramedTransport
 from tests.conftest import SLOW
 from tests.protocols.graphpipe.asking import ask, values
 from tests.transports.models import exchanged, inferring
@@ -60,7 +60,7 @@ async def asking(sizes: tuple[int, ...], *, is_batch: bool) -> AsyncIterator[Cal
     async with inferring(batched if is_batch else double) as one:
 
         async def ask_all() -> None:
-            responses = await asyncio.gather(*(one.infer(one.first, buffer, door="test") for buffer in buffers))
+            responses = await asyncio.gather(*(one.infer(one.first, buffer, transport="test") for buffer in buffers))
             assert [response.error for response in responses] == [None] * len(buffers)
 
         yield ask_all
@@ -79,12 +79,12 @@ async def test_G102_GT58_60_mib_over_a_bare_socket_hold_nobody_up() -> None:
     """The reading and writing of it included; here the client is on the same loop."""
     buffer = rows(60)
     async with inferring(double) as one:
-        door = FramedDoor(one, "127.0.0.1:0")
-        host, _, port = (await door.start()).rpartition(":")
+        transport = FramedTransport(one, "127.0.0.1:0")
+        host, _, port = (await transport.start()).rpartition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         assert await least_lag(lambda: exchanged(reader, writer, buffer)) < 0.2 * SLOW
         writer.transport.abort()
-        await door.stop(1)
+        await transport.stop(1)
 
 
 @pytest.mark.parametrize(("size", "on_loop"), [(10, True), (300_000, False)])
@@ -104,6 +104,6 @@ async def test_G102_large_answers_are_written_elsewhere(
 
     monkeypatch.setattr(Answer, "response", noted)
     async with inferring(listed) as one:
-        answered = await one.infer(one.first, bytearray(ask(size)), door="test")
+        answered = await one.infer(one.first, bytearray(ask(size)), transport="test")
     assert values(answered) == [[0.5] * size]
     assert seen == [on_loop]

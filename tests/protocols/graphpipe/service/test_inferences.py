@@ -1,4 +1,4 @@
-"""`invoker.protocols.graphpipe.service.inferences`: requests through the machinery, without a door."""
+"""`invoker.protocols.graphpipe.service.inferences`: requests through the machinery, without a transport."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from invoker.protocols.graphpipe.service import inferences as module
 from invoker.protocols.graphpipe.service.inferences import GraphPipeSettings, Inferences
 from invoker.tensors import Code
 from tests.protocols.graphpipe.asking import ask, code_of, received, values
-from tests.transports.doors import until
 from tests.transports.models import inferring
+from tests.transports.served import until
 
 
 def echo(x: NDArray[Any]) -> NDArray[Any]:
@@ -48,7 +48,7 @@ async def test_G050_sync_and_async_functions_infer(function: Any) -> None:
     """Every type of array comes back as it went."""
     async with inferring(function) as one:
         for value in (np.float16([1.5]), np.zeros((0, 3), "u8"), np.array(["a\0", "é"], object), np.int8(3)):
-            response = await one.infer(one.first, bytearray(ask(value)), door="test")
+            response = await one.infer(one.first, bytearray(ask(value)), transport="test")
             expected = [item.encode() if isinstance(item, str) else item for item in np.atleast_1d(value).tolist()]
             assert np.atleast_1d(np.array(values(response)[0], object)).tolist() == expected
 
@@ -56,8 +56,8 @@ async def test_G050_sync_and_async_functions_infer(function: Any) -> None:
 async def test_G074_functions_without_arrays_infer() -> None:
     """Tensors of one element are values; the result is a tensor again."""
     async with inferring(plain) as one:
-        assert values(await one.infer(one.first, bytearray(ask(np.int32([2]), 1.5)), door="test")) == [[3.5, 2.0]]
-        assert values(await one.infer(one.first, bytearray(ask(2)), door="test")) == [[2.5, 2.0]]
+        assert values(await one.infer(one.first, bytearray(ask(np.int32([2]), 1.5)), transport="test")) == [[3.5, 2.0]]
+        assert values(await one.infer(one.first, bytearray(ask(2)), transport="test")) == [[2.5, 2.0]]
 
 
 async def test_G102_large_buffers_are_read_and_written_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ async def test_G102_large_buffers_are_read_and_written_elsewhere(monkeypatch: py
     monkeypatch.setattr(module, "prepare", noted)
     async with inferring(aecho) as one:
         for size in (10, 300_000):
-            response = await one.infer(one.first, bytearray(ask(np.zeros(size, "f4"))), door="test")
+            response = await one.infer(one.first, bytearray(ask(np.zeros(size, "f4"))), transport="test")
             assert response.size > 4 * size
     assert threads == [True, False]
 
@@ -81,8 +81,8 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     """Types, shapes, code, what is wrong, and duration; neither values nor the config."""
     caplog.set_level(logging.INFO, "invoker.protocols.graphpipe.service.inferences")
     async with inferring(echo) as one:
-        await one.infer(one.first, bytearray(ask([41], config=b"secret")), door="POST /graphpipe")
-        await one.infer(one.first, bytearray(b"x"), door="socket")
+        await one.infer(one.first, bytearray(ask([41], config=b"secret")), transport="POST /graphpipe")
+        await one.infer(one.first, bytearray(b"x"), transport="socket")
     good, bad = (record for record in caplog.records if record.name == "invoker.protocols.graphpipe.service.inferences")
     assert good.getMessage() == "POST /graphpipe answered"
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ async def test_G105_G106_what_codecs_and_functions_say_of_values_is_told_to_the_
     async with inferring(choose, refuse) as one:
         for name in ("choose", "refuse"):
             request = bytearray(ask("s3cret", config=b"s3cret"))
-            response = await one.infer(one.models[name], request, door="test")
+            response = await one.infer(one.models[name], request, transport="test")
             assert response.error is not None
             assert "s3cret" in response.error.detail
     assert not any("s3cret" in str(vars(record)) for record in caplog.records)
@@ -120,7 +120,7 @@ async def test_G105_an_authors_mistake_is_a_warning(caplog: pytest.LogCaptureFix
     async with inferring(nothing, failing) as made:
         one = Inferences(made.driver, made.settings, note=lambda _name, _text, extra: noted.append(extra))
         for name, value in (("nothing", [1.0]), ("failing", [1.0]), ("nothing", [[1.0]])):
-            await one.infer(one.models[name], bytearray(ask(value)), door="test")
+            await one.infer(one.models[name], bytearray(ask(value)), transport="test")
     warned = [
         vars(record) for record in caplog.records if record.name == "invoker.protocols.graphpipe.service.inferences"
     ]
@@ -136,7 +136,7 @@ async def test_G084_errors_say_what_clients_know() -> None:
             ([[1.0, 2.0]], "input 'x': Float64 [1, 2] cannot become list[float]: Expected `float`, got `array`"),
             ([1.0], "output 'output0' 'out' is declared ndarray, and the function gave None"),
         ):
-            response = await one.infer(one.first, bytearray(ask(value)), door="test")
+            response = await one.infer(one.first, bytearray(ask(value)), transport="test")
             assert text in received(response).errors[0].message
 
 
@@ -145,7 +145,7 @@ async def test_G021_json_is_told_from_a_broken_buffer(kind: str, is_told: bool) 
     """Where it says that it is JSON; other words of a client are not repeated."""
     async with inferring(echo) as one:
         metadata = Headers({"content-type": kind})
-        response = await one.infer(one.first, bytearray(b"[[1, 2]]"), metadata=metadata, door="POST /")
+        response = await one.infer(one.first, bytearray(b"[[1, 2]]"), metadata=metadata, transport="POST /")
     expected = b"it came as application/json, and a GraphPipe buffer is expected here"
     assert (code_of(response), expected in bytes(response)) == (Code.MALFORMED, is_told)
     assert b"image" not in bytes(response)
@@ -157,7 +157,7 @@ async def test_G105_who_takes_lines_gets_them(caplog: pytest.LogCaptureFixture) 
     caplog.set_level(logging.INFO, "invoker.protocols.graphpipe.service.inferences")
     async with inferring(echo) as made:
         told = Inferences(made.driver, GraphPipeSettings(), note=lambda *line: noted.append(line))
-        await told.infer(told.first, bytearray(ask(np.float32([[1, 2]]))), door="POST /x")
+        await told.infer(told.first, bytearray(ask(np.float32([[1, 2]]))), transport="POST /x")
     ((name, text, extra),) = noted
     assert (name, text, extra["code"]) == ("invoker.protocols.graphpipe.service.inferences", "POST /x answered", 0)
     assert not caplog.records
@@ -171,7 +171,7 @@ async def test_a_defect_of_ours_is_not_told(monkeypatch: pytest.MonkeyPatch, cap
 
     monkeypatch.setattr(module, "prepare", broken)
     async with inferring(echo) as one:
-        response = await one.infer(one.first, bytearray(ask([1])), door="test")
+        response = await one.infer(one.first, bytearray(ask([1])), transport="test")
     assert code_of(response) is Code.FUNCTION_FAILED
     assert b"inside" not in bytes(response)
     assert "inside" in caplog.text
@@ -196,7 +196,7 @@ async def test_G103_nothing_is_kept_of_a_request(function: Any) -> None:
         async with inferring(function) as one:
             body = Body(ask(np.zeros(300_000, "f4")))
             watched = weakref.ref(body)
-            response = await one.infer(one.first, body, door="test")
+            response = await one.infer(one.first, body, transport="test")
             assert (response.error is None) is (function is not plain)
             del body, response
             await until(lambda: watched() is None)

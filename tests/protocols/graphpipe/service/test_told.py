@@ -1,4 +1,4 @@
-"""Inferences that a door runs without a task: one frame, and one line in the log."""
+"""Inferences that a transport runs without a task: one frame, and one line in the log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StoreChanged:
         )
         self.budget = inferences.driver.engine.memory
         self.session = ToldSession(
-            told, told.first, lambda reply: ("frame", reply), door="here", metadata=Headers({"x": "y"})
+            told, told.first, lambda reply: ("frame", reply), transport="here", metadata=Headers({"x": "y"})
         )
 
     def _note(self, _: str, text: str, extra: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ async def telling() -> AsyncIterator[StoreChanged]:
 
 
 def reply_of(steps: Sequence[Step]) -> Reply:
-    """What is sent, which is made into the frame of the door; and nothing follows it."""
+    """What is sent, which is made into the frame of the transport; and nothing follows it."""
     sent, close = steps
     assert isinstance(sent, Send)
     assert isinstance(close, Close)
@@ -95,7 +95,7 @@ async def test_what_is_answered_at_once_leaves_a_line_too() -> None:
 
 
 async def test_an_error_of_the_function_is_translated() -> None:
-    """G-065: as on every other door."""
+    """G-065: as on every other transport."""
     async with telling() as told:
         (opened, *_) = told.session.receive(ask(np.ones(2)))
         assert isinstance(opened, Open)
@@ -130,12 +130,12 @@ async def test_strings_count_against_the_memory_of_the_process(is_room: bool) ->
         assert told.budget.held == 0
 
 
-async def test_a_share_of_the_door_is_left_to_the_door() -> None:
+async def test_a_share_of_the_transport_is_left_to_the_transport() -> None:
     """It counts the body as well, and is closed with the request."""
     async with inferring(same) as inferences:
         budget = ProcessBudget()
         share = budget.share()
-        session = ToldSession(inferences, inferences.first, bytes, door="here", share=share)
+        session = ToldSession(inferences, inferences.first, bytes, transport="here", share=share)
         (opened, *_) = session.receive(ask(["a"] * 1000))
         assert isinstance(opened, Open)
         held = budget.held

@@ -1,4 +1,4 @@
-"""`invoker.protocols.riff.service.attach`: what riff attaches to the gRPC door."""
+"""`invoker.protocols.riff.service.attach`: what riff attaches to the gRPC transport."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def square(x: int) -> int:
     return x * x
 
 
-def test_its_method_is_on_the_grpc_door():
+def test_its_method_is_on_the_grpc_transport():
     """One, in which a call is an invocation."""
     assert [one.path for one in RiffService(around(square)).grpc_methods()] == ["/streaming.Riff/Invoke"]
 

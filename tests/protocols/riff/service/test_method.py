@@ -1,4 +1,4 @@
-"""`invoker.protocols.riff.service.method`: riff's method of the gRPC doors."""
+"""`invoker.protocols.riff.service.method`: riff's method of the gRPC transports."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Gate:
         self.entered = threading.Semaphore(0)
 
     def of(self, kind: str) -> Any:
-        """The form for a kind of door."""
+        """The form for a kind of transport."""
 
         def gate(x: int) -> int:
             self.runs += 1

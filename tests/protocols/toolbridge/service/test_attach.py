@@ -69,7 +69,7 @@ def test_T176_a_phase_serves_its_rpcs(phase: int) -> None:
     served = {one.name for one in ROWS if not is_refused(methods[one.name])}
     named = {name for number, names in PHASES.items() if number <= phase for name in names}
     assert served == named & {one.name for one in ROWS if one.is_built}
-    assert ("variables" in bridge.desk.capabilities) == (phase >= 2)
+    assert ("variables" in bridge.host_sessions.capabilities) == (phase >= 2)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_T022_a_name_that_no_tool_may_have_stops_those_who_asked_for_tools(caplo
         ToolBridgeService(asked).grpc_methods()
     service = ToolBridgeService(replace(asked, is_asked=False))
     assert service.grpc_methods()
-    assert [one.name for one in service._bridge.desk.tools] == ["square"]
+    assert [one.name for one in service._bridge.host_sessions.tools] == ["square"]
     assert logged(caplog, "'gr\u00fc\u00dfe' is left out of the tool bridge") == 1
     alone = replace(around(odd), config=TABLE.configured(host="127.0.0.1"), is_asked=False)
     assert ToolBridgeService(alone).grpc_methods() == ()

@@ -1,4 +1,4 @@
-"""BatchExecuteTools at each door."""
+"""BatchExecuteTools at each transport."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from invoker import function
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from tests.transports.bridge import DOORS, Bridged, packed, unpacked
+from tests.transports.bridge import TRANSPORTS, Bridged, packed, unpacked
 from tests.transports.riff import eventually, form
 
-pytestmark = pytest.mark.parametrize("kind", DOORS)
+pytestmark = pytest.mark.parametrize("kind", TRANSPORTS)
 
 
 class Overlap:
@@ -72,7 +72,7 @@ def test_T088_a_hundred_items_end_in_reverse(kind):
         assert [unpacked(one.result) for one in answer.results] == times
         assert answer.metrics.successful_items == 100
         assert 1 < tool.most <= 100
-        assert not served.bridge.desk.sessions["s1"].operations
+        assert not served.bridge.host_sessions.sessions["s1"].operations
 
 
 def test_T089_items_overlap_as_far_as_they_may(kind):
@@ -99,7 +99,7 @@ def test_T089_two_batches_wait_for_each_other(kind):
         answers = [pool.submit(batch, served, [3] * 10, parallel=True) for _ in range(3)]
         assert [one.result(60).metrics.successful_items for one in answers] == [10, 10, 10]
         assert tool.most == 1
-        assert served.bridge.desk.sessions["s1"].waits == 0
+        assert served.bridge.host_sessions.sessions["s1"].waits == 0
 
 
 def test_T058_items_wait_for_a_place_of_their_tool(kind):
@@ -164,7 +164,7 @@ def test_a_batch_counts_against_the_memory_of_the_process(kind):
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_T062_T091_results_that_do_not_fit_are_errors_of_their_items(kind, parallel):
-    """At each door: what fits is there, and the response comes."""
+    """At each transport: what fits is there, and the response comes."""
 
     def large(n: int) -> bytes:
         return b"x" * n

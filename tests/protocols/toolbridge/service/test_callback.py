@@ -21,7 +21,7 @@ from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.protocols.toolbridge.service import callback
 from invoker.protocols.toolbridge.service.addresses import Addresses
 from invoker.protocols.toolbridge.service.callback import Callbacks, HostTools
-from tests.execution.looplines import until
+from tests.execution.loopcalls import until
 from tests.protocols.toolbridge.service.hosts import Host
 
 

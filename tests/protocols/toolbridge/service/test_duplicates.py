@@ -1,4 +1,4 @@
-"""Calls that repeat a request id, at each door."""
+"""Calls that repeat a request id, at each transport."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.service.rpcs import SERVICE
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from tests.protocols.toolbridge.service.gates import Gate
-from tests.transports.bridge import DOORS, Bridged, packed, unpacked
+from tests.transports.bridge import TRANSPORTS, Bridged, packed, unpacked
 from tests.transports.riff import eventually, form
 
-pytestmark = pytest.mark.parametrize("kind", DOORS)
+pytestmark = pytest.mark.parametrize("kind", TRANSPORTS)
 
 
 def test_T070_fifty_duplicates_run_once(kind):

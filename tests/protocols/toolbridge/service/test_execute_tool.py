@@ -1,4 +1,4 @@
-"""ExecuteTool at each door."""
+"""ExecuteTool at each transport."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import pytest
 from invoker import Context, ToolError
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.store import Create
-from invoker.protocols.toolbridge.desk import space_of
+from invoker.protocols.toolbridge.host_sessions import space_of
 from invoker.protocols.toolbridge.service.rpcs import SERVICE
 from tests.protocols.toolbridge.service.gates import Gate
-from tests.transports.bridge import DOORS, Bridged, packed, unpacked
+from tests.transports.bridge import TRANSPORTS, Bridged, packed, unpacked
 from tests.transports.riff import eventually, form
 
-pytestmark = pytest.mark.parametrize("kind", DOORS)
+pytestmark = pytest.mark.parametrize("kind", TRANSPORTS)
 
 
 def square(x: int) -> int:
@@ -79,7 +79,7 @@ arude.__name__ = "rude"
 
 
 def test_T065_an_exception_that_cannot_be_printed_is_told_by_its_class(kind):
-    """At each door; it is never a success."""
+    """At each transport; it is never a success."""
     with Bridged(kind, arude if kind == "lending" else rude) as bridged:
         bridged.session()
         response = bridged.execute("rude")
@@ -172,7 +172,7 @@ def test_T056_a_deadline_of_the_caller_ends_the_call(kind):
             served.send("ExecuteTool", request, timeout=0.3)
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         assert seen.wait(10)
-        assert eventually(lambda: not served.bridge.desk.sessions["s1"].operations)
+        assert eventually(lambda: not served.bridge.host_sessions.sessions["s1"].operations)
 
 
 def test_large_results_are_let_go_of_at_once(kind):
@@ -300,7 +300,7 @@ def test_a_caller_that_leaves_frees_its_place(kind):
         call.cancel()
         gate.open.set()
         assert eventually(lambda: gate.ended == 1)
-        assert eventually(lambda: not served.bridge.desk.sessions["s1"].operations)
+        assert eventually(lambda: not served.bridge.host_sessions.sessions["s1"].operations)
 
 
 def test_T014_a_forced_clean_up_ends_what_runs(kind):
@@ -338,7 +338,7 @@ def test_T014_calls_race_with_forced_clean_ups(kind):
             calls = [pool.submit(_tried, served, "nap", f"s{number}") for _ in range(8)]
             assert served.rpc("CleanupSession", session_id=f"s{number}", force=True).success
             assert {one.result(20) for one in calls} <= {"", "SessionExpired"}
-        assert served.bridge.desk.sessions == {}
+        assert served.bridge.host_sessions.sessions == {}
         assert eventually(lambda: not served.driver.engine.running)
 
 

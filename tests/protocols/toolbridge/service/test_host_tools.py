@@ -15,13 +15,13 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from tests.conftest import SLOW
 from tests.protocols.toolbridge.service.test_hostscope import HOST, Elixir, functions, with_host
-from tests.transports.bridge import DOORS, Bridged, packed, unpacked
+from tests.transports.bridge import TRANSPORTS, Bridged, packed, unpacked
 from tests.transports.riff import eventually
 
 METHOD = "/dspex.bridge.SnakepitBridge/ExecuteTool"
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=TRANSPORTS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -60,7 +60,7 @@ def test_T171_tools_of_the_host_are_called_by_their_names(kind: str, tmp_path: P
         assert bridged.execute("callback:nobody").error.type == "ToolNotFound"
         _, metadata, request = next(one for one in reversed(host.called) if one[0] == "ExecuteTool")
         assert (request.session_id, metadata["x-dspex-hops"]) == ("s1", "1")
-        assert not bridged.bridge.desk.sessions["s1"].operations
+        assert not bridged.bridge.host_sessions.sessions["s1"].operations
         bridged.bridge.watch.close()
     lines = [json.loads(one) for one in path.read_text().splitlines()]
     assert [(one["via"], one["error_type"]) for one in lines] == [
@@ -89,11 +89,11 @@ def test_T054_T058_calls_of_the_host_keep_the_limits_of_the_session(kind: str) -
         elixir.run(host.gone.wait())
         assert begin(bridged, timeout_ms=-1).result().error.details["field"] == "timeout_ms"
         first = begin(bridged)
-        assert eventually(lambda: bridged.bridge.desk.sessions["s1"].tools == 1)
+        assert eventually(lambda: bridged.bridge.host_sessions.sessions["s1"].tools == 1)
         error = begin(bridged).result().error
         assert (error.type, error.details["scope"]) == ("ResourceExhausted", "session")
         first.cancel()
-        assert eventually(lambda: bridged.bridge.desk.sessions["s1"].tools == 0)
+        assert eventually(lambda: bridged.bridge.host_sessions.sessions["s1"].tools == 0)
 
 
 def test_T014_a_forced_clean_up_ends_calls_of_the_host(kind: str) -> None:
@@ -118,7 +118,7 @@ def test_T171_a_caller_that_leaves_ends_the_call_of_the_host(kind: str) -> None:
         elixir.run(host.begun.wait())
         running.cancel()
         elixir.run(host.gone.wait())
-        assert eventually(lambda: not bridged.bridge.desk.sessions["s1"].operations)
+        assert eventually(lambda: not bridged.bridge.host_sessions.sessions["s1"].operations)
         with pytest.raises(grpc.FutureCancelledError):
             running.result()
 

@@ -15,7 +15,7 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.agents import Running
 from tests.conftest import SLOW
 from tests.protocols.toolbridge.service.hosts import Elixir, Host
-from tests.transports.bridge import DOORS, Bridged, error_of, packed, unpacked
+from tests.transports.bridge import TRANSPORTS, Bridged, error_of, packed, unpacked
 
 
 def lookup(key: str, times: int = 1) -> str:
@@ -89,7 +89,7 @@ SYNC = (positive, asks, midstream, refused, local, collects, missing)
 ASYNC = (aasks, amidstream, arefused, alocal)
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=TRANSPORTS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -154,7 +154,7 @@ def test_E129_local_tools_are_called_by_the_pipeline(kind: str) -> None:
     """Their arguments are validated, they are counted in the session, and observers hear of them."""
     with Bridged(kind, *functions(kind)) as bridged:
         heard: list[Any] = []
-        bridged.bridge.desk.observers.append(heard.append)
+        bridged.bridge.host_sessions.observers.append(heard.append)
         bridged.session()
         names = ["local"] if kind == "direct-lending" else ["local", "alocal"]
         for name in names:
@@ -175,7 +175,7 @@ def test_T175_a_correlation_id_goes_to_callbacks_and_observers(kind: str) -> Non
     """By metadata, by the context of the call, or made up."""
     with Elixir(**HOST) as host, Bridged(kind, *functions(kind)) as bridged:
         heard: list[Any] = []
-        bridged.bridge.desk.observers.append(heard.append)
+        bridged.bridge.host_sessions.observers.append(heard.append)
         with_host(bridged, host)
         given = {"session_id": "s1", "tool_id": "asks", "args": [packed("x")]}
         request = pb.ToolCallRequest(**given)
@@ -254,7 +254,7 @@ def test_a_session_of_another_process_meets_its_host_when_that_is_needed(kind: s
         with_host(bridged, host)
 
         def forget() -> None:
-            session = bridged.bridge.desk.sessions["s1"]
+            session = bridged.bridge.host_sessions.sessions["s1"]
             session.callback.close()
             session.callback = None
 
@@ -262,7 +262,7 @@ def test_a_session_of_another_process_meets_its_host_when_that_is_needed(kind: s
         assert unpacked(bridged.execute("asks", "x").result) == "XX"
         forget()
         assert "callback:lookup" in [one.name for one in bridged.rpc("GetSessionTools", session_id="s1").tools]
-        assert bridged.bridge.desk.sessions["s1"].callback is not None
+        assert bridged.bridge.host_sessions.sessions["s1"].callback is not None
 
 
 def test_the_channel_is_closed_with_the_last_session(kind: str) -> None:
@@ -349,7 +349,7 @@ def test_T022_functions_reach_one_that_cannot_be_a_tool(kind: str) -> None:
         assert [one.name for one in bridged.rpc("GetSessionTools", session_id="s1").tools] == sorted(
             one.__name__ for one in served
         )
-        session = bridged.bridge.desk.sessions["s1"]
+        session = bridged.bridge.host_sessions.sessions["s1"]
         running = Context("agent", "agent", configs=(Running(session, {}),))
         with pytest.raises(NestedError, match="neither here nor at the session's host"):
             asyncio.run(anext(session.scope.call(running, "gr\u00fc\u00dfe", (), {}, streams=False)))

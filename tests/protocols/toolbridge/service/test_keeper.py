@@ -12,17 +12,17 @@ from invoker.core.spaces import MemoryStore
 from invoker.core.steps import Open
 from invoker.core.store import Create, Drop, Look, Reason, Refused, Space
 from invoker.errors import InvocationError
-from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, space_of
 from invoker.protocols.toolbridge.service import keeper as module
 from invoker.protocols.toolbridge.service.keeper import HostKeeper
 from tests.execution.memory import driver_of
-from tests.protocols.toolbridge.desks import began
+from tests.protocols.toolbridge.hosts import began
 
 SECOND = 1_000_000_000
 
 
 class Asker:
-    """A guest that keeps its last answer."""
+    """A subscriber that keeps its last answer."""
 
     def __init__(self) -> None:
         self.answer: Any = "none"
@@ -35,14 +35,14 @@ class Asker:
 
 
 class Cache:
-    """A desk, its keeper and a store on one clock."""
+    """`HostSessions`, its keeper and a store on one clock."""
 
     def __init__(self) -> None:
         self.now = 1000 * SECOND
         self.driver = driver_of(lambda x: x)
         self.driver.store = self.store = MemoryStore(clock=lambda: self.now)
-        self.desk = Desk(threading.Lock(), clock=lambda: self.now)
-        self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
+        self.host_sessions = HostSessions(threading.Lock(), clock=lambda: self.now)
+        self.keeper = self.host_sessions.keeper = HostKeeper(self.host_sessions, self.driver)
 
     def ask(self, question: Any, key: str = "k") -> Any:
         asker = Asker()
@@ -52,7 +52,7 @@ class Cache:
     def session(self, session_id: str = "s1", ttl_s: float = 60.0) -> HostSession:
         space = self.ask(Create(space_of(session_id), ttl_s))
         assert isinstance(space, Space)
-        return self.desk.adopt(space)
+        return self.host_sessions.adopt(space)
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ async def turns() -> None:
         await asyncio.sleep(0.001)
 
 
-async def test_T007_a_use_at_the_desk_prolongs_the_space(kept):
+async def test_T007_a_use_at_the_host_sessions_prolongs_the_space(kept):
     """The store hears of it, though nobody asked it about the session."""
     session = kept.session()
     kept.now += 50 * SECOND
-    kept.desk.end(began(kept.desk, session))
+    kept.host_sessions.end(began(kept.host_sessions, session))
     await turns()
     kept.now += 50 * SECOND
     assert isinstance(kept.ask(Look(space_of("s1"))), Space)
@@ -84,11 +84,11 @@ async def test_T007_a_use_at_the_desk_prolongs_the_space(kept):
 async def test_T010_the_space_is_held_while_something_runs(kept):
     """It does not expire, and is let go of when that has ended."""
     session = kept.session()
-    running = began(kept.desk, session)
+    running = began(kept.host_sessions, session)
     await turns()
     kept.now += 1000 * SECOND
     assert kept.ask(Look(space_of("s1"))).holds == 1
-    kept.desk.end(running)
+    kept.host_sessions.end(running)
     await turns()
     assert kept.ask(Look(space_of("s1"))).holds == 0
     kept.now += 60 * SECOND
@@ -101,23 +101,23 @@ async def test_T011_a_session_whose_space_has_expired_is_forgotten(kept):
     kept.now += 61 * SECOND
     kept.store.sweep()
     await turns()
-    assert kept.desk.sessions == {}
+    assert kept.host_sessions.sessions == {}
     assert session.gone is Reason.EXPIRED
 
 
 async def test_a_store_that_cannot_be_reached_ends_no_session(kept):
     """The keeper listens and holds again, and hears of the end of the space then."""
     session = kept.session()
-    running = began(kept.desk, session)
+    running = began(kept.host_sessions, session)
     await turns()
     (news,) = kept.store._spaces[space_of("s1")].news
     news.put(Refused(Reason.UNAVAILABLE))
     await turns()
-    assert kept.desk.find("s1") is session
+    assert kept.host_sessions.find("s1") is session
     (again,) = kept.store._spaces[space_of("s1")].news
     assert again is not news
     assert kept.ask(Look(space_of("s1"))).holds == 1
-    kept.desk.end(running)
+    kept.host_sessions.end(running)
     await turns()
     kept.ask(Drop(space_of("s1"), is_forced=True))
     await turns()
@@ -127,7 +127,7 @@ async def test_a_store_that_cannot_be_reached_ends_no_session(kept):
 async def test_T014_what_runs_is_ended_when_the_space_is_dropped(kept):
     """Invocations are found by their operation; what is none hears it itself; the drop is answered after the last."""
     session = kept.session()
-    running, other = began(kept.desk, session), began(kept.desk, session, is_tool=False)
+    running, other = began(kept.host_sessions, session), began(kept.host_sessions, session, is_tool=False)
     ended: list[InvocationError] = []
     other.cancel = ended.append
     invocation = kept.driver.engine.open(Open("a", configs=(running,)))
@@ -138,8 +138,8 @@ async def test_T014_what_runs_is_ended_when_the_space_is_dropped(kept):
     await turns()
     assert [one.details["code"] for one in ended] == ["cleaned", "cleaned"]
     assert asker.answer == "none"
-    kept.desk.end(running)
-    kept.desk.end(other)
+    kept.host_sessions.end(running)
+    kept.host_sessions.end(other)
     await turns()
     assert asker.answer is None
 
@@ -147,9 +147,9 @@ async def test_T014_what_runs_is_ended_when_the_space_is_dropped(kept):
 async def test_settle_lets_go_of_a_space_in_which_nothing_runs(kept):
     """So that an unforced drop is not refused because of what has ended."""
     session = kept.session()
-    running = began(kept.desk, session)
+    running = began(kept.host_sessions, session)
     await turns()
-    kept.desk.end(running)
+    kept.host_sessions.end(running)
     assert kept.ask(Drop(space_of("s1"))) == Refused(Reason.HELD, 1)
     kept.keeper.settle(session)
     assert kept.ask(Drop(space_of("s1"))) is None
@@ -158,7 +158,7 @@ async def test_settle_lets_go_of_a_space_in_which_nothing_runs(kept):
 async def test_a_thread_may_use_a_session(kept):
     """What it tells comes to the loop."""
     session = kept.session()
-    await asyncio.to_thread(lambda: began(kept.desk, session))
+    await asyncio.to_thread(lambda: began(kept.host_sessions, session))
     await turns()
     assert kept.ask(Look(space_of("s1"))).holds == 1
 
@@ -166,38 +166,38 @@ async def test_a_thread_may_use_a_session(kept):
 async def test_nothing_is_left_at_the_store_when_the_process_leaves(kept):
     """Others can drop the spaces then."""
     session = kept.session()
-    began(kept.desk, session)
+    began(kept.host_sessions, session)
     await turns()
     kept.keeper.close()
     assert kept.ask(Drop(space_of("s1"))) is None
 
 
 async def test_T011_nothing_is_left_of_a_thousand_sessions_that_nobody_cleaned_up(kept):
-    """Neither at the desk, nor with the keeper, nor in the store."""
+    """Neither at `HostSessions`, nor with the keeper, nor in the store."""
     for number in range(1000):
         session = kept.session(f"s{number}")
-        kept.desk.end(began(kept.desk, session))
+        kept.host_sessions.end(began(kept.host_sessions, session))
     await turns()
     kept.now += 61 * SECOND
     kept.store.sweep()
     await turns()
-    assert kept.desk.sessions == {}
+    assert kept.host_sessions.sessions == {}
     assert kept.keeper._posts == {}
     assert kept.store.size == 0
-    assert kept.desk.expired == 1000
+    assert kept.host_sessions.expired == 1000
 
 
 async def test_T089_whoever_waits_for_a_place_is_woken(kept):
     """By the end of a call, in whatever thread; by the end of the session; and when the time is over."""
     session = kept.session()
     session.max_tools = 1
-    running = began(kept.desk, session)
+    running = began(kept.host_sessions, session)
     waiting = asyncio.create_task(kept.keeper.room(session, 60))
     await turns()
     assert not waiting.done()
-    await asyncio.to_thread(kept.desk.end, running)
+    await asyncio.to_thread(kept.host_sessions.end, running)
     await waiting
-    began(kept.desk, session)
+    began(kept.host_sessions, session)
     await kept.keeper.room(session, 0.001)
     waiting = asyncio.create_task(kept.keeper.room(session, 60))
     await turns()

@@ -13,7 +13,7 @@ import pytest
 from invoker import Field, rule
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.service.offload import AsideThreads
-from tests.transports.bridge import DOORS, Bridged, packed, unpacked
+from tests.transports.bridge import TRANSPORTS, Bridged, packed, unpacked
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def served(kind: str) -> Bridged:
     return Bridged(kind, aheld if kind == "lending" else held)
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_large_arguments_of_each_rpc_are_read_elsewhere(kind: str, noted: type[Noted]) -> None:
     """What is right with them, and what is wrong, is told as ever."""
     with served(kind) as bridged:
@@ -122,7 +122,7 @@ def test_large_arguments_of_each_rpc_are_read_elsewhere(kind: str, noted: type[N
         assert kind == "direct-lending" or not noted.threads[-1].startswith("invoker-aside")
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_T070_large_duplicates_run_once(kind: str, noted: type[Noted]) -> None:
     """The arguments are read before the request id is taken."""
     with served(kind) as bridged:

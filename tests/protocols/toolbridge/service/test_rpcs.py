@@ -1,4 +1,4 @@
-"""The rpcs of the tool bridge at each door."""
+"""The rpcs of the tool bridge at each transport."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.service.bridge import Bridge
-from invoker.protocols.toolbridge.service.rpcs import ROWS, SERVICE, Row, at_desk, methods_of, unbuilt
+from invoker.protocols.toolbridge.service.rpcs import ROWS, SERVICE, Row, methods_of, unbuilt, with_host_sessions
 from invoker.protocols.toolbridge.sessions import GetSessionInfo
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.transports.grpc.methods import CallMethod
 from tests.attach.around import around
-from tests.transports.bridge import DOORS, Bridged, error_of
+from tests.transports.bridge import TRANSPORTS, Bridged, error_of
 from tests.transports.riff import form
 
 UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
@@ -46,13 +46,13 @@ def test_T001_capabilities_are_what_is_served():
     bridge = Bridge(around(square), BridgeSettings())
     rows = (
         unbuilt("StreamTool"),
-        Row("BatchExecuteTools", at_desk(GetSessionInfo)),
-        Row("ExecuteTool", at_desk(GetSessionInfo)),
+        Row("BatchExecuteTools", with_host_sessions(GetSessionInfo)),
+        Row("ExecuteTool", with_host_sessions(GetSessionInfo)),
     )
     methods_of(bridge, rows)
-    assert bridge.desk.capabilities == ("batch",)
+    assert bridge.host_sessions.capabilities == ("batch",)
     methods_of(bridge)
-    assert set(bridge.desk.capabilities) <= {
+    assert set(bridge.host_sessions.capabilities) <= {
         "streaming",
         "batch",
         "variables",
@@ -63,7 +63,7 @@ def test_T001_capabilities_are_what_is_served():
     }
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 @pytest.mark.parametrize("path", ["/snakepit.bridge.BridgeService/Ping", f"/{SERVICE}/Ping"])
 def test_T178_a_client_of_another_service_hears_that_it_is_not_served(kind, path):
     """And the server goes on."""
@@ -74,10 +74,10 @@ def test_T178_a_client_of_another_service_hears_that_it_is_not_served(kind, path
         assert served.call(b"5").half_close().rest() == [b"25"]
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 @pytest.mark.parametrize("name", [one.name for one in ROWS])
 def test_T063_a_request_above_our_limit_is_refused(kind, name):
-    """Where the door lets it in."""
+    """Where the transport lets it in."""
     with Bridged(kind, form(kind, square, asquare), settings=BridgeSettings(message_bytes=100)) as served:
         with pytest.raises(grpc.RpcError) as caught:
             served.channel.unary_stream(f"/{SERVICE}/{name}")(b"x" * 101, timeout=20).__next__()

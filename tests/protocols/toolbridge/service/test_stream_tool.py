@@ -1,4 +1,4 @@
-"""StreamTool at each door."""
+"""StreamTool at each transport."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 from invoker import Metadata
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.service.rpcs import SERVICE
-from tests.transports.bridge import DOORS, Bridged, packed, unpacked
+from tests.transports.bridge import TRANSPORTS, Bridged, packed, unpacked
 from tests.transports.riff import eventually, form
 
-pytestmark = pytest.mark.parametrize("kind", DOORS)
+pytestmark = pytest.mark.parametrize("kind", TRANSPORTS)
 
 
 def count(n: int) -> Iterator[int]:
@@ -242,7 +242,7 @@ def test_T083_a_cancel_closes_the_generator(kind):
         assert entered.wait(20)
         call.cancel()
         assert closed.wait(1.0 if kind != "aio" else 2.0)
-        assert eventually(lambda: not served.bridge.desk.sessions["s1"].operations)
+        assert eventually(lambda: not served.bridge.host_sessions.sessions["s1"].operations)
         with pytest.raises(grpc.RpcError):
             list(call)
 

@@ -1,4 +1,4 @@
-"""Variables over real gRPC: each rpc once at each door, and watches that end."""
+"""Variables over real gRPC: each rpc once at each transport, and watches that end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.protobuf import any_pb2
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.conftest import SLOW
-from tests.transports.bridge import DOORS, SERVICE, Bridged, error_of, packed, unpacked
+from tests.transports.bridge import SERVICE, TRANSPORTS, Bridged, error_of, packed, unpacked
 from tests.transports.riff import eventually, form
 
 
@@ -39,7 +39,7 @@ def put(served, name, value, **more):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_each_rpc_is_served(kind):
     """Set, get, list, delete; and a session tells how many variables it has."""
     with Bridged(kind, form(kind, square, asquare)) as served:
@@ -58,7 +58,7 @@ def test_each_rpc_is_served(kind):
         assert (code, info.type) == (grpc.StatusCode.NOT_FOUND, "SessionExpired")
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_T131_a_watch_that_is_cancelled_is_forgotten(kind):
     """At once, in the store."""
     with Bridged(kind, form(kind, square, asquare)) as served:
@@ -98,7 +98,7 @@ def test_T127_a_watch_amid_a_thousand_writes_misses_nothing():
         assert values == list(range(values[0], 1000))
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_a_drain_ends_watches_at_once(kind):
     """With UNAVAILABLE, so that their callers watch again elsewhere; they hold up no stop."""
     with Bridged(kind, form(kind, square, asquare)) as served:
@@ -112,7 +112,7 @@ def test_a_drain_ends_watches_at_once(kind):
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 def test_T052_values_are_read_when_they_are_set(kind):
     """Small and large ones, of which the latter are read elsewhere; what nobody can read changes nothing."""
     with Bridged(kind, form(kind, square, asquare)) as served:

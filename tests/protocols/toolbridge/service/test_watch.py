@@ -1,4 +1,4 @@
-"""Metrics, health and audit of the bridge at the doors."""
+"""Metrics, health and audit of the bridge at the transports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from invoker.telemetry.metrics import Metrics
 from tests.attach.around import around
 from tests.conftest import SLOW
 from tests.opsdoc import AUDIT
-from tests.transports.bridge import DOORS, Bridged, error_of, packed
+from tests.transports.bridge import TRANSPORTS, Bridged, error_of, packed
 from tests.transports.riff import form
 
 LIMIT_S = 5.0
@@ -43,7 +43,7 @@ async def asquare(x: int) -> int:
 asquare.__name__ = "square"
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=TRANSPORTS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -153,7 +153,7 @@ def test_T057_T155_each_of_hundreds_of_tools_is_told_exactly(is_shared):
 
     with Bridged("aio", *(made(number) for number in range(400))) as served:
         served.session()
-        names = [one.name for one in served.bridge.desk.tools]
+        names = [one.name for one in served.bridge.host_sessions.tools]
         with ThreadPoolExecutor() as pool:
             calls = [pool.submit(served.execute, names[number], 1) for number in (0, 1, 398, 399)]
             for _ in calls:
@@ -169,7 +169,7 @@ def test_T057_T155_each_of_hundreds_of_tools_is_told_exactly(is_shared):
             go.set()
         told = {name: value.integer_value for name, value in metrics.items() if not value.HasField("histogram")}
         found = {name: count for name, count in told.items() if name.endswith((".active", ".zombies")) and count}
-        ids = [served.bridge.desk.tools.find(one).id for one in names]
+        ids = [served.bridge.host_sessions.tools.find(one).id for one in names]
         many = 2 if is_shared else 1
         assert found == {
             "sessions.active": many,
@@ -259,10 +259,10 @@ def test_arguments_are_in_the_audit_log_if_the_operator_asks_for_them(tmp_path):
     settings = BridgeSettings(audit=str(path), audit_args=("x",))
     bridge = Bridge(around(square), settings)
     call = SimpleNamespace(
-        asked=Asked("s", "square", (pack(5),), {"y": pack(6)}), tool=bridge.desk.tools.find("square"),
+        asked=Asked("s", "square", (pack(5),), {"y": pack(6)}), tool=bridge.host_sessions.tools.find("square"),
         via="execute", error=Cancelled("gone"), took_s=0.0, session=None, correlation_id="c",
     )  # fmt: skip
-    for observer in bridge.desk.observers:
+    for observer in bridge.host_sessions.observers:
         observer(call)
     bridge.watch.close()
     line = json.loads(path.read_text())
@@ -273,8 +273,8 @@ def test_arguments_are_in_the_audit_log_if_the_operator_asks_for_them(tmp_path):
 async def test_the_numbers_of_the_bridge_are_on_the_page_of_metrics():
     """Where it is served."""
     bridge = Bridge(around(square), BridgeSettings())
-    tool = bridge.desk.tools.find("square")
-    for observer in bridge.desk.observers:
+    tool = bridge.host_sessions.tools.find("square")
+    for observer in bridge.host_sessions.observers:
         observer(SimpleNamespace(tool=tool, error=None, took_s=0.02, via="batch", session=None))
     text = Metrics(bridge.watch.numbers, lambda: [families]).render()[1].decode()
     assert f'invoker_tool_calls_total{{outcome="ok",tool="{tool.id}"}} 1.0' in text

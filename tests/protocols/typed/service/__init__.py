@@ -1,1 +1,1 @@
-"""Tests of typed services at the doors."""
+"""Tests of typed services at the transports."""

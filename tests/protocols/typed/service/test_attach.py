@@ -1,4 +1,4 @@
-"""`invoker.protocols.typed.service`: functions as typed methods behind both gRPC doors."""
+"""`invoker.protocols.typed.service`: functions as typed methods behind both gRPC transports."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def server_of(*functions: Any, **settings: Any) -> Server:
 
 @pytest.mark.parametrize("driver", ["fast", "aio"])
 @pytest.mark.parametrize("functions", [(add, spell, total, top), (add, spell, total, top, echo)])
-async def test_H106_both_doors_serve_every_shape(driver, functions):
+async def test_H106_both_transports_serve_every_shape(driver, functions):
     """Where all functions are sync, and beside async ones."""
     server = server_of(*functions, grpc_driver=driver)
     await server.start()

@@ -1,4 +1,4 @@
-"""`invoker.protocols.typed.service.web`: Connect and gRPC-Web on both carriers of the HTTP door."""
+"""`invoker.protocols.typed.service.web`: Connect and gRPC-Web on both carriers of the HTTP transport."""
 
 from __future__ import annotations
 

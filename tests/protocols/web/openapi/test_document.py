@@ -18,7 +18,7 @@ from invoker.author.prepare import prepare
 from invoker.protocols.web.openapi import path_of
 from tests.e2e import described_functions
 from tests.protocols.web.openapi.made import CATALOGUE, catalogue, document
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 DOCUMENT = catalogue()
 FUNCTIONS = [one for one in vars(described_functions).values() if options_of(one) is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from invoker.protocols.web.openapi.process import PROCESS, PROCESS_TAG
 from invoker.protocols.web.service.functions import FUNCTIONS
 from invoker.server.endpoints.pages import PATHS
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 
 def square(x: int) -> int:

@@ -1,4 +1,4 @@
-"""`invoker.protocols.web.service.attach`: what answers a path of the HTTP door."""
+"""`invoker.protocols.web.service.attach`: what answers a path of the HTTP transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`invoker.protocols.web.service.functions`: what callers of the HTTP door are told of the functions."""
+"""`invoker.protocols.web.service.functions`: what callers of the HTTP transport are told of the functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from invoker.core.catalog import Catalog
 from invoker.protocols.web.service.functions import FUNCTIONS, OPENAPI, FunctionsHandler, FunctionsService
 from invoker.server.table import TABLE
 from tests.attach.around import around
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 
 def square(x: int) -> int:
@@ -39,7 +39,7 @@ def apart(x: int) -> int:
 
 @asynccontextmanager
 async def telling(*functions: Any, **said: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a door that tells of functions."""
+    """A client of a transport that tells of functions."""
     async with Served.at(*functions, **said) as served, served.client() as client:
         yield client
 
@@ -118,7 +118,7 @@ async def test_H061_a_client_that_has_the_list_is_told_so() -> None:
 
 
 async def test_H061_the_tag_is_of_what_is_told() -> None:
-    """A door that opens later changes it; the same functions have the same tag in every process."""
+    """A transport that opens later changes it; the same functions have the same tag in every process."""
     spoken: list[tuple[str, str]] = []
     async with telling(square, spoken=lambda: tuple(spoken)) as client:
         before = await client.get("/functions")
@@ -152,7 +152,7 @@ async def test_H060_it_is_only_read() -> None:
 )
 @pytest.mark.parametrize("path", [FUNCTIONS, OPENAPI])
 async def test_H063_pages_of_other_origins_do_not_read_it(path: str, headers: dict[str, str], status: int) -> None:
-    """The rules of the door hold as for any other path."""
+    """The rules of the transport hold as for any other path."""
     async with telling(square) as client:
         assert (await client.get(path, headers=headers)).status_code == status
 
@@ -171,7 +171,7 @@ async def test_H067_the_openapi_document_is_of_what_is_served() -> None:
 
 
 def test_H062_without_reflection_nothing_is_told() -> None:
-    """The setting turns it off; without an HTTP door there is nothing to be asked, either."""
+    """The setting turns it off; without an HTTP transport there is nothing to be asked, either."""
     assert FunctionsService in TABLE.own(TABLE.configured())
     assert FunctionsService not in TABLE.own(TABLE.configured(reflection=False))
     assert FunctionsService not in TABLE.own(TABLE.configured(protocols=("riff",)))

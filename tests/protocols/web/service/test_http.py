@@ -1,4 +1,4 @@
-"""`invoker.protocols.web.service.http`: requests through a door, with the real machinery behind it."""
+"""`invoker.protocols.web.service.http`: requests through a transport, with the real machinery behind it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from invoker import Context, Message
 from invoker.errors import Status, StatusError
 from invoker.protocols.web.http import HttpSession
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 JSON = "application/json"
 TEXT = "text/plain"

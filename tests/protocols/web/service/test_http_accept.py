@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from invoker import Message, function
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 JSON = "application/json"
 GIF = "image/gif"

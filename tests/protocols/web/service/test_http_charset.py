@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from invoker import Message, function
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 TYPES = ["text/html", "text/css", "text/tab-separated-values", "text/markdown", "text/xml", "text/calendar"]
 TEXT = "<p>gr\u00fc\u00dfe"

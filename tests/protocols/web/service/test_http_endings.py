@@ -11,7 +11,7 @@ import pytest
 from invoker.context import Context
 from invoker.errors import Status
 from invoker.execution.whole import Whole
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 JSON = "application/json"
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 
 class Color(enum.Enum):

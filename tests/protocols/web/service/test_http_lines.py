@@ -10,7 +10,7 @@ import msgspec
 import pydantic
 import pytest
 
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 LINES = {"Content-Type": "application/x-ndjson"}
 

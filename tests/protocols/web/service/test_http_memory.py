@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 BODY = bytes(1 << 20)
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from tests.transports.doors import Served
+from tests.transports.served import Served
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

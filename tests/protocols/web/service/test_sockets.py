@@ -14,7 +14,7 @@ from wsproto.events import CloseConnection
 from invoker import Context, Message
 from invoker.errors import Status, StatusError
 from invoker.transports.http.app import SocketSettings
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 from tests.transports.sockets import Peer
 
 
@@ -439,4 +439,4 @@ async def test_H052_a_client_that_takes_nothing_loses_its_connection() -> None:
     async with Served.at(flood, socket=SocketSettings(write_s=0.1)) as served, served.peer("/flood/ws") as peer:
         peer.reader._transport.pause_reading()  # type: ignore[attr-defined]  # what a slow client does
         await left.wait()
-        await until(lambda: not served.door.connections.open)
+        await until(lambda: not served.transport.connections.open)

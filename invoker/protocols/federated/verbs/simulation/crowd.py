@@ -84,7 +84,7 @@ class Crowd:
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
         """A conversation is over; the device comes again when the server wants it."""
         self._results.ended(one, attempt, has_left=has_left)
-        if not self.house.desk.is_busy:
+        if not self.house.coordinator.is_busy:
             self._in_vain += 1
             if self._in_vain > _PATIENCE * self._devices:
                 self._stalled()

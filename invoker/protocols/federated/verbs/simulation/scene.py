@@ -76,7 +76,7 @@ class Scene:
         assert isinstance(loop, SimulatedLoop)
         self._done = asyncio.Event()
         await self._house.open(loop, options.work.devices)
-        tally = self._house.desk.tally
+        tally = self._house.coordinator.tally
         results = self._results = Results(loop.time, tally, self._metric, self._told)
         tally.observers.append(self._recorded)
         loop.add_signal_handler(signal.SIGINT, self._stop, "interrupted")

@@ -27,7 +27,7 @@ from invoker.message import Headers
 from invoker.protocols.federated import saved
 from invoker.protocols.federated.backing import Commit, PopulationSetup
 from invoker.protocols.federated.config import TaskConfig
-from invoker.protocols.federated.desk import DeskLimits, FederatedDesk
+from invoker.protocols.federated.coordinator import CoordinatorLimits, RoundCoordinator
 from invoker.protocols.federated.population import KEY
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.service.asker import Asker
@@ -50,7 +50,7 @@ _LARGEST: Final = 1 << 40
 
 
 class House:
-    """Desk, driver and store of one simulation.
+    """Coordinator, driver and store of one simulation.
 
     Args:
         path: The file of rounds.
@@ -61,13 +61,13 @@ class House:
     Attributes:
         setups: What is simulated, by the names of populations, once it is open.
         backing: Knows the checkpoints that were committed.
-        desk: Is open once `open` has returned.
+        coordinator: Is open once `open` has returned.
 
     Raises:
         StartupError: It could not be served.
     """
 
-    desk: FederatedDesk
+    coordinator: RoundCoordinator
     backing: SimulatedBacking
 
     def __init__(self, path: str, *, populations: Sequence[str], rounds: int, seed: int) -> None:
@@ -106,9 +106,9 @@ class House:
         self._asker = Asker(self.driver)
         resources = Resources(str, _no_miss)  # without a base there are no downloads, so bytes go with the offers
         self.backing = SimulatedBacking(self.driver, resources, self._wake, lambda _: None, seed=self._seed)
-        limits = DeskLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
-        self.desk = FederatedDesk(self.backing, loop.time, limits)
-        self._ticker = Ticker(self.desk, loop.time)
+        limits = CoordinatorLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
+        self.coordinator = RoundCoordinator(self.backing, loop.time, limits)
+        self._ticker = Ticker(self.coordinator, loop.time)
         tokens = RetryTokens(hashlib.sha256(str(self._seed).encode()).digest(), loop.time)
         for name in self.names:
             states = {task.name: await self._state(name, task.name) for task in self.tasks(name)}
@@ -120,7 +120,7 @@ class House:
             )
             config = replace(made.config, seed=self._seed)
             self.setups[name] = replace(made, config=config, tasks=tasks, attest=None)
-            self.desk.open(self.setups[name])
+            self.coordinator.open(self.setups[name])
 
     async def _state(self, population: str, task: str) -> Saved:
         await self._asker.ask(saved.create(population, task))
@@ -130,7 +130,7 @@ class House:
 
     async def close(self) -> None:
         """End what is left, and stop the functions."""
-        self.desk.stop()
+        self.coordinator.stop()
         self._ticker.stop()
         self.backing.close()
         self._asker.leave()
@@ -145,7 +145,7 @@ class House:
         """The server's side of one conversation."""
         key = self.setups[population].api_key
         metadata = Headers({"x-goog-population": population} | ({KEY: key} if key else {}))
-        session = DeviceSession(self.desk, MailBox(), metadata, pack=self.backing.pack)
+        session = DeviceSession(self.coordinator, MailBox(), metadata, pack=self.backing.pack)
         return DeviceReactor(session, wire, self.driver, on_close, place=self._place, metadata=metadata)
 
     def _wake(self, at: float) -> None:
@@ -157,7 +157,7 @@ class House:
 
 
 class SimulatedBacking(RoundBacking):
-    """What the desk needs; jobs run on the loop, so that they end in the order in which they began.
+    """What the coordinator needs; jobs run on the loop, so that they end in the order in which they began.
 
     Args:
         seed: Of the names of rounds.

@@ -12,7 +12,7 @@ import msgspec
 from invoker.author.loader import load
 from invoker.message import Headers
 from invoker.protocols.toolbridge.agents import Agent, Running
-from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.llms import Llm, Llms
 from invoker.protocols.toolbridge.service.agents.run import Run
 from invoker.protocols.toolbridge.settings import BridgeSettings
@@ -27,7 +27,7 @@ class AgentHouse:
     """What runs the agents of one process.
 
     Args:
-        desk: The host sessions.
+        host_sessions: The host sessions.
         settings: Have the models that the operator allows.
         environ: Has the API keys.
 
@@ -39,10 +39,10 @@ class AgentHouse:
         StartupError: A function among the models cannot be loaded.
     """
 
-    def __init__(self, desk: Desk, settings: BridgeSettings, environ: Mapping[str, str]) -> None:
+    def __init__(self, host_sessions: HostSessions, settings: BridgeSettings, environ: Mapping[str, str]) -> None:
         llms = self.llms = Llms(settings.llms, settings.llm_models)
         self.is_well: bool | None = None
-        self._desk = desk
+        self._host_sessions = host_sessions
         self._functions: dict[str, Callable[..., Any]] = {name: load(where) for name, where in llms.functions.items()}
         self._keys = {name: environ.get(KEY + name.upper().replace("-", "_"), "") for name in llms.urls}
         self._settings = settings
@@ -71,7 +71,7 @@ class AgentHouse:
         Raises:
             BridgeError: The session is gone.
         """
-        return Run(self._desk, agent, running, given, metadata)
+        return Run(self._host_sessions, agent, running, given, metadata)
 
     def _engine(self, react: Any, llm: Llm) -> Any:
         """What asks a model; the agents of one provider share it, and with it the connections."""

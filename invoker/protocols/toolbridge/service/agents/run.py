@@ -20,8 +20,8 @@ from invoker.execution.bodies.runner import later
 from invoker.execution.bodies.values import decode_value, encode_argument
 from invoker.message import Headers, Message
 from invoker.protocols.toolbridge.agents import Agent, News, Running
-from invoker.protocols.toolbridge.desk import Desk, HostSession
 from invoker.protocols.toolbridge.errors import BridgeError
+from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions
 
 __all__ = ["Hands", "Run"]
 
@@ -30,9 +30,9 @@ class Run:
     """One run of an agent.
 
     Args:
-        desk: Knows its session.
+        host_sessions: Knows its session.
         agent: Which.
-        running: What the desk knows of the run.
+        running: What `HostSessions` knows of the run.
         given: The inputs of the signature.
         metadata: Of the rpc, for the tools.
 
@@ -40,14 +40,16 @@ class Run:
         BridgeError: The session is gone.
     """
 
-    def __init__(self, desk: Desk, agent: Agent, running: Running, given: dict[str, Any], metadata: Headers) -> None:
+    def __init__(
+        self, host_sessions: HostSessions, agent: Agent, running: Running, given: dict[str, Any], metadata: Headers
+    ) -> None:
         assert running.session is not None
-        desk.begin(running)
+        host_sessions.begin(running)
         self._hands = hands = Hands(running.session, Context(agent.id, agent.id, metadata=metadata, configs=(running,)))
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(agent.runner.run(hands, given), name=agent.id)
         running.cancel = partial(_stop, hands, self._task)  # which must not keep this object
-        self._task.add_done_callback(lambda _task: _over(desk, running, hands))
+        self._task.add_done_callback(lambda _task: _over(host_sessions, running, hands))
         weakref.finalize(self, later, loop, self._task.cancel)
 
     async def next(self) -> News:
@@ -75,10 +77,10 @@ def _stop(hands: Hands, task: asyncio.Task[Any], error: BridgeError) -> None:
     task.cancel()
 
 
-def _over(desk: Desk, running: Running, hands: Hands) -> None:
+def _over(host_sessions: HostSessions, running: Running, hands: Hands) -> None:
     hands.context.release()
     running.cancel = None
-    desk.end(running)
+    host_sessions.end(running)
 
 
 class Hands:

@@ -1,3 +1,3 @@
-"""The page of the HTTP door for browsers: its files, and the numbers that it shows."""
+"""The page of the HTTP transport for browsers: its files, and the numbers that it shows."""
 
 __all__: list[str] = []

@@ -43,7 +43,7 @@ class PageService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """On the HTTP door only, unless it is switched off."""
+        """On the HTTP transport only, unless it is switched off."""
         return is_chosen and has_http and config.of(PageServiceSettings).page != "off"
 
     def http_handler(self, path: str) -> Handler | None:

@@ -1,4 +1,4 @@
-"""A door with the tool bridge whose agents ask one model, with a few tools."""
+"""A transport with the tool bridge whose agents ask one model, with a few tools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def who(ctx: Context) -> str:
 
 
 class House:
-    """The door.
+    """The transport.
 
     Args:
         model: URL or entrypoint.
@@ -50,17 +50,17 @@ class House:
 
     def __init__(self, model: str, **settings: Any) -> None:
         known = BridgeSettings(llms=(f"chat={model}",), llm_delays_s=(0.0, 0.0), **settings)
-        self.door = Bridged("aio", add, fail, forever, who, settings=known)
+        self.transport = Bridged("aio", add, fail, forever, who, settings=known)
 
     def __enter__(self) -> Self:
         RUNS.clear()
         LEFT.clear()
-        self.door.__enter__()
-        self.door.session()
+        self.transport.__enter__()
+        self.transport.session()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.door.__exit__(*error)
+        self.transport.__exit__(*error)
 
     def create(
         self,
@@ -73,7 +73,7 @@ class House:
         """Make an agent; its id."""
         config = {name: packed(value) for name, value in {"model": "m", **(llm or {})}.items()}
         known = pb.AgentConfig(llm_config=config, return_intermediate_steps=steps)
-        made = self.door.rpc("CreateReActAgent", session_id="s1", signature=signature, config=known, **fields)
+        made = self.transport.rpc("CreateReActAgent", session_id="s1", signature=signature, config=known, **fields)
         return str(made.agent_id)
 
     def execute(self, agent_id: str, **more: Any) -> list[pb.AgentExecutionChunk]:
@@ -82,7 +82,7 @@ class House:
 
     def start(self, agent_id: str, request: pb.ExecuteAgentRequest | None = None, **more: Any) -> Any:
         """Begin to run an agent; the call."""
-        make = self.door.channel.unary_stream(
+        make = self.transport.channel.unary_stream(
             "/dspex.bridge.SnakepitBridge/ExecuteAgent",
             pb.ExecuteAgentRequest.SerializeToString,
             pb.AgentExecutionChunk.FromString,
@@ -91,7 +91,7 @@ class House:
 
     def active(self) -> int:
         """What runs in the session."""
-        return int(self.door.rpc("GetSessionInfo", session_id="s1").active_operations)
+        return int(self.transport.rpc("GetSessionInfo", session_id="s1").active_operations)
 
 
 def asking(agent_id: str, *, stream: bool = True, **values: Any) -> pb.ExecuteAgentRequest:

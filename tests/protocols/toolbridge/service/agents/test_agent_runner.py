@@ -10,11 +10,11 @@ import pytest
 from invoker.errors import ConfigError, StartupError
 from invoker.protocols.toolbridge.service.agents.agent_runner import AgentHouse
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from tests.protocols.toolbridge.desks import a_desk
+from tests.protocols.toolbridge.hosts import new_host_sessions
 
 
 def house(*llms: str) -> AgentHouse:
-    return AgentHouse(a_desk(), BridgeSettings(llms=llms), {})
+    return AgentHouse(new_host_sessions(), BridgeSettings(llms=llms), {})
 
 
 def test_functions_are_loaded_when_the_server_starts() -> None:
@@ -38,5 +38,5 @@ async def test_a_house_without_agents_closes() -> None:
 def test_T139_each_endpoint_has_its_own_key() -> None:
     """The key of one is not sent to another."""
     known = BridgeSettings(llms=("my-own=http://a/v1", "other=http://b/v1"))
-    made = AgentHouse(a_desk(), known, {"INVOKER_LLM_KEY_MY_OWN": "sk-1", "OPENAI_API_KEY": "sk-2"})
+    made = AgentHouse(new_host_sessions(), known, {"INVOKER_LLM_KEY_MY_OWN": "sk-1", "OPENAI_API_KEY": "sk-2"})
     assert made._keys == {"my-own": "sk-1", "other": ""}

@@ -140,8 +140,8 @@ def test_T139_the_key_is_told_nowhere(
     with Chat(ADD, 401) as chat, House(chat.url, audit=str(audit), audit_args=("on",), debug=True) as house:
         agent_id = house.create(llm={"api_key": "sk-caller"})
         chunks = house.execute(agent_id)
-        info = house.door.rpc("GetSessionInfo", session_id="s1")
-        house.door.bridge.watch.close()
+        info = house.transport.rpc("GetSessionInfo", session_id="s1")
+        house.transport.bridge.watch.close()
     assert kinds(chunks) == "TAOE"
     assert chat.asked[0][1]["authorization"] == "Bearer sk-operator"
     told = f"{agent_id}{chunks}{info}{caplog.text}{capfd.readouterr()}{audit.read_text()}"
@@ -153,7 +153,7 @@ def test_T148_calls_of_agents_go_the_way_of_all_calls(tmp_path: Path) -> None:
     audit = tmp_path / "audit"
     with Chat(ADD, FINISH, ANSWER) as chat, House(chat.url, audit=str(audit)) as house:
         house.execute(house.create())
-        house.door.bridge.watch.close()
+        house.transport.bridge.watch.close()
     (line,) = [json.loads(one) for one in audit.read_text().splitlines()]
     assert line["via"] == "agent"
 
@@ -198,7 +198,7 @@ def test_a_forced_clean_up_ends_the_run() -> None:
         call = house.start(house.create())
         next(call), next(call)
         assert RUNS.wait(5 * SLOW)
-        house.door.rpc("CleanupSession", session_id="s1", force=True)
+        house.transport.rpc("CleanupSession", session_id="s1", force=True)
         last = list(call)[-1]
         assert LEFT.wait(5 * SLOW)
     assert (last.error.type, last.error.details["code"]) == ("SessionExpired", "cleaned")
@@ -231,5 +231,5 @@ def test_fifty_agents_at_once_leave_the_loop_to_others() -> None:
         agents = [house.create() for _ in range(50)]
         calls = [house.start(one) for one in agents]
         while house.active():
-            assert house.door.execute("add", 1, 2).success
+            assert house.transport.execute("add", 1, 2).success
         assert [kinds(list(one)) for one in calls] == ["TAOTAR"] * 50

@@ -17,7 +17,7 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.llms import Llm
 from invoker.protocols.toolbridge.service.agents.run import Hands, Run
 from invoker.protocols.toolbridge.signature import AgentSignature
-from tests.protocols.toolbridge.desks import TestDesk, a_desk, known
+from tests.protocols.toolbridge.hosts import TestHostSessions, known, new_host_sessions
 
 DONE = Result({"a": 1}, 1)
 
@@ -36,12 +36,12 @@ class Runner:
             self.left.set()
 
 
-def begun(runner: Runner, desk: TestDesk | None = None) -> tuple[Run, Running]:
+def begun(runner: Runner, host_sessions: TestHostSessions | None = None) -> tuple[Run, Running]:
     """A run in a session."""
-    desk = desk or a_desk()
+    host_sessions = host_sessions or new_host_sessions()
     agent = Agent("react_s1_0", AgentSignature.parse("q -> a"), (), 5, Llm("p", "m:f", "p", {}), False, runner)
-    running = Running(known(desk), {})
-    return Run(desk, agent, running, {}, EMPTY), running  # type: ignore[arg-type]
+    running = Running(known(host_sessions), {})
+    return Run(host_sessions, agent, running, {}, EMPTY), running  # type: ignore[arg-type]
 
 
 async def two(hands: Hands) -> Result:
@@ -115,12 +115,12 @@ async def test_errors_of_the_runner_are_raised() -> None:
 
 
 async def test_no_run_begins_in_a_session_that_is_gone() -> None:
-    desk = a_desk()
-    session = known(desk)
-    desk.remove(session, Reason.DROPPED)
+    host_sessions = new_host_sessions()
+    session = known(host_sessions)
+    host_sessions.remove(session, Reason.DROPPED)
     with pytest.raises(BridgeError, match="cleaned up"):
         Run(
-            desk,
+            host_sessions,
             Agent("x", AgentSignature.parse("q -> a"), (), 5, Llm("p", "m:f", "p", {}), False),
             Running(session, {}),
             {},

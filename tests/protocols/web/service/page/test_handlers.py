@@ -1,4 +1,4 @@
-"""Who answers for the page, behind a real door."""
+"""Who answers for the page, behind a real transport."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from invoker.core.http import RequestHead, Response
 from invoker.protocols.web.service.page.assets import Assets
 from invoker.protocols.web.service.page.handlers import MOST_WATCHERS, NumbersHandler, PageHandler, wants_page
-from tests.transports.doors import Served, until
+from tests.transports.served import Served, until
 
 EVENTS = {"Accept": "text/event-stream"}
 
@@ -29,7 +29,7 @@ def square(x: int) -> int:
 
 
 class _Numbers:
-    """The front of the numbers, made once the door has a driver."""
+    """The front of the numbers, made once the transport has a driver."""
 
     def __init__(self) -> None:
         self.served: Served | None = None

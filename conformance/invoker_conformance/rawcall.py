@@ -1,0 +1,190 @@
+"""`RawCall` is one raw gRPC call: it sends any bytes, reads only when it is asked to, and limits each wait.
+
+A scenario may be a slow reader. What was sent is kept as text for the report. `riff.call` and `evergreen.session` say
+what comes on it, and judge that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Generic, TypeVar
+
+import grpc
+import grpc.aio
+
+from invoker_conformance.scenario import Failure
+from invoker_conformance.texts import preview
+from invoker_conformance.wire import end_sending, send
+
+__all__ = ["Ending", "RawCall"]
+
+T = TypeVar("T")
+
+
+class Ending(Exception):
+    """How a call ended, when something was awaited of it."""
+
+    def __init__(self, code: grpc.StatusCode, detail: str) -> None:
+        super().__init__(f"{code.name} {detail!r}")
+        self.code = code
+        self.detail = detail
+
+
+class RawCall(ABC, Generic[T]):
+    """One call.
+
+    Args:
+        channel: To the target.
+        metadata: Of the request.
+        timeout_s: Limit of each single wait.
+        deadline_s: Of the call itself; None for no deadline.
+
+    Attributes:
+        path: Of the method.
+        words: What reports call the call, what is sent on it, what comes of it, and its half-close.
+        most_shown: Of what was sent, in reports.
+    """
+
+    path: ClassVar[str]
+    words: ClassVar[tuple[str, str, str, str]]
+    most_shown: ClassVar[int]
+
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        *,
+        timeout_s: float,
+        deadline_s: float | None = None,
+        metadata: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        method: Any = channel.stream_stream(self.path)  # no serialisers: bytes in, bytes out
+        self._call: Any = method(metadata=tuple(metadata) or None, timeout=deadline_s)
+        self._timeout_s = timeout_s
+        self._sent: list[str] = []
+        self._sent_count = 0
+        self._reading: asyncio.Task[Any] | None = None
+
+    @property
+    def sent(self) -> str:
+        """What was sent so far, shortened at the end."""
+        more = self._sent_count - len(self._sent)
+        return ", ".join(self._sent) + (f", ... {more} more" if more else "") or "nothing"
+
+    @property
+    def _is_noted(self) -> bool:
+        """Whether what is sent next is shown in reports, so that it is worth a text."""
+        return len(self._sent) < self.most_shown
+
+    async def raw(self, data: bytes, note: str | None = None) -> bool:
+        """Send any bytes as a gRPC message; False when the call has ended already."""
+        self._note(preview(data) if note is None else note)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await send(self._call, data)
+        except TimeoutError:
+            call, message, _, _ = self.words
+            met = f"the {call} took no further {message} for {self._timeout_s:g} s"
+            raise self.failure(met, "that it reads on") from None
+
+    async def half_close(self) -> None:
+        """End the request stream normally."""
+        self._note(self.words[3])
+        await end_sending(self._call)
+
+    def cancel(self) -> None:
+        """Cancel the call."""
+        self._note("cancel")
+        self._call.cancel()
+
+    def _note(self, text: str) -> None:
+        if self._is_noted:
+            self._sent.append(text)
+        self._sent_count += 1
+
+    async def silent(self, seconds: float) -> None:
+        """Nothing comes and the call does not end for this time."""
+        try:
+            one = await self._next(seconds)
+        except Ending as ending:
+            raise self.failure(f"the {self.words[0]} ended: {ending}", f"no answer within {seconds:g} s") from None
+        if one is not None:
+            raise self.failure(f"the {self.words[2]} {self._shown(one)}", f"no answer within {seconds:g} s")
+
+    async def _further(self, timeout_s: float | None) -> T:
+        """The next of what comes.
+
+        Raises:
+            Failure: The call ended, or nothing came in time.
+        """
+        call, _, part, _ = self.words
+        try:
+            one = await self._next(timeout_s)
+        except Ending as ending:
+            raise self.failure(f"the {call} ended: {ending}", f"a further {part}") from None
+        if one is None:
+            raise self.failure(f"no {part} within {timeout_s or self._timeout_s:g} s", f"a further {part}")
+        return one
+
+    @abstractmethod
+    async def _next(self, timeout_s: float | None) -> T | None:
+        """The next of what comes, or None when nothing came in time; raises Ending."""
+
+    @abstractmethod
+    def _shown(self, one: T) -> str:
+        """One of what comes, as a report shows it."""
+
+    @abstractmethod
+    def _broken_by(self, code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
+        """What a status breaks, as met and expected."""
+
+    async def _read(self, timeout_s: float | None) -> bytes | None:
+        """The next message, or None when none came in time; the read stays pending then."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._call.read())
+        done, _ = await asyncio.wait({self._reading}, timeout=timeout_s or self._timeout_s)
+        if not done:
+            return None
+        reading, self._reading = self._reading, None
+        try:
+            data = reading.result()
+        except (grpc.RpcError, asyncio.CancelledError):
+            data = grpc.aio.EOF
+        if data is grpc.aio.EOF:
+            raise await self._ending()
+        message: bytes = data
+        return message
+
+    async def _ending(self) -> Ending:
+        code = await self._call.code()
+        detail = await self._call.details() or ""
+        self._judge(self._broken_by(code, detail))
+        return Ending(code, detail)
+
+    async def _initial_metadata(self) -> Any:
+        """What comes before anything is asked for, or None when it did not come in time."""
+        waiting = asyncio.ensure_future(self._call.initial_metadata())
+        done, _ = await asyncio.wait({waiting}, timeout=self._timeout_s)
+        if not done:
+            waiting.cancel()
+            return None
+        return waiting.result() or ()
+
+    def _judge(self, broken: tuple[str, str] | None) -> None:
+        if broken is not None:
+            raise self.failure(*broken)
+
+    def failure(self, met: str, expected: str) -> Failure:
+        """A failure that tells what was sent in this call."""
+        return Failure(met, expected, self.sent)
+
+    async def close(self) -> None:
+        """Cancel what is left of the call."""
+        if self._reading is not None:
+            self._reading.cancel()
+            with suppress(asyncio.CancelledError, grpc.RpcError):
+                await self._reading
+        if not self._call.done():
+            self._call.cancel()

@@ -1,0 +1,130 @@
+"""`LeaderFollower`: threads that take turns at waiting for the work of one transport, so that most work needs no hop.
+
+One thread *leads*: it waits for work (a call, a connection that can be read) and serves that itself. It keeps the lead
+while what it serves is short. The lead is passed on to another thread of the pool
+
+* before the leader waits for anything else,
+* before it enters a function that has lately been slow,
+* by the sweeper, once the leader has been in user code for longer than a beat.
+
+Who has passed the lead on finishes what it serves, and goes back to the pool. So work that blocks delays other work by
+two beats at most, and short work costs neither a lock nor a wake-up. Each transport that has leaders has its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from invoker.errors import InvocationError
+from invoker.execution.bodies.pool import Threads
+from invoker.execution.thread.sweeper import Busy, Sweeper
+
+__all__ = ["LeaderFollower", "Turn"]
+
+log = logging.getLogger(__name__)
+
+
+class Turn:
+    """One thread's time at the lead, and the work that it took from there.
+
+    Attributes:
+        busy: What the thread serves in user code; whoever has said `begin` clears it once that has been left.
+        let_go: Sends what the thread has held back, if its transport does that; called before it waits or lasts.
+        seen: What the sweeper saw at its last beat.
+    """
+
+    __slots__ = ("_leader_follower", "_sweeper", "busy", "let_go", "seen")
+
+    def __init__(self, leader_follower: LeaderFollower, sweeper: Sweeper) -> None:
+        self._leader_follower = leader_follower
+        self._sweeper = sweeper
+        self.busy: Busy | None = None
+        self.seen: Busy | None = None
+        self.let_go: Callable[[], None] = _nothing
+
+    @property
+    def leads(self) -> bool:
+        """Whether this thread shall wait for more work."""
+        return self._leader_follower.leader is self
+
+    def begin(self, busy: Busy) -> None:
+        """User code is about to be entered. If it takes longer than a beat, the sweeper calls ``busy.beat()``."""
+        self.busy = busy
+        self._sweeper.call()
+
+    def pass_on(self) -> None:
+        """Let another thread lead, since this one may not come back for a while. A second call does nothing."""
+        self.let_go()
+        if self._leader_follower.leader is self:
+            self._leader_follower.replace(self)
+
+
+class LeaderFollower:
+    """The leading threads of one transport.
+
+    Args:
+        threads: Where they come from; they take no slot.
+        sweeper: Notices what takes long.
+        lead: What a leading thread does: it waits for work and serves it, again and again while its turn `leads`.
+
+    Attributes:
+        leader: Whose turn it is; None before `start` and after `stop`.
+    """
+
+    def __init__(self, threads: Threads, sweeper: Sweeper, lead: Callable[[Turn], None]) -> None:
+        self.leader: Turn | None = None
+        self._threads = threads
+        self._sweeper = sweeper
+        self._lead = lead
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Let a first thread lead.
+
+        Raises:
+            Overloaded: The system gives no thread.
+        """
+        with self._lock:
+            self._appoint()
+
+    def stop(self) -> None:
+        """Appoint nobody any more. The transport wakes the thread that waits; who serves something finishes that."""
+        with self._lock:
+            self.leader = None
+
+    def replace(self, turn: Turn) -> None:
+        """Let another thread lead instead; the same one leads on if there is no other."""
+        with self._lock:
+            if self.leader is not turn:
+                return
+            try:
+                self._appoint()
+            except InvocationError as error:
+                log.error("no other thread can wait for work: %s", error)
+                return
+        self._sweeper.unfollow(turn)
+
+    def _appoint(self) -> None:
+        before, turn = self.leader, Turn(self, self._sweeper)
+        self.leader = turn
+        try:
+            self._threads.spawn(lambda: self._run(turn))
+        except BaseException:
+            self.leader = before
+            raise
+
+    def _run(self, turn: Turn) -> None:
+        self._sweeper.follow(turn)
+        try:
+            self._lead(turn)
+        except Exception:
+            log.exception("a thread that waits for work failed")
+            turn.pass_on()
+        finally:
+            self._sweeper.unfollow(turn)
+
+
+def _nothing() -> None:
+    """A transport that holds nothing back."""

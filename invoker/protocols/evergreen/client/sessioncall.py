@@ -1,0 +1,194 @@
+"""`SessionCall`.
+
+The gRPC call of a session: it connects, negotiates, reads into the inbox and writes from the outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError as WireError
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.connect.exchange import Exchange
+from invoker.connect.failure import CallFailed
+from invoker.connect.metadata import metadata_pairs
+from invoker.connect.tls import Tls
+from invoker.errors import Status
+from invoker.protocols.evergreen.client.arrivals import BadNode
+from invoker.protocols.evergreen.client.inbox import Inbox
+from invoker.protocols.evergreen.client.outbox import Outbox
+
+__all__ = ["EXTENSIONS_KEY", "METHOD", "SessionCall", "Settings"]
+
+METHOD = "/evergreen.v2.EvergreenService/StartSession"
+EXTENSIONS_KEY = "evergreen-extensions"
+
+NEGOTIATION_S = 2.0
+"""How long a session waits to be told its extensions; a server that never tells has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Of a session's call; described at `EvergreenSession`."""
+
+    target: str
+    extensions: tuple[str, ...]
+    tls: Tls | None
+    metadata: Mapping[str, str | bytes]
+    timeout_s: float | None
+    connect_timeout_s: float
+    held_bytes: int
+
+
+class SessionCall:
+    """The call of one session.
+
+    Attributes:
+        outbox: What shall be sent.
+        extensions: Those that the server accepted.
+        is_open: Whether the call was begun and not released.
+    """
+
+    def __init__(self, inbox: Inbox, settings: Settings) -> None:
+        if settings.timeout_s is not None and not settings.timeout_s > 0:
+            raise ValueError(f"timeout_s is {settings.timeout_s}, but it must be more than 0")
+        self.outbox = Outbox(inbox.lift)
+        self.extensions: frozenset[str] = frozenset()
+        self.is_open = False
+        self._inbox = inbox
+        self._settings = settings
+        self._metadata = self._metadata_pairs()
+        self._is_used = False
+        self._channel: grpc.aio.Channel | None = None
+        self._exchange: Exchange | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._negotiator: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect, and wait for the server's word on extensions where some were asked for.
+
+        Raises:
+            RuntimeError: It was opened before.
+            ConnectFailed: There is no connection.
+            CallFailed: The server refuses the session.
+        """
+        if self._is_used:
+            raise RuntimeError("a session is used once; make another one")
+        self._is_used = True
+        channel = self._channel = self._make_channel()
+        call: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
+        exchange = self._exchange = Exchange(
+            channel,
+            lambda: call(metadata=self._metadata, timeout=self._settings.timeout_s),
+            None,
+            [self.outbox.feed()],
+            target=self._settings.target,
+            connect_timeout_s=self._settings.connect_timeout_s,
+        )
+        try:
+            await exchange.open()
+            self.is_open = True
+            self._reader = asyncio.create_task(self._read(exchange), name="invoker-evergreen-reader")
+            self._negotiator = asyncio.create_task(self._negotiate(exchange), name="invoker-evergreen-headers")
+            if not exchange.is_connected:
+                await self._reader
+            elif self._settings.extensions:
+                # E-014: a server only SHOULD say it before its first fragment, which may be long in coming.
+                either = {self._negotiator, self._reader}
+                await asyncio.wait(either, timeout=NEGOTIATION_S, return_when=asyncio.FIRST_COMPLETED)
+            if self._inbox.ended.is_set():
+                self._inbox.check()
+        except BaseException:
+            self.cancel()
+            await self.close()
+            raise
+
+    def half_close(self) -> None:
+        """Say that no more actions and nodes will come."""
+        self.outbox.end()
+
+    def cancel(self) -> None:
+        """End the call at once."""
+        self.fail(CallFailed(Status.CANCELLED, "the caller cancelled"), is_told=True)
+
+    def fail(self, failure: CallFailed, *, is_told: bool = False) -> None:
+        """End the call at once, for a reason on the client's side.
+
+        Args:
+            failure: What everybody gets who waits on the session.
+            is_told: Whether the caller knows it without being told when the session is left.
+        """
+        if not self._inbox.ended.is_set():
+            self._inbox.is_told = is_told
+            self._inbox.end(failure)
+        if self._exchange is not None:
+            self._exchange.cancel()
+        self.outbox.close()
+
+    async def close(self) -> None:
+        """Wait until nothing is left of the call."""
+        self.is_open = False
+        if self._exchange is not None:
+            await self._exchange.close()
+        tasks = [task for task in (self._reader, self._negotiator) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._inbox.end(CallFailed(Status.CANCELLED, "the caller cancelled"))
+        self.outbox.close()
+        if self._channel is not None:
+            await self._channel.close()
+        # The objects of a session refer to each other in circles; its sockets must not stay open until the
+        # garbage collector runs.
+        self._channel = self._exchange = self._reader = self._negotiator = None
+
+    async def _negotiate(self, exchange: Exchange) -> None:
+        said = ",".join(str(value) for key, value in await exchange.headers() if key == EXTENSIONS_KEY)
+        self.extensions = frozenset(self._settings.extensions) & {token.strip() for token in said.split(",")}
+
+    async def _read(self, exchange: Exchange) -> None:
+        try:
+            while (raw := await exchange.read()) is not None:
+                self._inbox.receive(_parsed(raw))
+                if self.outbox.is_closed:
+                    continue  # the server ends the session; only reading shows how
+                await self._inbox.may_read()
+            self._inbox.end(None)
+        except BadNode as error:
+            self._inbox.end(await exchange.refuse(str(error)))
+        except CallFailed as failure:
+            self._inbox.end(failure)
+            exchange.cancel()
+        finally:
+            self.outbox.close()
+
+    def _make_channel(self) -> grpc.aio.Channel:
+        options: tuple[tuple[str, Any], ...] = (
+            ("grpc.max_receive_message_length", self._settings.held_bytes),
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.use_local_subchannel_pool", 1),
+        )
+        tls = self._settings.tls
+        if tls is None:
+            return grpc.aio.insecure_channel(self._settings.target, options=options)
+        return grpc.aio.secure_channel(self._settings.target, tls.credentials(), options=(*options, *tls.options()))
+
+    def _metadata_pairs(self) -> tuple[tuple[str, str | bytes], ...]:
+        asked = {EXTENSIONS_KEY: ", ".join(self._settings.extensions)} if self._settings.extensions else {}
+        return metadata_pairs(self._settings.metadata, asked)
+
+
+def _parsed(raw: bytes) -> pb.SessionMessage:
+    try:
+        message = pb.SessionMessage.FromString(raw)
+    except WireError:
+        raise BadNode("bytes that are not a SessionMessage") from None
+    if message.actions:
+        raise BadNode(f"the action {message.actions[0].name[:64]!r}, but a server sends none")  # E-015
+    return message

@@ -1,0 +1,263 @@
+"""`RoundLeadership`: which of several processes runs the rounds of a population.
+
+Theory. The leader of a population is whoever has made the space ``federated-leader:POPULATION`` of the store, and holds
+it. What the space says about itself is where the leader takes conversations from the others (`relay`
+beside this). The space ends when the leader leaves; all others hear of that, and each tries to make it anew. A
+leader that was killed cannot leave: nobody listens on its socket any more, which the others see when they look, so they
+drop the space. One that hangs holds the space no longer than its lease.
+
+The store decides, so there is one leader at most that can commit: a process which believes that it still leads, though
+it slept through its lease, is told by the store that it has lost the space, and a commit of its round is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from invoker.core.store import Create, Drop, Hold, Look, Refused, Space
+from invoker.execution.driver import Driver
+from invoker.protocols.federated.service.asker import Asker
+
+__all__ = ["Leader", "RoundLeadership"]
+
+log = logging.getLogger(__name__)
+
+_LOOK_S: Final = 0.5
+"""How often it is looked whether the leader lives."""
+
+_LOOKS: Final = 4
+"""Looks at the socket of the leader for each look into the store, which costs more."""
+
+_TTL_S: Final = 3600.0
+"""A space that nobody holds is dropped long before by those who look."""
+
+
+class Leader(msgspec.Struct, frozen=True):
+    """Where a leader takes conversations from other processes.
+
+    Attributes:
+        address: Path of a Unix socket; empty: it takes none.
+        token: That they bring.
+        host: Name of the machine, to which the path belongs.
+        nonce: Tells this attempt to lead from all others.
+    """
+
+    address: str
+    token: str
+    host: str
+    nonce: str
+
+
+class Takes(Protocol):
+    """What becomes of a population here."""
+
+    async def lead(self, population: str) -> None:
+        """Begin to run its rounds."""
+
+    def lose(self, population: str) -> None:
+        """End its conversations: another process may run its rounds now."""
+
+
+class RoundLeadership:
+    """The part of this process in leading one population.
+
+    Args:
+        population: Its name.
+        driver: Has the store.
+        takes: Is told when this process leads, and when it does not any more.
+
+    Attributes:
+        is_here: Whether this process leads, and is ready to.
+        leader: Another process that leads; None: it is this one, or nobody knows.
+        has_left: This process neither leads nor looks who does; what it knew of ``leader`` is left.
+        has_led: It has left while it led.
+    """
+
+    def __init__(self, population: str, driver: Driver, takes: Takes) -> None:
+        self.is_here = self.has_left = self.has_led = False
+        self.leader: Leader | None = None
+        self._population = population
+        self._space = f"federated-leader:{quote(population, safe='')}"
+        self._driver = driver
+        self._takes = takes
+        self._own = ("", "", socket.gethostname())
+        self._decided = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._asker = Asker(driver)
+        self._task: asyncio.Task[None] | None = None
+        self._has_space = False
+
+    def start(self, address: str, token: str) -> None:
+        """Begin to look for a leader, or to be it.
+
+        Args:
+            address: Where this process would take conversations; empty: no other process could bring any.
+            token: That others bring then.
+        """
+        self._own = (address, token, self._own[2])
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"leader of {self._population}")
+
+    async def decided(self, within_s: float) -> bool:
+        """Wait until it is known who leads; False: it is not, after so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._decided.wait()
+        return self._decided.is_set()
+
+    async def stop(self) -> None:
+        """Lead no more, and let another process."""
+        if self._task is None:
+            return
+        leader, has_led = self.leader, self.is_here
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        self._task = None
+        self.leader, self.has_led, self.has_left = leader, has_led, True
+        self._decided.set()
+        if self._has_space:
+            self._driver.store.ask(_NOBODY, "", Drop(self._space, is_forced=True))
+        self._asker.leave()
+
+    def give_up(self) -> None:
+        """Lead no more, because another process does, and find out which."""
+        self._ended.set()
+
+    async def _run(self) -> None:
+        while True:
+            self._decided.clear()
+            try:
+                await self._once()
+            except Exception:
+                log.exception("the rounds of a population cannot be led", extra={"population": self._population})
+                await asyncio.sleep(_LOOK_S)
+
+    async def _once(self) -> None:
+        """Lead, or follow, until that ends."""
+        me = Leader(*self._own, secrets.token_hex(8))
+        self._asker.leave()
+        self._asker = Asker(self._driver)
+        space = await self._asker.ask(Create(self._space, _TTL_S, msgspec.json.encode(me)))
+        if not isinstance(space, Space):
+            await asyncio.sleep(_LOOK_S)  # the store cannot be reached, or is full
+            return
+        self._ended.clear()
+        if not space.is_new:
+            await self._follow(msgspec.json.decode(space.about, type=Leader))
+            return
+        held = await self._asker.ask(Hold(self._space))
+        if isinstance(held, Space) and held.about == msgspec.json.encode(me):
+            self._has_space = True
+            await self._lead(me)
+            self._has_space = False
+            await self._drop(me, is_forced=True)
+
+    async def _lead(self, me: Leader) -> None:
+        self._asker.on_end(self._space, self._end)
+        log.info("this process runs the rounds", extra={"population": self._population})
+        try:
+            await self._takes.lead(self._population)
+            self.is_here = not self._ended.is_set()
+            if self.is_here:
+                self._decided.set()
+                await self._ended.wait()
+                log.warning("this process has lost the rounds to another", extra={"population": self._population})
+        except Exception:
+            await self._drop(me, is_forced=True)
+            raise
+        finally:
+            self._lose()
+
+    def _lose(self) -> None:
+        self.is_here = False
+        self._decided.clear()
+        self._takes.lose(self._population)
+
+    async def _follow(self, leader: Leader) -> None:
+        is_own = leader.address == self._own[0] and leader.host == self._own[2]  # of an attempt that has failed
+        if is_own or await self._is_dead(leader):
+            await self._drop(leader, is_forced=True)
+            return
+        self.leader = leader
+        self._decided.set()
+        self._asker.on_end(self._space, self._end)
+        try:
+            await self._watch(leader)
+        finally:
+            self.leader = None
+            self._decided.clear()
+
+    async def _watch(self, leader: Leader) -> None:
+        """Return when there is no such leader any more."""
+        looks = unheld = 0
+        while not self._ended.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._ended.wait()
+                    return
+            if await self._is_dead(leader):
+                await self._drop(leader, is_forced=True)
+                return
+            looks += 1
+            if looks % _LOOKS == 0:
+                space = await self._asker.ask(Look(self._space))
+                if isinstance(space, Refused):
+                    return
+                # A leader that has just made the space does not hold it yet, so one look is not enough.
+                unheld = unheld + 1 if not space.holds else 0
+                if unheld > 1:
+                    await self._drop(leader, is_forced=False)
+                    return
+
+    async def _drop(self, leader: Leader, *, is_forced: bool) -> None:
+        """Drop the space of a leader that is gone, unless another process has done so and leads now."""
+        space = await self._asker.ask(Look(self._space))
+        if isinstance(space, Space) and space.about == msgspec.json.encode(leader):
+            self._driver.store.ask(_NOBODY, "", Drop(self._space, is_forced=is_forced))
+
+    async def _is_dead(self, leader: Leader) -> bool:
+        """Whether nobody listens any more where a leader on this machine would."""
+        if not leader.address or leader.host != self._own[2]:
+            return False
+        try:
+            _, writer = await asyncio.open_unix_connection(leader.address)
+        except ConnectionRefusedError:
+            _clear_away(Path(leader.address))
+            return True
+        except OSError:
+            return False
+        writer.close()
+        return False
+
+    def _end(self, why: Refused) -> None:
+        log.debug("the space of a leader has ended: %s", why.reason.value)
+        self._ended.set()
+
+
+def _clear_away(socket_path: Path) -> None:
+    """Remove the socket of a process that was killed, with its folder; nobody else would."""
+    with suppress(OSError):
+        socket_path.unlink()
+        socket_path.parent.rmdir()
+
+
+class _Nobody:
+    """Asks the store and does not wait for the answer."""
+
+    def answered(self, key: str, value: object) -> None:
+        pass
+
+    def has_news(self, news: object) -> None:  # noqa: ARG002 - the interface of subscribers
+        raise AssertionError("it has subscribed to nothing")
+
+
+_NOBODY: Final = _Nobody()

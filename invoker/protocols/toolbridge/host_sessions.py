@@ -1,0 +1,370 @@
+"""`HostSessions`: the host sessions that this process knows, and what runs in each; pure, for any thread.
+
+Theory. A *host session* is what InitializeSession makes. It outlives every conversation. The store is the truth about
+it: a space ``toolbridge/<id>`` whose text is the request that made it, whose items ``var/<name>`` are its variables,
+and which expires when nobody uses it. `HostSessions` is what one process knows of it besides, so that a call finds its
+session without asking the store::
+
+    state    means                                       left by
+    -------  ------------------------------------------  ----------------------------------------------------------
+    known    calls may begin                             ``close`` (an unforced clean-up waits for the store's word)
+    closing  no call may begin                           ``reopen`` (the store kept it), ``remove``
+    gone     removed; what runs is told to end           nothing
+
+A session whose time to live is over is not found here any more, and whoever asked goes to the store, which decides.
+
+The `Keeper` is the other half: it keeps `HostSessions` and the store true to each other, on the loop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.budget import ProcessBudget
+from invoker.core.store import Reason, Space
+from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
+from invoker.protocols.toolbridge.settings import BridgeSettings
+
+__all__ = [
+    "LARGE",
+    "Aside",
+    "Callbacks",
+    "HostSession",
+    "HostSessions",
+    "HostTools",
+    "Keeper",
+    "NoPlace",
+    "Observer",
+    "Operation",
+    "space_of",
+]
+
+_PREFIX: Final = "toolbridge/"
+_SECOND: Final = 1_000_000_000
+
+T = TypeVar("T")
+
+LARGE: Final = 64 * 1024
+"""Bytes of a request whose arguments may take more than some milliseconds to read."""
+
+Observer: TypeAlias = Callable[[Any], None]
+"""Told of each `ToolCall` once, when it has ended or was refused; from the thread where that happened."""
+
+
+def space_of(session_id: str) -> str:
+    """The name of a host session's space in the store."""
+    return _PREFIX + session_id
+
+
+class Keeper(Protocol):
+    """Keeps `HostSessions` and the store true to each other; see `invoker.protocols.toolbridge.service.keeper`."""
+
+    def watch(self, session: HostSession) -> None:
+        """A session has become known here; from any thread."""
+
+    def touch(self, session: HostSession) -> None:
+        """A session is in use, so the store must hear of it within a second; from any thread."""
+
+    def idle(self, session: HostSession) -> None:
+        """Nothing runs any more in a session that is closing or gone; from any thread."""
+
+    def freed(self, session: HostSession) -> None:
+        """A tool call has ended for which somebody waits; from any thread."""
+
+    async def room(self, session: HostSession, within_s: float) -> None:
+        """Wait until one more tool call may begin in a session, or the time is over, or the session is gone."""
+
+    def settle(self, session: HostSession) -> None:
+        """Hold the session's space if something runs in it, else let go of it, before it is dropped; on the loop."""
+
+
+class Aside(Protocol):
+    """Reads the arguments of large requests where nobody waits; see `invoker.protocols.toolbridge.service.offload`."""
+
+    def is_due(self) -> bool:
+        """Whether others wait for this thread, so that it must not do it itself."""
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do some work elsewhere."""
+
+
+class NoPlace(BridgeError):
+    """A session runs as many tool calls as it may."""
+
+
+class HostTools(Protocol):
+    """The tools of a host, which is called back."""
+
+    specs: Sequence[pb.ToolSpec]
+
+    def close(self) -> None:
+        """The session is gone; from any thread."""
+
+
+class Callbacks(Protocol):
+    """Connects to hosts."""
+
+    async def connect(self, session_id: str, address: str) -> Any:
+        """Connect to a host, and list its tools; gives `HostTools`.
+
+        Raises:
+            BridgeError: The address is forbidden, or nobody there lists tools.
+        """
+
+
+class Operation:
+    """Something that runs in a host session: a tool call, a batch, an agent.
+
+    It is put into `Open.configs` of an invocation, by which the keeper finds that when the session goes.
+
+    Attributes:
+        session: In which it runs; None before it is known.
+        is_tool: It counts against the session's ``max_concurrent_tools``.
+        cancel: Ends what is no invocation, with this error; called on the loop.
+    """
+
+    __slots__ = ("cancel", "is_tool", "session")
+
+    session: HostSession | None
+    is_tool: bool
+    cancel: Callable[[BridgeError], None] | None
+
+    def __init__(self, session: HostSession | None, *, is_tool: bool) -> None:
+        self.session = session
+        self.is_tool = is_tool
+        self.cancel = None
+
+
+class HostSession:
+    """One host session as this process knows it.
+
+    Attributes:
+        id: Of the host's choice.
+        request: What made it, with the defaults not filled in.
+        ttl_ns: How long it lives without being used.
+        created_ns: When it was made, of the epoch.
+        used_ns: When it was last used here, of the epoch.
+        waits: How many wait for the end of a tool call.
+        max_tools: Tool calls that may run at once; 0: any number.
+        timeout_ms: Of a call that says nothing; 0: the session says nothing either.
+        operations: What runs.
+        tools: How many of them are tool calls.
+        gone: Why no call may begin any more; None while it is known.
+        is_stale: The store is yet to hear that it was used.
+        is_tagged: Metrics tell of this session by itself (T-158).
+        agents: By id; for the agents.
+        caches: Results are kept, and request ids tell duplicates (T-070).
+        callback: The host's tools, for those who call in the other direction; None: it gave no address.
+        scope: What functions that run in it can reach by their contexts; None: the functions of this process.
+        results: Of calls by their request ids; see `invoker.protocols.toolbridge.results`.
+    """
+
+    __slots__ = (
+        *("agents", "caches", "callback", "created_ns", "gone", "id", "is_stale", "is_tagged", "max_tools"),
+        *("operations", "request", "results", "scope", "timeout_ms", "tools", "ttl_ns", "used_ns", "waits"),
+    )
+
+    def __init__(self, session_id: str, space: Space, settings: BridgeSettings) -> None:
+        self.id = session_id
+        self.request = pb.InitializeSessionRequest.FromString(space.about)
+        self.ttl_ns = int(space.ttl_s * _SECOND)
+        self.created_ns = space.created_ns
+        self.used_ns = space.used_ns
+        self.max_tools = self.request.config.max_concurrent_tools or settings.concurrent_tools
+        self.timeout_ms = self.request.config.default_timeout_ms
+        self.caches = self.request.config.enable_caching
+        self.is_tagged = self.request.config.enable_telemetry
+        self.operations: set[Operation] = set()
+        self.tools = self.waits = 0
+        self.gone: Reason | None = None
+        self.is_stale = False
+        self.agents: dict[str, Any] = {}
+        self.callback: Any = None
+        self.scope: Any = None
+        self.results: Any = None
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """As the host gave it."""
+        return self.request.metadata
+
+
+class HostSessions:
+    """The host sessions of this process.
+
+    Args:
+        lock: Held while sessions and what runs in them change.
+        settings: Limits and defaults.
+        clock: Nanoseconds of the epoch.
+        memory: What the process may hold; None: as much as is usual.
+
+    Attributes:
+        aside: Reads the arguments of large requests; None: whoever has the request does it.
+        callbacks: Connects to hosts (`protocols.toolbridge.service.callback`); None: no host can be called back.
+        capabilities: What InitializeSession tells that is served.
+        chunks: Data chunks that were streamed since the process started.
+        created: Sessions that were made here since the process started.
+        drains: Whether no new sessions are taken.
+        expired: Sessions of this process that have expired since it started.
+        hits: Calls that were answered from an earlier result since it started.
+        keeper: Set before the first session is known.
+        keeps_arguments: Whether observers look at the arguments of a call, so that large ones stay until it has ended.
+        lock: As given; ``threading.Lock`` where several threads serve calls.
+        memory: As given.
+        new_scope: Makes the scope of a session.
+        now_ns: The clock.
+        observers: Told of each tool call when it has ended.
+        repeated: Told of each call that ran nothing, since it repeated another one by its request id.
+        sessions: By id.
+        settings: As given.
+        too_large: Requests that were refused for their size since it started.
+        tools: See `invoker.protocols.toolbridge.tools`.
+    """
+
+    keeper: Keeper
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[Any],
+        settings: BridgeSettings | None = None,
+        clock: Callable[[], int] = time.time_ns,
+        memory: ProcessBudget | None = None,
+    ) -> None:
+        self.memory = memory or ProcessBudget()
+        self.lock = lock
+        self.settings = settings or BridgeSettings()
+        self.now_ns = clock
+        self.aside: Aside | None = None
+        self.callbacks: Callbacks | None = None
+        self.capabilities: tuple[str, ...] = ()
+        self.chunks = 0
+        self.created = 0
+        self.drains: Callable[[], bool] = lambda: False
+        self.expired = 0
+        self.new_scope: Callable[[HostSession], Any] = lambda _: None
+        self.hits = 0
+        self.keeps_arguments = False
+        self.observers: list[Observer] = []
+        self.repeated: Observer | None = None
+        self.sessions: dict[str, HostSession] = {}
+        self.too_large = 0
+        self.tools: Any = None
+
+    def find(self, session_id: str) -> HostSession | None:
+        """The session, if it is known here and lives; whoever gets None asks the store."""
+        session = self.sessions.get(session_id)
+        if session is None or session.gone is not None:
+            return None
+        if self.now_ns() >= session.used_ns + session.ttl_ns and not session.operations:
+            return None
+        return session
+
+    def adopt(self, space: Space) -> HostSession:
+        """Know a session by what the store says of its space.
+
+        Raises:
+            BridgeError: It is being dropped just now.
+        """
+        session_id = space.name.removeprefix(_PREFIX)
+        made = HostSession(session_id, space, self.settings)
+        made.scope = self.new_scope(made)
+        with self.lock:
+            session = self.sessions.get(session_id)
+            if session is not None and session.created_ns == space.created_ns:
+                if session.gone is not None:
+                    raise session_gone(session_id, session.gone)
+                session.used_ns = max(session.used_ns, space.used_ns)
+                return session
+            self.sessions[session_id] = made
+        self.keeper.watch(made)
+        return made
+
+    def meet(self, session: HostSession, tools: HostTools) -> None:
+        """The host of a session can be called back; what is superfluous is closed."""
+        with self.lock:
+            is_wanted = session.callback is None and session.gone is None
+            if is_wanted:
+                session.callback = tools
+        if not is_wanted and session.callback is not tools:
+            tools.close()
+
+    def begin(self, operation: Operation) -> None:
+        """Something begins to run in its session; whoever began it says `end`.
+
+        Raises:
+            BridgeError: The session is gone.
+            NoPlace: It runs as many tool calls as it may (T-058).
+        """
+        session = operation.session
+        assert session is not None
+        with self.lock:
+            if session.gone is not None:
+                raise session_gone(session.id, session.gone)
+            if operation.is_tool:
+                if session.max_tools and session.tools >= session.max_tools:
+                    raise NoPlace(
+                        Kind.EXHAUSTED,
+                        f"{session.tools} tool calls are running in the session, and no more are allowed at once",
+                        code="concurrency", limit=session.max_tools, scope="session",
+                    )  # fmt: skip
+                session.tools += 1
+            session.operations.add(operation)
+            is_news, session.is_stale = not session.is_stale, True
+        if is_news:
+            self.keeper.touch(session)
+
+    def end(self, operation: Operation) -> None:
+        """It has ended; a second call does nothing."""
+        session = operation.session
+        assert session is not None
+        with self.lock:
+            if operation not in session.operations:
+                return
+            session.operations.remove(operation)
+            session.tools -= operation.is_tool
+            session.used_ns = self.now_ns()
+            is_news, session.is_stale = not session.is_stale, True
+            is_last = session.gone is not None and not session.operations
+            is_waited_for = session.waits and operation.is_tool
+        if is_waited_for:
+            self.keeper.freed(session)
+        if is_last:
+            self.keeper.idle(session)
+        elif is_news:
+            self.keeper.touch(session)
+
+    def close(self, session: HostSession, *, is_forced: bool) -> int:
+        """Let nothing begin any more, because the session is to be dropped.
+
+        Returns:
+            How many operations run; unless it is forced, they keep the session as it was.
+        """
+        with self.lock:
+            if is_forced or not session.operations:
+                session.gone = session.gone or Reason.DROPPED
+            return len(session.operations)
+
+    def reopen(self, session: HostSession) -> None:
+        """The store has kept the session after all."""
+        with self.lock:
+            if self.sessions.get(session.id) is session:
+                session.gone = None
+
+    def remove(self, session: HostSession, reason: Reason) -> None:
+        """Forget a session whose space is gone; the keeper ends what still runs in it."""
+        with self.lock:
+            if session.gone is None or reason is not Reason.UNKNOWN:
+                session.gone = reason
+            if self.sessions.get(session.id) is session:
+                del self.sessions[session.id]
+                self.expired += reason is Reason.EXPIRED
+        session.agents.clear()
+        if session.callback is not None:
+            session.callback.close()
+        results, session.results = session.results, None
+        if results is not None:
+            results.close()

@@ -1,0 +1,265 @@
+"""`AioCall`: one grpc.aio call as the wire of a conversation; a task reads, and writing takes none.
+
+As in `transports.grpc.loopcall`, whoever writes more than the peer takes waits for room; where frames may be joined,
+what a turn of the loop wrote leaves in one message. Otherwise a frame before which nothing waits is on its way when
+`write` returns: a task that had to be woken for it would cost as much as the write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import grpc.aio
+
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
+from invoker.core.steps import Close
+from invoker.errors import InvocationError
+from invoker.transports.grpc.details import oversize
+from invoker.transports.grpc.loopcall import Listener, nothing
+from invoker.transports.grpc.outbox import Outbox, Singles
+from invoker.transports.grpc.settings import COPIES, UNCHECKED
+from invoker.transports.grpc.settling import settle
+
+__all__ = ["AioCall"]
+
+
+class AioCall:
+    """One call.
+
+    Args:
+        context: As grpc.aio gives it.
+        settle_s: Wait between the end of the request stream and the half-close, of a listener that settles: a cancel, a
+            lost connection, a passed deadline and an oversize frame look like an end at first (R-109, E-010).
+        joins: Whether frames may be joined to one message.
+        most_bytes: A message with more of them ends the call (R-121).
+        memory: Counts large frames that the peer has not taken.
+
+    Attributes:
+        headers: Of the response.
+        is_gone: The peer will get nothing any more.
+        over: Called once nothing but the status is left to be sent.
+    """
+
+    # A write runs by itself: each of its steps is a callback of the future for which the step before it waits.
+
+    def __init__(
+        self,
+        context: Any,
+        settle_s: float,
+        *,
+        joins: bool,
+        most_bytes: int = UNCHECKED,
+        memory: ProcessBudget | None = None,
+    ) -> None:
+        self._memory = memory or ProcessBudget()
+        self._unread: Unread | None = None
+        self._refusal: InvocationError | None = None
+        self._listener: Listener | None = None
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.is_gone = False
+        self.over: Callable[[], None] = nothing
+        self._context = context
+        self._settle_s = settle_s
+        self._joins = joins
+        self._most_bytes = most_bytes
+        self._outbox = Outbox() if joins else Singles()
+        self._is_accepted = self._headers_due = self._is_due = False
+        self._writing: Coroutine[Any, Any, None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._idle: asyncio.Future[None] | None = None  # set while `run` waits until nothing is written any more
+        self._room: asyncio.Future[None] | None = None
+        self._wanted: asyncio.Future[None] | None = None
+        self._closed: asyncio.Future[InvocationError | None] = self._loop.create_future()
+
+    # The reactor's side.
+
+    def accepted(self) -> None:
+        """Send the response headers at the end of this turn, unless they are sent before a frame (R-133)."""
+        if not self._is_accepted:
+            self._is_accepted = self._headers_due = True
+            self._advance_later()
+
+    def ask(self) -> None:
+        """More frames are wanted."""
+        _resolve(self._wanted)
+
+    def write(self, frame: bytes) -> bool:
+        """Send one frame; False when the next one should wait for `room`."""
+        if self.is_gone or self._closed.done():
+            return False
+        self._outbox.put(frame)
+        if self._joins:
+            self._headers_due = self._headers_due or not self._is_accepted
+            self._is_accepted = True
+            self._advance_later()
+        else:
+            self._advance()
+        return self._outbox.has_room
+
+    @property
+    def peer(self) -> str:
+        """Its address, as gRPC writes it."""
+        return str(self._context.peer())
+
+    async def room(self) -> None:
+        """Wait until a frame may be written; once the peer is gone, let the loop run so that the conversation hears."""
+        if self.is_gone:
+            await asyncio.sleep(0)
+        while not self._outbox.has_room and not self.is_gone:
+            if self._room is None or self._room.done():
+                self._room = self._loop.create_future()
+            await asyncio.shield(self._room)  # several outputs may wait for it
+
+    def close(self, close: Close) -> None:
+        """The conversation is over; what was written leaves first."""
+        if not self._closed.done():
+            if self._unread is not None:
+                self._unread.part()
+            if close.trailers:
+                self._context.set_trailing_metadata(close.trailers)
+            self._closed.set_result(close.error)
+
+    # The call's side.
+
+    async def run(self, listener: Listener) -> InvocationError | None:
+        """Carry frames until the session is closed.
+
+        Returns:
+            The error to tell the peer as the call's status; None for OK.
+
+        Raises:
+            asyncio.CancelledError: The call was cancelled; the session has heard of it.
+        """
+        self._listener = listener
+        if self._refusal is not None:
+            listener.gone()
+        reader = self._loop.create_task(self._read(listener, asyncio.current_task()), name="read")
+        try:
+            error = await self._closed
+            while self._is_busy():
+                self._idle = self._loop.create_future()
+                await self._idle
+            return self._refusal or error
+        except asyncio.CancelledError:
+            self._leave()
+            listener.gone()
+            raise
+        finally:
+            reader.cancel()
+            self._listener = None
+            self.over()
+
+    async def _read(self, listener: Listener, call: asyncio.Task[Any] | None) -> None:
+        read = self._context.read
+        try:
+            while (frame := await read()) is not grpc.aio.EOF:
+                if len(frame) > self._most_bytes:
+                    self._refuse(listener, oversize(len(frame), self._most_bytes))
+                    return
+                if not listener.arrived(frame):
+                    self._wanted = self._loop.create_future()
+                    await self._wanted
+        except grpc.aio.InternalError:
+            return  # the call was cancelled, of which `run` hears in a moment
+        if listener.settles:
+            await settle(self._context, call, self._settle_s)
+        listener.arrived(None)
+
+    def _refuse(self, listener: Listener, error: InvocationError) -> None:
+        """End the call by this side, whatever its invocation does; of the peer's cancel the listener hears the same."""
+        if not self._closed.done():
+            self._closed.set_result(error)
+        self._leave()
+        listener.gone()
+
+    # Writing.
+
+    def _is_busy(self) -> bool:
+        """Whether a write is under way or due.
+
+        Also where nothing else will leave, the call must not end before a write that is under way: until that has
+        succeeded, grpc.aio takes the headers for unsent, sends them again with the status, fails, and sends no status.
+        """
+        return self._writing is not None or (not self.is_gone and (bool(self._outbox) or self._headers_due))
+
+    def _advance_later(self) -> None:
+        """Write at the end of this turn, unless somebody does before."""
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._advance)
+
+    def _advance(self) -> None:
+        """Begin the next write, unless one is under way or nothing waits."""
+        self._is_due = False
+        while self._writing is None and self._is_busy():
+            if self._headers_due and (self.headers or not self._outbox):  # otherwise the write sends the empty headers
+                self._headers_due = False
+                self._writing = self._context.send_initial_metadata(self.headers)
+            else:
+                self._is_accepted, self._headers_due = True, False
+                frame = self._outbox.take()
+                if len(frame) > STEP_BYTES and not self._count(len(frame)):
+                    break
+                self._writing = self._context.write(frame)
+                _resolve(self._room)
+            self._step()
+        if not self._is_busy():
+            _resolve(self._idle)
+
+    def _step(self) -> None:
+        """Run the write until it waits or ends."""
+        assert self._writing is not None
+        try:
+            future = self._writing.send(None)
+        except StopIteration:
+            self._writing = None
+            if self._unread is not None:
+                self._unread.sent()
+        except (grpc.aio.InternalError, asyncio.CancelledError):
+            self._writing = None
+            self._leave()  # the call was cancelled meanwhile, which the handler hears of only later
+        except Exception as error:  # noqa: BLE001 - `run` raises it
+            self._writing = None
+            self._leave()
+            if not self._closed.done():
+                self._closed.set_exception(error)
+        else:
+            future._asyncio_future_blocking = False  # noqa: SLF001 - so a task says that it waits for a future
+            future.add_done_callback(self._go_on)
+
+    def _go_on(self, _: object) -> None:
+        if self._writing is not None:
+            self._step()
+            self._advance()
+
+    def _count(self, size: int) -> bool:
+        """Count a large frame until the call is done, of which alone grpc.aio tells; whether it may leave.
+
+        grpc.aio ends no call whose message it has taken, so what does not fit ends its own call before that.
+        """
+        if (unread := self._unread) is None:
+            unread = self._unread = Unread(self._memory)
+            self._context.add_done_callback(lambda _: unread.take())
+        self._refusal = unread.add(size, None, copies=COPIES)
+        if self._refusal is None:
+            return True
+        if not self._closed.done():
+            unread.part()
+            self._closed.set_result(self._refusal)
+            if self._listener is not None:
+                self._loop.call_soon(self._listener.gone)  # which may be about to hear that the frame was written
+        self._leave()
+        return False
+
+    def _leave(self) -> None:
+        self.is_gone = True
+        self._outbox.clear()
+        _resolve(self._room)
+        _resolve(self._idle)
+
+
+def _resolve(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

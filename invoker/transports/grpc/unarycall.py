@@ -1,0 +1,399 @@
+"""`UnaryCall`: one gRPC call whose frames are all here before its function runs, or will be in a moment.
+
+Theory. The thread that accepted the call receives what is there. Some clients send headers, messages and the half-close
+in one packet, others in several that follow each other at once; so the thread waits for the rest for some milliseconds,
+if calls of this kind have tended to come whole (`ArrivalStats`). If the half-close has come, the call is a *whole*
+conversation, and what is sent leaves with the status in as few batches as there are messages. The operation that tells
+of a cancel is part of the last batch then. A `ThreadCall` takes over what was received, or what is left to send,
+
+* when the half-close does not come in time, or there is much to receive,
+* when the conversation turns out to be long, or its peer slow, or somebody asks whether the peer is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from invoker.core.budget import STEP_BYTES, Unread
+from invoker.core.steps import Close
+from invoker.errors import Cancelled, InvocationError
+from invoker.execution.driver import Driver
+from invoker.execution.thread.gate import UNGATED
+from invoker.execution.thread.leader_follower import Turn
+from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
+from invoker.transports.grpc.details import clip, oversize, status_of
+from invoker.transports.grpc.operations import CLOSE, DONE, READ, SENT
+from invoker.transports.grpc.settings import COPIES, UNCHECKED
+from invoker.transports.grpc.threadcall import AHEAD, ThreadCall
+
+__all__ = ["ArrivalStats", "ClosingCalls", "UnaryCall"]
+
+_PARK_S = 0.003
+"""How long the rest of a call is waited for. It comes within a fraction of that, from clients that send it at once."""
+
+_MOST_BYTES = 256 * 1024
+"""A call with more bytes in its frames, or more than `AHEAD` of them, is read while its function runs."""
+
+_LIGHT_BYTES = 16 * 1024
+
+_MOST_MISSES = 10
+
+
+class ArrivalStats:
+    """Whether calls of one kind tend to come whole, so that waiting for the rest of one pays."""
+
+    __slots__ = ("_misses", "_skips")
+
+    def __init__(self) -> None:
+        self._misses = 0
+        self._skips = 0  # calls that are not waited for
+
+    def pays(self) -> bool:
+        """Whether to wait for the rest of the next call. Rarely, after waits in vain; yet at times, to learn anew."""
+        if self._skips:
+            self._skips -= 1
+            return False
+        return True
+
+    def learn(self, *, is_whole: bool) -> None:
+        """Note how a wait ended. The number of calls that are not waited for next doubles with each one in vain."""
+        if is_whole:
+            self._misses = max(0, self._misses - 1)
+        else:
+            self._misses = min(self._misses + 1, _MOST_MISSES)
+            self._skips = 2**self._misses - 2
+
+
+class UnaryCall:
+    """One call; the `Outlet` of its conversation. See the module.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        queue: The completion queue, which serves this call alone.
+        driver: Knows the sweeper and the limits.
+        turn: Of the thread; the lead is passed on before a call waits.
+
+    Attributes:
+        frames: What was received.
+        most_bytes: A message with more of them ends the call (R-121).
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+    """
+
+    __slots__ = (
+        *(
+            "_call",
+            "_driver",
+            "_is_finished",
+            "_is_gone",
+            "_is_headed",
+            "_is_sending",
+            "_is_watched",
+            "_thread_call",
+            "_lock",
+        ),
+        *("_pending", "_receive", "_turn", "_unread", "frames", "most_bytes", "queue", "settle_s"),
+    )
+
+    def __init__(self, call: Any, queue: Any, driver: Driver, turn: Turn) -> None:
+        self.queue = queue
+        self.frames: list[bytes] = []
+        self.most_bytes = UNCHECKED
+        self.settle_s = 0.0
+        self._call = call
+        self._driver = driver
+        self._turn = turn
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+        self._thread_call: ThreadCall | None = None
+        self._unread: Unread | None = None
+        self._lock = threading.Lock()
+        self._pending = 0
+        self._is_finished = self._is_gone = self._is_headed = self._is_sending = self._is_watched = False
+
+    # For the thread that accepted the call.
+
+    def take(self, stats_of: Callable[[], ArrivalStats], *, takes_one: bool = False) -> bool:
+        """Receive what is there, and what comes in a moment; whether that is all, with its end.
+
+        Args:
+            stats_of: Gives what is known of calls of this kind; asked for if not all is there.
+            takes_one: The first frame is the last; nobody needs to know that the peer has half-closed.
+        """
+        frames, post, poll = self.frames, self._call.start_server_batch, self.queue.poll
+        limits, operations = self._driver.engine.limits, (self._receive,)
+        most, most_bytes = min(limits.high_frames, AHEAD), min(limits.high_bytes, _MOST_BYTES)
+        until, size, stats = 0.0, 0, None  # at first `poll` does not wait
+        while not post(operations, READ):
+            event = poll(until)
+            if event.completion_type != DONE and stats is None and (known := stats_of()).pays():
+                stats = known
+                self._turn.let_go()
+                until = time.time() + _PARK_S
+                event = poll(until)
+            if event.completion_type != DONE:
+                if stats is not None:
+                    stats.learn(is_whole=False)
+                self._pending = 1
+                return False
+            frame = event.batch_operations[-1].message()
+            if frame is None:
+                if stats is not None:
+                    stats.learn(is_whole=True)
+                return bool(frames) and event.success
+            if len(frame) > self.most_bytes:
+                self._call.cancel(*status_of(oversize(len(frame), self.most_bytes)))
+                return False  # a `ThreadCall` takes the cancel of what comes now
+            frames.append(frame)
+            size += len(frame)
+            if size > _LIGHT_BYTES:
+                self._turn.let_go()  # what is in it takes a while to be read
+            if len(frames) >= most or size >= most_bytes:
+                return False
+            if takes_one:
+                if stats is not None:
+                    stats.learn(is_whole=True)
+                return True
+        return False
+
+    def ordinary(self) -> ThreadCall:
+        """The `ThreadCall` that reads on: it gives first what was received. This object is not used any more."""
+        call = self._thread_call = self._make_thread_call()
+        call.open(self.frames, is_reading=self._pending > 0)
+        self.frames = []
+        self._receive = None  # it keeps the last frame
+        return call
+
+    def is_light(self, frames: list[bytes]) -> bool:
+        """Whether `finish` sends these without a wait for the peer, and little is kept if it comes later."""
+        return self._thread_call is None and (not frames or (len(frames) == 1 and len(frames[0]) <= _LIGHT_BYTES))
+
+    def finish(self, frames: list[bytes], close: Close) -> bool:
+        """Send frames, which are taken out of the list, then the status and its metadata.
+
+        Returns:
+            Whether every operation is done, so that the queue can serve another call.
+        """
+        if frames and len(frames[-1]) > STEP_BYTES:
+            self._unread = Unread(self._driver.engine.memory)
+            self._unread.add(sum(map(len, frames)), self.cut, copies=COPIES)
+        with self._lock:
+            self._is_finished = True
+            if self._thread_call is None and self._send_short(frames, close):
+                is_done = self._pending == 0
+                if is_done and self._unread is not None:
+                    self._unread.take()
+                return is_done
+            call = self._long()
+        try:
+            for frame in frames:
+                call.write(frame, hold=True)
+        except Cancelled:  # the peer is gone, which needs no status; yet grpcio wants one
+            pass
+        is_done = call.finish(*status_of(close.error), close.trailers)
+        if is_done:
+            self.over(is_taken=True)
+        return is_done
+
+    def over(self, *, is_taken: bool) -> None:
+        """The call is over; whether the peer has taken all of it."""
+        for one in (self._unread, self._thread_call.unread if self._thread_call is not None else None):
+            if one is not None:
+                one.take() if is_taken else one.part()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every operation has ended, by what is on the queue."""
+        with self._lock:
+            call = self._thread_call
+            if call is None:
+                self._glance()
+                return self._pending == 0
+        with call.lock:
+            call.glance()
+        return call.is_done
+
+    # The outlet of the conversation.
+
+    def await_end(self) -> None:
+        """Return once the half-close can be believed (R-109).
+
+        Raises:
+            Cancelled: It was a cancel.
+        """
+        with self._lock:
+            if self._thread_call is None and not self.settle_s:
+                # Of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+                self._watch()
+                self._post((self._receive,), READ)
+                while not self._is_gone and self._handle(self.queue.poll()) is not READ:
+                    pass
+                if self._is_gone:
+                    raise _gone()
+                return
+            call = self._long()
+        call.read()
+
+    def is_gone(self) -> bool:
+        """Whether the peer has left, by what has happened so far."""
+        with self._lock:
+            if self._is_finished:
+                return self._is_gone
+            call = self._long()
+        return call.look()
+
+    @property
+    def peer(self) -> str:
+        """Its address, as gRPC writes it."""
+        return str(self._call.peer().decode())
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread waits while the peer takes nothing of what was sent."""
+        return self._thread_call is not None and self._thread_call.is_blocked
+
+    def early(self, frames: list[bytes], close: Close | None = None, *, may_wait: bool = False) -> None:
+        """Send the headers, and frames, while the function is still running; see `Outlet`."""
+        with self._lock:
+            call = self._long()
+        if may_wait:
+            while frames:
+                call.write(frames[0], hold=False)
+                del frames[0]
+            return
+        with call.lock:
+            while frames and call.send_now(frames[0]):
+                del frames[0]
+            call.send_headers()
+            if close is not None and not frames:
+                call.send_status(*status_of(close.error), close.trailers)
+
+    def cut(self, error: InvocationError) -> None:
+        """End the call with a status, whatever its thread does."""
+        self._call.cancel(int(error.status), clip(str(error)))
+
+    # Inside, with the lock held.
+
+    def _send_short(self, frames: list[bytes], close: Close) -> bool:
+        """Send everything; False where a send has to wait for the peer, so that a call has to do what is left."""
+        while len(frames) > 1:
+            hint = BUFFER_HINT if self._is_headed else NO_FLAGS
+            self._post((*self._headers(), cygrpc.SendMessageOperation(frames.pop(0), hint)), SENT)
+            if not self._glance(until_sent=True):
+                return False
+        error = close.error
+        code, detail = (0, b"") if error is None else (int(error.status), clip(str(error)))
+        last = [*self._headers(), cygrpc.SendStatusFromServerOperation(close.trailers, code, detail, NO_FLAGS)]
+        if frames:
+            last.append(cygrpc.SendMessageOperation(frames.pop(), NO_FLAGS))
+        if not self._is_watched:
+            last.append(cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS))
+        self._post(tuple(last), None)
+        self._glance()
+        return True
+
+    def _headers(self) -> tuple[Any, ...]:
+        if self._is_headed:
+            return ()
+        self._is_headed = True
+        return (cygrpc.SendInitialMetadataOperation((), NO_FLAGS),)
+
+    def _watch(self) -> None:
+        if not self._is_watched:
+            self._is_watched = True
+            self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), CLOSE)
+
+    def _post(self, operations: tuple[Any, ...], tag: object) -> None:
+        self._pending += 1
+        self._is_sending = self._is_sending or tag is SENT
+        if self._call.start_server_batch(operations, tag):
+            self._pending -= 1  # the call is broken: no event will tell of it
+            self._is_gone = True
+
+    def _glance(self, *, until_sent: bool = False) -> bool:
+        """Take the events that are there, the one of a send at most; whether that was there."""
+        while self._pending:
+            event = self.queue.poll(0)
+            if event.completion_type != DONE:
+                return False
+            if self._handle(event) is SENT and until_sent:
+                return bool(event.success)
+        return False
+
+    def _handle(self, event: Any) -> object:
+        self._pending -= 1
+        if event.tag is SENT:
+            self._is_sending = False
+        elif event.tag is CLOSE and event.batch_operations[0].cancelled():
+            self._is_gone = True
+        return event.tag
+
+    def _long(self) -> ThreadCall:
+        """The call that waits, and that several threads may use."""
+        call = self._thread_call
+        if call is None:
+            call = self._thread_call = self._make_thread_call()
+            call.pace = UNGATED
+            self._watch()
+            call.go_on(self._pending, is_headed=self._is_headed, is_sending=self._is_sending, is_gone=self._is_gone)
+        return call
+
+    def _make_thread_call(self) -> ThreadCall:
+        limits, sweeper = self._driver.engine.limits, self._driver.sweeper
+        call = ThreadCall(self._call, self.queue, sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes)
+        call.allow(self.most_bytes)
+        call.settle_s = self.settle_s
+        call.before_wait, call.memory = self._turn.pass_on, self._driver.engine.memory
+        return call
+
+
+class ClosingCalls:
+    """Lines whose last operations wait for slow peers; their queues are free once they are done.
+
+    Args:
+        free: Where queues that are free go.
+        driver: Its sweeper looks after the calls, while there are any.
+    """
+
+    def __init__(self, free: deque[Any], driver: Driver) -> None:
+        self._free = free
+        self._driver = driver
+        self._calls: deque[UnaryCall] = deque()
+        self._is_swept = False
+
+    def add(self, call: UnaryCall) -> None:
+        """Wait for the end of one more call."""
+        call.over(is_taken=False)
+        self._calls.append(call)
+        if not self._is_swept:
+            self._is_swept = True
+            self._driver.sweeper.add(self)
+
+    def glance(self) -> None:
+        """Look at the call that has waited longest."""
+        if self._calls:
+            with contextlib.suppress(IndexError):  # another thread has taken it
+                self._look(self._calls.popleft())
+
+    def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
+        """Look at all calls; False when there are none."""
+        for call in [self._calls.popleft() for _ in range(len(self._calls))]:
+            self._look(call)
+        # Clear the flag, then look; `add` does the reverse, so one of them sees it.
+        self._is_swept = False
+        self._is_swept = bool(self._calls)
+        return self._is_swept
+
+    def _look(self, call: UnaryCall) -> None:
+        if call.is_done:
+            call.over(is_taken=True)
+            self._free.append(call.queue)
+        else:
+            self._calls.append(call)
+
+
+def _gone() -> Cancelled:
+    return Cancelled("the peer cancelled, or is gone")

@@ -1,0 +1,286 @@
+"""What a leading thread has of one client: its `Connection`, and the `Reply` to a request; `LateWrites`: late writes.
+
+A reply is the outlet of the conversation that makes the response. It is written once: by the thread when the function
+is over, or by whoever finds that the client need not wait for that: the time of the request is over, the drain is, or
+the response is there although the function goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
+
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
+from invoker.core.http import Response
+from invoker.core.peers import LEFT, Client, peer_of
+from invoker.core.steps import Close
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+from invoker.execution.bodies.runner import later
+from invoker.execution.thread.leader_follower import Turn
+from invoker.transports.http.codings import IDENTITY
+from invoker.transports.http.packing import pack
+from invoker.transports.http.plain import Plain, PlainHeads
+from invoker.transports.http.response_packing import ready
+
+__all__ = ["GRACE_S", "Connection", "LateWrites", "Reply", "packed"]
+
+log = logging.getLogger(__name__)
+
+GRACE_S: Final = 0.1
+"""A client that sends no more may still read: it gets the response if the function is done within this time."""
+
+_PEEK_BYTES: Final = 4096
+
+_lock = threading.Lock()
+
+
+class Connection:
+    """One connection.
+
+    Attributes:
+        sock: It does not block.
+        heads: Reads its heads.
+        since_s: When it became idle or begun.
+        begun: What came of a request that is not here as a whole.
+        reads: In how many pieces.
+        is_new: Whether nothing has come yet.
+        peer: The address of the client.
+        ends: Whether it ends behind the response that is written.
+        is_parked: Whether nobody is told of what comes; see `InlineHttp._park`.
+    """
+
+    __slots__ = ("begun", "ends", "fd", "heads", "is_new", "is_parked", "peer", "reads", "since_s", "sock")
+
+    def __init__(self, sock: socket.socket, heads: PlainHeads) -> None:
+        self.sock = sock
+        self.peer = _peer(sock)
+        self.fd = sock.fileno()
+        self.heads = heads
+        self.since_s = time.monotonic()
+        self.begun = b""
+        self.reads = 0
+        self.is_new = True
+        self.ends = False
+        self.is_parked = False
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client has left; it may have sent its next request meanwhile."""
+        try:
+            return not self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def shut(self) -> None:
+        """Let the client, and a thread that waits for it, see the end of the connection."""
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to read, and the client is still there."""
+        try:
+            self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    @property
+    def has_part(self) -> bool:
+        """Whether what can be read is only a part of a head."""
+        try:
+            data = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
+        except OSError:
+            return False
+        return 0 < len(data) < _PEEK_BYTES and b"\r\n\r\n" not in data
+
+
+def _peer(sock: socket.socket) -> str:
+    try:
+        return peer_of(sock.getpeername())
+    except OSError:  # the client has left
+        return ""
+
+
+def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection]:
+    """Those on which a part of a head waits to be read, and then the silent ones.
+
+    One on which a request may have come is not idle any more, although no thread has read it yet.
+
+    Args:
+        idle: The one that has been so for longest first.
+        since_s: One of which nothing has ever come is spared if it is newer than this.
+    """
+    poll = select.poll()
+    for one in idle:
+        poll.register(one.fd, select.POLLIN)
+    ready = {fd for fd, _ in poll.poll(0)}
+    for one in idle:
+        if one.fd in ready and one.has_part:
+            yield one
+    for one in idle:
+        if one.fd not in ready and (not one.is_new or one.since_s <= since_s) and one.is_silent:
+            yield one
+
+
+class LateWrites:
+    """Writes what clients did not take at once; on the loop, so that no thread is held meanwhile.
+
+    Args:
+        write_s: How long a client may take for a part.
+        written: Called when all is.
+        end: Called when the connection is of no use any more.
+        memory: Counts what is long.
+    """
+
+    def __init__(
+        self,
+        write_s: float,
+        written: Callable[[Connection], object],
+        end: Callable[[Connection], object],
+        memory: ProcessBudget,
+    ) -> None:
+        self._memory = memory
+        self._write_s = write_s
+        self._written = written
+        self._end = end
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def write(self, connection: Connection, parts: Iterator[bytes], size: int) -> None:
+        """Begin; so many bytes are kept until they are taken."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._write(connection, parts), name="response")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if size > STEP_BYTES:
+            unread = Unread(self._memory)
+            unread.part()
+            task.add_done_callback(lambda _: unread.take())
+            unread.add(size, lambda _: later(loop, task.cancel))
+
+    def cancel(self) -> None:
+        """End the connections of all."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _write(self, connection: Connection, parts: Iterator[bytes]) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            for part in parts:
+                async with asyncio.timeout(self._write_s):
+                    await loop.sock_sendall(connection.sock, part)
+        except TimeoutError:
+            log.warning("a client did not take its response within %s s", self._write_s)
+            self._end(connection)
+        except OSError:
+            self._end(connection)
+        except asyncio.CancelledError:
+            self._end(connection)
+            raise
+        else:
+            self._written(connection)
+
+
+Write: TypeAlias = Callable[[Connection, Plain, Response], None]
+
+
+class Reply:
+    """Made in the thread that answers.
+
+    Args:
+        write: Writes it.
+        connection: Where to.
+        plain: The request's head.
+        deadline: When the client is told that it took too long, on the clock of ``time.monotonic``; None: never.
+
+    Attributes:
+        is_over: Whether the response was written.
+        peer: Who calls, and what it got.
+        refusal: Makes the response that tells an error.
+    """
+
+    __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over", "peer", "refusal")
+
+    settle_s = 0.0
+    is_blocked = False
+
+    def __init__(self, write: Write, connection: Connection, plain: Plain, deadline: float | None) -> None:
+        self._write = write
+        self._connection, self.peer = connection, Client(connection.peer)
+        self._plain = plain
+        self._deadline = deadline
+        self.refusal: Callable[[InvocationError], Response] = plain.prepared.refusal
+        self._thread = threading.get_ident()
+        self._began_s = time.monotonic()
+        self.is_over = False
+
+    def answer(self, response: Response) -> None:
+        """Write the response, unless one was written."""
+        with _lock:
+            if self.is_over:
+                return
+            self.is_over = True
+        self.peer.got(response.status)
+        self._write(self._connection, self._plain, response)
+
+    # What the conversation asks.
+
+    def await_end(self) -> None:
+        """Return: the body has the length that its head told."""
+
+    def is_gone(self) -> bool:
+        """Whether nobody waits for the function any more: the client has left, or got its response."""
+        if self.is_over:
+            return True
+        now = time.monotonic()
+        if self._deadline is not None and now >= self._deadline:
+            self.cut(DeadlineExceeded("the deadline has passed"))
+            return True
+        if now - self._began_s < GRACE_S or not self._connection.is_gone:
+            return False
+        self.peer.got(LEFT)
+        return True
+
+    def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:  # noqa: ARG002 - the interface
+        """Write the response although the function is still busy; its own thread does that when it is back."""
+        if threading.get_ident() == self._thread:
+            return
+        if frames:
+            self.answer(packed(frames.pop(0), self._plain, None))
+        elif close is not None:
+            self.cut(close.error or InternalError())
+
+    def cut(self, error: InvocationError) -> None:
+        """Tell the client of an error, whatever the function does."""
+        self.answer(self.refusal(error))
+
+
+def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
+    """The response as it leaves; another thread leads while a long one is packed.
+
+    Args:
+        response: To be packed.
+        plain: The head of its request.
+        turn: Of the thread that leads; one that has others to look after has none, and packs nothing long.
+    """
+    at_once = ready(response, plain.choice, plain.head)
+    if at_once is not None:
+        return at_once
+    if turn is None:
+        return pack(response, IDENTITY)
+    turn.pass_on()
+    return pack(response, plain.choice.coding)

@@ -1,0 +1,193 @@
+"""The HTTP transport: HTTP/1.1 and HTTP/2 (with prior knowledge, or by ALPN) on one port, in the loop of the process.
+
+Clients on the same machine may use a Unix socket as well, without TLS.
+
+A connection begins as one of HTTP/1.1 (`Http1`). If it speaks HTTP/2, it goes over to `Hyper`, with what was read of it
+(ADR 0028); behind the handshake of a WebSocket, to a `SocketConnection` (ADR 0044). Where all functions are sync, a
+thread answers plain requests of HTTP/1.1 itself, and only other connections come to the loop (`InlineHttp`, ADR 0029).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from functools import partial
+from typing import TYPE_CHECKING
+
+from invoker.execution.driver import Driver
+from invoker.settings import parsers as parse
+from invoker.transports.accepting import Acceptor
+from invoker.transports.http.app import HandlerOf, HttpApp, SocketOf
+from invoker.transports.http.asgi import AsgiApp
+from invoker.transports.http.connections import NEW_S
+from invoker.transports.http.exchange import HttpSettings
+from invoker.transports.http.h1 import Http1
+from invoker.transports.http.inline_http import InlineHttp, can_lead
+from invoker.transports.http.plain import PlainHeads
+from invoker.transports.sockets import Purpose, UnixSocket, address_of, bind_each, open_files
+from invoker.transports.tls import TlsFiles
+
+if TYPE_CHECKING:
+    from invoker.transports.http.hyper import Hyper
+
+__all__ = ["HttpTransport"]
+
+log = logging.getLogger(__name__)
+
+_CLOSE_S = 5.0
+_SHARE = 2
+"""Connections may take this part of the descriptors, here a half; beyond it, one without a request is ended."""
+_TCP = Purpose("HTTP", "PORT", "INVOKER_HOST")
+_UNIX = Purpose("HTTP", "INVOKER_HTTP_UNIX")
+
+
+class HttpTransport:
+    """Serves services over HTTP.
+
+    Args:
+        driver: Runs the conversations.
+        handler: Gives who answers a path; None: nobody does.
+        host: Address to listen on.
+        port: 0 takes a free one.
+        tls: For TLS; None serves plain text.
+        settings: Limits in bytes and time.
+        share_port: Whether other processes may bind the same port.
+        sockets: Gives who serves the WebSockets of a path; None: nobody does.
+        unix: Path of a Unix socket that serves the same; empty: there is none.
+        unix_mode: Permissions of its file, in octal.
+
+    Attributes:
+        app: Judges and answers requests, whoever carries them.
+        connections: All that are open on the loop.
+        leader: Serves plain requests; None: nobody leads.
+    """
+
+    def __init__(  # noqa: PLR0913 - the composition root gives each by name
+        self,
+        driver: Driver,
+        handler: HandlerOf,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        tls: TlsFiles | None = None,
+        settings: HttpSettings | None = None,
+        share_port: bool = False,
+        sockets: SocketOf = lambda _: None,
+        unix: str = "",
+        unix_mode: str = "600",
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._share_port = share_port
+        self.app = HttpApp(driver, settings or HttpSettings(), handler, sockets)
+        self.connections = self.app.connections
+        self.leader: InlineHttp | None = None
+        self._hyper: Hyper | None = None
+        self._acceptors: list[Acceptor] = []
+        self._unix = (unix, unix_mode)
+        self._file: UnixSocket | None = None
+
+    async def start(self) -> str:
+        """Bind, and begin to answer.
+
+        Returns:
+            ``host:port``, with the port that was taken.
+
+        Raises:
+            StartupError: The address cannot be bound.
+            ConfigError: A TLS file is not usable.
+        """
+        context = self._tls.server_context() if self._tls is not None else None
+        socks = bind_each(self._host, self._port, _TCP, share_port=self._share_port)
+        path, mode = self._unix
+        try:
+            self._file = UnixSocket(path, _UNIX, mode=mode) if path else None
+        except BaseException:
+            for sock in socks:
+                sock.close()
+            raise
+        is_loopback = all(parse.is_loopback(sock.getsockname()[0]) for sock in socks)
+        self.app.origins.bind(self._host, is_loopback=is_loopback)
+        self.connections.most = open_files() // _SHARE
+        driver = self.app.driver
+        driver.loop = asyncio.get_running_loop()
+        if driver.is_direct and can_lead():
+            self.leader = InlineHttp(driver, self.app.settings, self.adopt)
+        for sock in socks:
+            self._accept(sock, context)
+        if self._file is not None:
+            self._accept(self._file.sock, None)
+        return address_of(socks[0])
+
+    def _accept(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
+        take = None
+        if self.leader is not None and tls is None:
+            heads = PlainHeads(
+                self.app.handler,
+                self.app.origins,
+                is_local=sock.family == socket.AF_UNIX,
+                codings=self.app.settings.codings,
+            )
+            take = partial(self._take, heads=heads)
+        self._acceptors.append(Acceptor(sock, self._connection, "HTTP", tls=tls, evict=self._evict, take=take))
+
+    def _take(self, sock: socket.socket, *, heads: PlainHeads) -> None:
+        """Let the leader serve a connection as long as its requests are plain."""
+        assert self.leader is not None
+        self.leader.take(sock, heads)
+        connections, led = self.connections, len(self.leader)
+        is_beyond = len(connections.open) + led > connections.most
+        if is_beyond and not connections.make_room(led) and led > connections.spare:  # else it is new
+            self.leader.evict()
+
+    def _evict(self) -> bool:
+        """End a connection without a request. The leader's come last, since they may be new, and read at once."""
+        return self.connections.evict() or (self.leader is not None and self.leader.evict(NEW_S))
+
+    def leave(self) -> None:
+        """Accept no more; HTTP/1 connections end after their next response, which says so."""
+        self.app.is_leaving = True
+        for one in self._acceptors:
+            one.close()
+        if self.leader is not None:
+            self.leader.leave()
+
+    async def stop(self, grace_s: float) -> None:
+        """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""
+        acceptors, self._acceptors = self._acceptors, []
+        for one in acceptors:
+            one.close()
+            await one.drop()
+        if self._file is not None:
+            self._file.remove()
+        if self._hyper is not None:
+            await self._hyper.stop()
+        cut = 0 if self.leader is None else await self.leader.stop(grace_s)
+        cut += await self.connections.end(grace_s, _CLOSE_S)
+        if cut:
+            log.warning("%s HTTP connections were cut", cut)
+
+    def adopt(self, sock: socket.socket, data: bytes = b"") -> None:
+        """Serve a connection that somebody else has accepted, and of which some bytes were read already.
+
+        Args:
+            sock: It does not block; it is closed here if this transport has stopped.
+            data: What was read; nothing was answered yet.
+        """
+        if not self._acceptors:
+            sock.close()
+            return
+        self._acceptors[0].begin(sock, lambda: self._connection(data))
+
+    def _connection(self, early: bytes = b"") -> Http1:
+        return Http1(self.app, self.connections, self._hand_over, early)
+
+    def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
+        if self._hyper is None:
+            from invoker.transports.http.hyper import Hyper  # takes its time, and most processes need it never
+
+            self._hyper = Hyper(AsgiApp(self.app), self.connections, idle_s=self.app.settings.idle_s)
+        self._hyper.take(transport, data)

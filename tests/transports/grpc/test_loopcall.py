@@ -1,0 +1,279 @@
+"""Calls on the loop: several outputs on one call, what leaves when, and peers that are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+
+import grpc
+import pytest
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.core.budget import ProcessBudget
+from invoker.transports.grpc.loopcall import JoiningCall, LoopCall
+from tests.conftest import SLOW
+from tests.transports.riff import FAST, Riff, data, eventually, form, start
+
+
+@pytest.fixture(params=["lending", "uvloop"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_several_outputs_wait_for_the_same_line(kind):
+    """A peer that reads slowly gets everything of both."""
+
+    async def many(letter: bytes) -> AsyncIterator[bytes]:
+        for _ in range(200):
+            yield letter * 20_000
+
+    def two(xs: AsyncIterator[bytes]) -> tuple[AsyncIterator[bytes], AsyncIterator[bytes]]:
+        return many(b"a"), many(b"b")
+
+    with Riff(kind, two) as riff:
+        started = pb.InputSignal(start=pb.StartFrame(expectedContentTypes=["*/*", "*/*"])).SerializeToString()
+        call = riff.raw(started, timeout=10)
+        call.half_close()
+        call.rpc.initial_metadata()
+        time.sleep(0.1)
+        payloads, code, _ = call.ending()
+        assert code is grpc.StatusCode.OK
+        assert sorted(one[:1] for one in payloads) == [b"a"] * 200 + [b"b"] * 200
+
+
+@pytest.mark.parametrize("quick", [0, 1, 2, 3, 10])
+def test_an_output_before_a_pause_leaves_at_once(kind, quick):
+    """However many came quickly before it."""
+    paused, go = threading.Event(), threading.Event()
+
+    async def slow(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for _ in xs:
+            for number in range(quick + 1):
+                yield str(number).encode()
+            paused.set()
+            while not go.is_set():  # noqa: ASYNC110 - it is set by another thread
+                await asyncio.sleep(0.005)
+            yield b"last"
+
+    with Riff(kind, slow) as riff:
+        for _ in range(4):
+            call = riff.call(b"x")
+            assert paused.wait(2 * SLOW)
+            began = time.monotonic()
+            assert call.some(quick + 1)[-1] == str(quick).encode()
+            assert time.monotonic() - began < 0.02 * SLOW
+            go.set()
+            assert call.rest() == [b"last"]
+            paused.clear()
+            go.clear()
+
+
+def test_R122_an_endless_function_whose_peer_is_gone_stalls_nobody(kind):
+    """It never waits by itself; the loop goes on all the same, and other calls are served."""
+
+    async def endless(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        while True:
+            yield bytes(16 * 1024)
+
+    async def echo(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for x in xs:
+            yield x
+
+    with Riff(kind, endless, echo) as riff:
+        for count in (0, 1, 50):
+            call = riff.call(metadata=(("invoker-function", "endless"),))
+            call.some(count)
+            call.cancel()
+            assert riff.call(b"x", timeout=5, metadata=(("invoker-function", "echo"),)).rest() == [b"x"]
+            assert eventually(lambda: not riff.driver.engine.running, 1)
+
+
+def test_R115_an_async_function_is_cancelled_where_it_waits(kind):
+    """In user code and while it waits for room; its `finally` runs."""
+    waits, left = threading.Event(), threading.Semaphore(0)
+
+    async def sleeps(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            waits.set()
+            await asyncio.sleep(3600)
+            yield b""
+        finally:
+            left.release()
+
+    async def emits(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            waits.set()
+            while True:
+                yield bytes(64 * 1024)
+        finally:
+            left.release()
+
+    with Riff(kind, sleeps, emits) as riff:
+        for name in ("sleeps", "emits"):
+            call = riff.call(metadata=(("invoker-function", name),))
+            assert waits.wait(2 * SLOW)  # a function that has not begun leaves nothing
+            waits.clear()
+            call.cancel()
+            assert left.acquire(timeout=SLOW)
+
+
+class _Posted:
+    """A call of which nothing ever comes back, and whoever brings its events."""
+
+    def __init__(self) -> None:
+        self.posted: list[object] = []
+
+    def start_server_batch(self, operations: object, tag: object) -> None:
+        self.posted.append(tag)
+
+    def later(self, flush: Callable[[], None]) -> None:
+        flush()
+
+    def opened(self) -> None:
+        """It begins."""
+
+    def closed(self) -> None:
+        """It has heard of its end."""
+
+
+class _Event:
+    success = False
+
+    def __init__(self, *, is_cancelled: bool = False) -> None:
+        self.batch_operations = [self]
+        self._is_cancelled = is_cancelled
+
+    def cancelled(self) -> bool:
+        return self._is_cancelled
+
+
+class _Listener:
+    settles = False
+
+    def __init__(self, wire: JoiningCall, *, finishes: bool) -> None:
+        self._thread_call, self._finishes = wire, finishes
+
+    def gone(self) -> None:
+        if self._finishes:
+            self._thread_call.finish(1, "gone")
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_E003_a_session_is_over_once_its_peer_is_gone_whatever_is_on_its_way(is_finished):
+    """A transport that stops brings no more events; if one comes after all, it does not count twice."""
+    call, told = _Posted(), []
+    wire = JoiningCall(call, call)
+    wire._listener = _Listener(wire, finishes=not is_finished)
+    wire.over = lambda: told.append("over")
+    wire.write(b"on its way")
+    assert call.posted
+    if is_finished:
+        wire.finish(0, "")
+    assert told == []
+    wire._on_close(_Event(is_cancelled=True))
+    assert told == ["over"]
+    wire._on_sent(_Event())
+    assert told == ["over"]
+
+
+def test_E003_a_session_that_ends_after_its_peer_has_gone_is_over_at_once():
+    """The queue poller of a transport that has stopped meanwhile flushes nothing any more."""
+    call, told = _Posted(), []
+    call.later = lambda flush: None
+    wire = JoiningCall(call, call)
+    wire._listener = _Listener(wire, finishes=False)
+    wire.over = lambda: told.append("over")
+    wire._on_close(_Event(is_cancelled=True))
+    assert told == []
+    wire.finish(1, "gone")
+    assert told == ["over"]
+
+
+class _Frame(_Event):
+    success = True
+
+    def message(self) -> bytes:
+        return b"frame"
+
+
+class _Hearer:
+    settles = True
+
+    def __init__(self) -> None:
+        self.heard: list[bytes | None] = []
+
+    def arrived(self, frame: bytes | None) -> bool:
+        self.heard.append(frame)
+        return True
+
+
+@pytest.mark.parametrize("takes_one", [True, False])
+def test_a_frame_that_is_the_last_one_is_the_end_as_well(takes_one):
+    """Nothing more is received then; otherwise the next frame is asked for."""
+    call, hearer = _Posted(), _Hearer()
+    wire = LoopCall(call, call, 0.002, takes_one=takes_one)
+    wire.open(hearer)
+    before = len(call.posted)
+    wire._on_read(_Frame())
+    assert hearer.heard == ([b"frame", None] if takes_one else [b"frame"])
+    assert wire.is_ended == takes_one
+    assert len(call.posted) - before == (not takes_one)
+
+
+class _Turn(_Posted):
+    """A turn of the loop, whose end a test brings about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushes: list[Callable[[], None]] = []
+        self.memory = ProcessBudget()
+
+    def later(self, flush: Callable[[], None]) -> None:
+        self.flushes.append(flush)
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_short_replies_leave_at_the_end_of_the_turn(size):
+    """Together with those of other calls; a large one is not kept."""
+    turn = _Turn()
+    wire = LoopCall(turn, turn)
+    wire.write(bytes(size))
+    wire.finish(0, "")
+    assert len(turn.posted) == (size > 64 * 1024)
+    for flush in turn.flushes:
+        flush()
+    assert len(turn.posted) == 1
+
+
+@pytest.mark.parametrize("transport", FAST)
+def test_a_large_frame_is_not_kept_by_the_transport(transport):
+    """While the function has it there is one copy of its payload, and none of the frame."""
+    size, came, go = 3_000_000, threading.Event(), threading.Event()
+
+    def hold(x: bytes) -> int:
+        came.set()
+        go.wait(20)
+        return len(x)
+
+    async def ahold(x: bytes) -> int:
+        came.set()
+        while not go.is_set():  # noqa: ASYNC110 - it is set by another thread
+            await asyncio.sleep(0.01)
+        return len(x)
+
+    ahold.__name__ = "hold"
+    with Riff(transport, form(transport, hold, ahold)) as riff:
+        frames = (start(), data(bytes(size)))
+        tracemalloc.start()
+        try:
+            call = riff.raw(*frames)
+            assert came.wait(5 * SLOW)
+            found = [one.size for one in tracemalloc.take_snapshot().traces if one.size >= size]
+            go.set()
+            call.rest()
+        finally:
+            tracemalloc.stop()
+        assert len(found) <= 1, found
