@@ -178,10 +178,10 @@ class ChunkStream:
             self._held_bytes -= size
             yield from self._take(one, size)
 
-    def unpacked(self, message: bytearray) -> Iterator[Any]:
-        """Take what `packed` was inflated to; gives messages and raises as `resume` does."""
+    def unpacked(self, message: Any) -> Iterator[Any]:
+        """Take what `packed` was inflated to, and parsed; gives messages and raises as `resume` does."""
         self.packed = None
-        yield self._complete(message)
+        yield _whole(message)
         yield from self.resume()
 
     def ended(self) -> None:
@@ -211,18 +211,12 @@ class ChunkStream:
             if complete.level and complete.size > _LARGE_BYTES and self._unpacks_aside:
                 self.packed, self.is_held = complete, True
                 return []
-            return [self._complete(complete.unpack())]
+            return [_whole(self._parse(complete.unpack()))]
         elif receiver.is_receiving:
             raise broken("a whole message comes inside one in chunks: Chunk reassembly in progress")  # F-029
         else:
             return [one]
         return []
-
-    def _complete(self, content: bytearray) -> Any:
-        message = self._parse(content)
-        if message.WhichOneof("kind") == "chunked_transfer":
-            raise broken("a message that came in chunks is itself a chunk")  # F-031
-        return message
 
     def _has_room(self, upto: int) -> bool:
         """Whether so many bytes may be there; who must wait has what it asked for once it is resumed."""
@@ -250,6 +244,13 @@ class ChunkStream:
             raise broken(f"more than {most} chunks came before one was acked")
         if self._held_bytes > self._receiver.chunk_bytes * (most + 1):
             raise broken(f"{self._held_bytes} bytes came before a chunk was acked")
+
+
+def _whole(message: Any) -> Any:
+    """Check a message that came in chunks."""
+    if message.WhichOneof("kind") == "chunked_transfer":
+        raise broken("a message that came in chunks is itself a chunk")  # F-031
+    return message
 
 
 def _piece(chunk: Any) -> Piece:

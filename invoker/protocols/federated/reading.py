@@ -35,7 +35,7 @@ def invalid(text: str) -> StatusError:
     return StatusError(Status.INVALID_ARGUMENT, text)
 
 
-def parsed(frame: bytes) -> pb.ClientStreamMessage:
+def parsed(frame: bytes | bytearray) -> pb.ClientStreamMessage:
     """Parse a message.
 
     Raises:
@@ -44,7 +44,7 @@ def parsed(frame: bytes) -> pb.ClientStreamMessage:
     if has_more_fields(frame, pb.ClientStreamMessage.DESCRIPTOR, _FIELDS):
         raise invalid(f"a message has over {_FIELDS} fields")
     try:
-        return pb.ClientStreamMessage.FromString(frame)
+        return pb.ClientStreamMessage.FromString(frame)  # type: ignore[arg-type]  # its stub knows bytes only
     except DecodeError:
         raise invalid("the bytes are no ClientStreamMessage") from None
 

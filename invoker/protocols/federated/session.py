@@ -386,9 +386,9 @@ class DeviceSession:
         return (Close(error),)
 
 
-def _unpacked(packed: Incoming) -> bytearray | InvocationError:
-    """What a message is inflated to; or why it cannot be, which ends the conversation."""
+def _unpacked(packed: Incoming) -> pb.ClientStreamMessage | InvocationError:
+    """The message that is inflated, and parsed; or why it cannot be, which ends the conversation."""
     try:
-        return packed.unpack()
+        return parsed(packed.unpack())
     except InvocationError as error:
         return error

@@ -215,7 +215,10 @@ def test_F081_a_report_may_have_to_wait_at_each_step() -> None:
 
 
 def test_F034_what_takes_long_to_inflate_does_so_beside_the_loop() -> None:
-    """What comes behind it waits, and so does the half-close; what cannot be inflated ends the conversation alone."""
+    """It is parsed there, too. What comes behind it waits, and so does the half-close.
+
+    What cannot be inflated ends the conversation alone.
+    """
     for wrong in (b"", b"x"):
         jobs: list[Any] = []
 
@@ -232,7 +235,9 @@ def test_F034_what_takes_long_to_inflate_does_so_beside_the_loop() -> None:
         assert len(jobs) == 1
         assert not {"report", "received"} & set(coordinator.names())
         assert talk.close is None
-        talk.bring(Answered("unpacked", jobs[0].begin.args[1]()))
+        made = jobs[0].begin.args[1]()
+        assert isinstance(made, InvocationError if wrong else pb.ClientStreamMessage)
+        talk.bring(Answered("unpacked", made))
         if wrong:
             assert talk.error.status is Status.INVALID_ARGUMENT
         else:
