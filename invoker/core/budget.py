@@ -9,7 +9,7 @@ does not fit
 
 * a share without ``end`` (a body) is refused; its sender may try again;
 * the share that holds most of those that can be ended is ended, one at a time;
-* any other one goes on meanwhile, as far as the limit and an eighth.
+* any other one goes on meanwhile, as far as the limit and a sixteenth.
 
 Nothing here waits for room.
 """
@@ -29,7 +29,7 @@ End: TypeAlias = Callable[[InvocationError], None]
 
 STEP_BYTES: Final = 64 * 1024
 
-_SPARE: Final = 8
+_SPARE: Final = 16
 """The part of the limit by which it may be passed until the share that holds most has ended."""
 
 

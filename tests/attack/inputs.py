@@ -295,7 +295,7 @@ def serves() -> Iterator[Sequence[str]]:
 
 async def _report(device: Device, size: int) -> str:
     try:
-        await device.report_chunked(bytes(size), Terms(1 << 20, 8, 0))
+        await device.report_chunked(bytes(size), Terms(32768, 2, 0))
     except (EOFError, AssertionError) as error:
         return str(error).partition(":")[0] or "ended"
     return "thanked"

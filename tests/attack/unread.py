@@ -196,7 +196,7 @@ def _unread(begin: Open, victim: Victim, seconds: float) -> Figures:
         wait_until_still(victim, [], max(seconds, _TRIMMED_S))
         still = victim.rss_bytes
         ended = [one for look in looks if (one := look())]
-    after, took_s = settled(victim, SETTLED_MIB * MIB)
+    after, took_s = settled(victim, SETTLED_MIB * MIB, is_long=seconds >= 5)
     return {
         "still MiB": still // MIB,
         "peak MiB": peak.bytes // MIB,

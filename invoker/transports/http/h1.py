@@ -273,7 +273,7 @@ class Http1(asyncio.Protocol):
         if self._state in (State.BUSY, State.STREAMING):
             request.feed(body, is_last=is_last)
             if request.unread > HIGH_BYTES:
-                self._read_control.shut()
+                self._read_control.shut(takes_rest=True)
             return
         request.is_whole = is_last  # it is answered already
         if self._state is not State.LINGERING:

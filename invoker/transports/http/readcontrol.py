@@ -2,7 +2,8 @@
 
 Nobody is told of the end of a connection that is not read. So the kernel is asked now and then. A reset is an end. The
 end of what the peer sends is behind what was not read yet, and maybe nothing is missing: the peer may wait for an
-answer. It has left if nothing at all is taken for a long time.
+answer. It has left if nothing at all is taken for a long time. Where whoever reads counts what it holds, the rest is
+read at once, since the kernel has it, and the end tells whether something is missing.
 """
 
 from __future__ import annotations
@@ -35,16 +36,20 @@ class ReadControl:
         self._transport = transport
         self._lost = lost
         self._patience_s = patience_s
-        self._is_shut = False
+        self._is_shut = self._takes_rest = self._reads_rest = False
         self._shut_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         with suppress(AttributeError):  # asyncio would read 256 KiB; uvloop cannot be told
             transport.max_size = _READ_BYTES
 
-    def shut(self) -> None:
-        """Read no more for now."""
-        if not self._is_shut and not self._transport.is_closing():
-            self._is_shut = True
+    def shut(self, *, takes_rest: bool = False) -> None:
+        """Read no more for now.
+
+        Args:
+            takes_rest: What is left may be read once the peer has ended what it sends; it is counted then.
+        """
+        if not (self._is_shut or self._reads_rest or self._transport.is_closing()):
+            self._is_shut, self._takes_rest = True, takes_rest
             self._transport.pause_reading()
             if self._lost is not None:
                 self._watch()
@@ -68,6 +73,9 @@ class ReadControl:
         loop, events = asyncio.get_running_loop(), _events(self._transport.get_extra_info("socket").fileno())
         if events & _RESET or (events & _ENDED and loop.time() - self._shut_s >= self._patience_s):
             self._lost()
+        elif events & _ENDED and self._takes_rest:
+            self._reads_rest = True
+            self.open()
         else:
             self._timer = loop.call_later(_LOOK_S, self._look)
 

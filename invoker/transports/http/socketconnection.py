@@ -48,6 +48,8 @@ _ROOM_BYTES: Final = 64 * 1024
 _TURN: Final = 128
 """Frames of one connection after which others have a turn."""
 _SILENCES: Final = 3
+_DEAF_S: Final = 4.0
+"""How often a peer that is not read is sent a ping: the end of one that has left may stand behind what it sent."""
 _TOO_BIG: Final = 1009
 _GOING_AWAY: Final = 1001
 
@@ -83,6 +85,7 @@ class SocketConnection(asyncio.Protocol):
         self._farewell: tuple[int, str] | None = None  # is said behind what is long
         self._is_over = False  # the conversation
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = False
+        self._is_deaf = False
         self._is_held = self._will_take = False  # the conversation wants no more for now; or others have a turn
         self._out: list[bytes] = []
         self._long = Outgoing(memory, self.abort)  # other messages wait behind these
@@ -98,7 +101,7 @@ class SocketConnection(asyncio.Protocol):
         """Begin."""
         self._transport = transport
         self.peer = Client(peer_of(transport.get_extra_info("peername")), field="")
-        self._read_control = ReadControl(self._transport)
+        self._read_control = ReadControl(self._transport, self.abort, patience_s=0.0)  # who ends his bytes has left
         self._connections.enter(self)
         self._pings.set(self._settings.ping_s, self._ping)
         self._listener = self._conversation.begin(self)
@@ -266,6 +269,9 @@ class SocketConnection(asyncio.Protocol):
         """Let more come, or let it wait."""
         if self._will_take:
             self._loop.call_soon(self._take_again)
+        if self._is_held and not self._is_deaf:
+            self._pings.set(min(self._settings.ping_s, _DEAF_S), self._ping)
+        self._is_deaf = self._is_held
         if self._is_held or self._will_take:
             self._read_control.shut()
         else:
@@ -370,7 +376,7 @@ class SocketConnection(asyncio.Protocol):
         if not self._is_full:
             self._out.append(control(PING))
             self._flush()
-        self._pings.set(self._settings.ping_s, self._ping)
+        self._pings.set(min(self._settings.ping_s, _DEAF_S) if is_deaf else self._settings.ping_s, self._ping)
 
     def _not_taken(self) -> None:
         log.warning("a peer took nothing of what was sent within %s s; its connection is cut", self._settings.write_s)

@@ -101,6 +101,39 @@ async def test_H163_who_sends_no_more_has_left_after_a_while(monkeypatch: pytest
         assert not patient.is_set()
 
 
+async def test_H163_the_rest_of_who_sends_no_more_is_read_where_it_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then its end is heard, which says whether anything is missing; nobody stops reading before that."""
+    monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)
+    lost = asyncio.Event()
+    async with connected() as (peer, transport):
+        heard = Heard()
+        transport.set_protocol(heard)
+        read_control = ReadControl(transport, lost.set, patience_s=100)
+        read_control.shut(takes_rest=True)
+        peer.send(bytes(100_000))
+        await asyncio.sleep(0.05)
+        assert not heard.size
+        peer.shutdown(socket.SHUT_WR)
+        await until(lambda: heard.size)
+        read_control.shut(takes_rest=True)
+        await until(lambda: heard.has_ended)
+        assert heard.size == 100_000
+        assert not lost.is_set()
+
+
+class Heard(asyncio.Protocol):
+    """Counts what it hears."""
+
+    size, has_ended = 0, False
+
+    def data_received(self, data: bytes) -> None:
+        self.size += len(data)
+
+    def eof_received(self) -> bool:
+        self.has_ended = True
+        return True
+
+
 async def test_a_peer_that_is_there_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nobody looks at one that is read again."""
     monkeypatch.setattr(tap_module, "_LOOK_S", 0.01)

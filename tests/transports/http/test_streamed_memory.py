@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from invoker.core.budget import STEP_BYTES
+from invoker.core.streams import Limits
+from invoker.transports.http import readcontrol
+from invoker.transports.http import socketconnection as socketline
 from invoker.transports.http.asgi import AsgiApp
-from tests.attack.sockets import handshake
+from tests.attack.sockets import framed, handshake
 from tests.transports.served import Served, until
 
 LINES = "application/x-ndjson"
@@ -171,3 +175,48 @@ async def test_a_long_value_on_a_websocket_counts_until_it_is_taken(kind: str) -
                     assert await wire.reader.read(1 << 20)
             await until(lambda: memory.held == 0)
             held.go.set()
+
+
+async def deaf(xs: AsyncIterator[str]) -> AsyncIterator[int]:
+    await asyncio.sleep(60)
+    async for x in xs:
+        yield len(x)
+
+
+async def test_H163_who_ends_a_body_in_its_middle_while_nothing_is_read_has_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What stands before the end is read then, and counted; nothing of it is kept."""
+    monkeypatch.setattr(readcontrol, "_LOOK_S", 0.01)
+    async with Served.at(deaf, limits=Limits(high_bytes=100_000)) as served, served.wire() as wire:
+        memory = served.driver.engine.memory
+        await wire.send(HEAD, *[chunked(b'"%b"\n' % (b"1" * 30_000))] * 8)
+        await until(lambda: memory.held > 100_000)
+        wire.writer.write_eof()
+        await until(lambda: not memory.held and not served.driver.engine.running)
+
+
+async def test_H052_a_peer_that_leaves_while_nothing_is_read_is_soon_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end stands behind frames that nobody reads, so that only a ping finds out."""
+    monkeypatch.setattr(readcontrol, "_LOOK_S", 0.01)
+    monkeypatch.setattr(socketline, "_DEAF_S", 0.05)
+    async with Served.at(deaf) as served:
+        memory = served.driver.engine.memory
+        host, _, port = served.address.rpartition(":")
+        with socket.create_connection((host, int(port))) as sock:
+            sock.setblocking(False)
+            await _fill(sock, handshake("/deaf/ws"), framed(0x82, bytes(500_000)))
+            assert memory.held
+        await until(lambda: not memory.held and not served.driver.engine.running)
+
+
+async def _fill(sock: socket.socket, head: bytes, item: bytes) -> None:
+    """Send until nothing more is taken."""
+    left, silences = memoryview(head + item * 100), 0
+    while silences < 20:
+        try:
+            left, silences = left[sock.send(left) :], 0
+        except BlockingIOError:
+            silences += 1
+            await asyncio.sleep(0.01)
+    assert left
