@@ -14,8 +14,14 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(NEW_ENOUGH)' 2>/dev/null && { command -v $$p; break; }; done)
 
 BIN := $(VENV)/bin
-PIP := -m pip install --quiet --disable-pip-version-check
-LOCKED := $(PIP) --require-hashes -r
+INSTALL := install --quiet --disable-pip-version-check
+# A lock file is complete, so nothing is resolved, and modules are compiled when they are imported: it takes half the time.
+EXACTLY := --no-deps --no-compile --require-hashes -r
+PIP := -m pip $(INSTALL)
+LOCKED := -m pip $(INSTALL) $(EXACTLY)
+# An environment beside .venv has no pip of its own: it is filled by that of .venv.
+ENVIRONMENT = $(PYTHON) -m venv --without-pip $(@D)
+FILL = $(BIN)/python -m pip --python $(@D)/bin/python $(INSTALL)
 SELF := --no-deps --no-build-isolation --editable . --editable ./conformance
 PROJECTS := pyproject.toml conformance/pyproject.toml conformance/setup.py
 SDIST := from setuptools import build_meta as b; b.build_sdist('$(CURDIR)/dist')
@@ -64,10 +70,10 @@ interop: $(DEV) $(FOREIGN) ## run foreign clients (Node, buf, curl, action-engin
 bench-peers: # FastAPI, uvicorn, functions-framework and LitServe; without them their columns are left out
 	@$(MAKE) --no-print-directory $(PEERS)/.stamp || echo "the peers of benchmarks/peers.lock cannot be installed" >&2
 
-$(PEERS)/.stamp: benchmarks/peers.lock
+$(PEERS)/.stamp: benchmarks/peers.lock | $(BASE)
 	@rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(LOCKED) $< || { rm -rf $(@D); exit 1; }
+	$(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $< || { rm -rf $(@D); exit 1; }
 	@touch $@
 
 bench-clients: # @grpc/grpc-js; without it its rows are left out
@@ -120,18 +126,18 @@ $(DEV): requirements/dev.lock $(BASE)
 	$(BIN)/python $(LOCKED) requirements/dev.lock
 	@touch $@
 
-.venv-proto/.stamp: requirements/proto.lock
-	@test -x .venv-proto/bin/python || $(PYTHON) -m venv .venv-proto
-	.venv-proto/bin/python $(LOCKED) requirements/proto.lock
+.venv-proto/.stamp: requirements/proto.lock | $(BASE)
+	@test -x $(@D)/bin/python || $(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $<
 	@touch $@
 
-.venv-pb6/.stamp: requirements/protobuf6.lock $(PROJECTS)
-.venv-agents/.stamp: requirements/agents.lock $(PROJECTS)
-.venv-3.12/.stamp .venv-3.13/.stamp .venv-3.14/.stamp: requirements/dev.lock $(PROJECTS)
+.venv-pb6/.stamp: requirements/protobuf6.lock $(PROJECTS) | $(BASE)
+.venv-agents/.stamp: requirements/agents.lock $(PROJECTS) | $(BASE)
+.venv-3.12/.stamp .venv-3.13/.stamp .venv-3.14/.stamp: requirements/dev.lock $(PROJECTS) | $(BASE)
 .venv-pb6/.stamp .venv-agents/.stamp .venv-3.12/.stamp .venv-3.13/.stamp .venv-3.14/.stamp:
-	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(LOCKED) $<
-	$(@D)/bin/python $(PIP) $(SELF)
+	@test -x $(@D)/bin/python || $(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $<
+	$(FILL) $(SELF)
 	@touch $@
 
 .interop/.stamp: tests/interop/package.json tests/interop/package-lock.json
@@ -141,35 +147,35 @@ $(DEV): requirements/dev.lock $(BASE)
 	@touch $@
 
 # There are wheels for few platforms; where there is none, its tests say so.
-.interop/action-engine/.stamp: tests/interop/action_engine/requirements.lock
+.interop/action-engine/.stamp: tests/interop/action_engine/requirements.lock | $(BASE)
 	@rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(LOCKED) $< --only-binary :all: || { rm -rf $(@D); mkdir -p $(@D); }
+	$(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $< --only-binary :all: || { rm -rf $(@D); mkdir -p $(@D); }
 	@touch $@
 
 # The second, older flatbuffers is the one that the client asks for; programs choose it with PYTHONPATH.
-.interop/graphpipe/.stamp: tests/interop/graphpipe/requirements.lock tests/interop/graphpipe/pinned.lock
+.interop/graphpipe/.stamp: tests/interop/graphpipe/requirements.lock tests/interop/graphpipe/pinned.lock | $(BASE)
 	@rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(LOCKED) $< --no-deps
-	$(@D)/bin/python $(LOCKED) $(word 2,$^) --no-deps --target $(@D)/pinned
+	$(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $<
+	$(FILL) $(EXACTLY) $(word 2,$^) --target $(@D)/pinned
 	@touch $@
 
-.interop/cloudevents/.stamp: tests/interop/cloudevents/requirements.lock
+.interop/cloudevents/.stamp: tests/interop/cloudevents/requirements.lock | $(BASE)
 	@rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(LOCKED) $<
+	$(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $<
 	@touch $@
 
-.interop/openapi/.stamp: tests/interop/openapi/requirements.lock
+.interop/openapi/.stamp: tests/interop/openapi/requirements.lock | $(BASE)
 	@rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(LOCKED) $<
+	$(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $<
 	@touch $@
 
 # Hosts of ASGI applications, with what invoker itself needs, since they import it.
-.interop/asgi/.stamp: tests/interop/asgi/requirements.lock
+.interop/asgi/.stamp: tests/interop/asgi/requirements.lock | $(BASE)
 	@rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(LOCKED) $<
+	$(ENVIRONMENT)
+	$(FILL) $(EXACTLY) $<
 	@touch $@
