@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invoker.protocols.federated.service.attach import FederatedServiceSettings
+from invoker.protocols.federated.settings import FederatedServiceSettings
 from invoker.protocols.toolbridge.service.attach import ToolBridgeServiceSettings
 from invoker.server.table import TABLE
 

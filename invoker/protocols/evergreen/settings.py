@@ -1,11 +1,15 @@
-"""`EvergreenSettings`: what an operator may set about sessions, and `EXTENSIONS`, which a client may ask for."""
+"""`EvergreenServiceSettings`, which an operator sets; `EvergreenSettings`, what sessions know of them; `EXTENSIONS`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["EXTENSIONS", "METADATA_MODES", "EvergreenSettings"]
+from invoker.protocols.evergreen.actions import ActionServiceSettings
+from invoker.settings import parsers as parse
+from invoker.settings.setting import setting
+
+__all__ = ["EXTENSIONS", "METADATA_MODES", "EvergreenServiceSettings", "EvergreenSettings"]
 
 EXTENSIONS = ("drop", "ttl", "partial-failures", "cancel", "accept", "discovery")
 """Beyond the specification; off unless the client names them in the metadata ``evergreen-extensions`` (E-118)."""
@@ -49,3 +53,33 @@ class EvergreenSettings:
     fragment_bytes: int = 1024 * 1024
     reference_bytes: int = 32 * 1024 * 1024
     window: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvergreenServiceSettings(ActionServiceSettings):
+    """The settings of Evergreen."""
+
+    targets: tuple[str, ...] = setting(
+        (), "INVOKER_TARGETS", parse.names,
+        "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
+        before="session_bytes",
+    )  # fmt: skip
+    evergreen_metadata: str = setting(
+        "strict", "INVOKER_EVERGREEN_METADATA", parse.one_of(*METADATA_MODES),
+        "How metadata on later pieces of an Evergreen node is treated: as an error, as an error unless it equals "
+        "that of the first piece, or ignored.", choices=METADATA_MODES,
+    )  # fmt: skip
+    session_nodes: int = setting(
+        100_000, "INVOKER_SESSION_NODES", parse.whole(1), "How many nodes an Evergreen session may hold.", unit="nodes",
+        before="sessions",
+    )  # fmt: skip
+    ref_roots: tuple[str, ...] = setting(
+        (), "INVOKER_REF_ROOTS", parse.directories,
+        "A directory from which Evergreen clients may have files read, by file: references.",
+        flag="--ref-root", many=True, before="allowed_origins",
+    )  # fmt: skip
+    ref_http: str = setting(
+        "off", "INVOKER_REF_HTTP", parse.hosts,
+        "From which hosts Evergreen clients may have content fetched, by http: and https: references: off, public "
+        "(public addresses only), or HOST,HOST.",
+    )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +11,7 @@ from invoker.attach.declared import Verb
 from invoker.attach.service import Service, Surroundings
 from invoker.errors import ConfigError
 from invoker.protocols.evergreen.actions import ActionServiceSettings
-from invoker.settings import parsers as parse
-from invoker.settings.setting import setting
+from invoker.protocols.evergreen.settings import EvergreenServiceSettings
 
 if TYPE_CHECKING:
     from invoker.author.prepare import Prepared
@@ -23,38 +21,6 @@ if TYPE_CHECKING:
     from invoker.transports.grpc.methods import Method
 
 __all__ = ["EvergreenService", "EvergreenServiceSettings"]
-
-_METADATA = ("strict", "identical", "ignore")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvergreenServiceSettings(ActionServiceSettings):
-    """The settings of Evergreen."""
-
-    targets: tuple[str, ...] = setting(
-        (), "INVOKER_TARGETS", parse.names,
-        "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
-        before="session_bytes",
-    )  # fmt: skip
-    evergreen_metadata: str = setting(
-        "strict", "INVOKER_EVERGREEN_METADATA", parse.one_of(*_METADATA),
-        "How metadata on later pieces of an Evergreen node is treated: as an error, as an error unless it equals "
-        "that of the first piece, or ignored.", choices=_METADATA,
-    )  # fmt: skip
-    session_nodes: int = setting(
-        100_000, "INVOKER_SESSION_NODES", parse.whole(1), "How many nodes an Evergreen session may hold.", unit="nodes",
-        before="sessions",
-    )  # fmt: skip
-    ref_roots: tuple[str, ...] = setting(
-        (), "INVOKER_REF_ROOTS", parse.directories,
-        "A directory from which Evergreen clients may have files read, by file: references.",
-        flag="--ref-root", many=True, before="allowed_origins",
-    )  # fmt: skip
-    ref_http: str = setting(
-        "off", "INVOKER_REF_HTTP", parse.hosts,
-        "From which hosts Evergreen clients may have content fetched, by http: and https: references: off, public "
-        "(public addresses only), or HOST,HOST.",
-    )  # fmt: skip
 
 
 class EvergreenService(Service):

@@ -7,13 +7,11 @@ with ``--http-root graphpipe``, else the first request for one of its paths.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from invoker.attach.service import Address, Port, Service, Surroundings
 from invoker.errors import ConfigError
-from invoker.settings import parsers as parse
-from invoker.settings.setting import setting
+from invoker.protocols.graphpipe.settings import GraphPipeServiceSettings
 
 if TYPE_CHECKING:
     from invoker.protocols.graphpipe.service.framed import FramedTransport
@@ -28,51 +26,6 @@ _CONTROL: Final = "/control/"
 
 _SHARE: Final = 4
 """A bare socket takes at most one of so many descriptors, lest its idle clients leave none for other transports."""
-
-_ROOTS: Final = ("riff", "graphpipe")
-_ERRORS: Final = ("http", "200")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphPipeServiceSettings:
-    """The settings of GraphPipe."""
-
-    http_root: str = setting(
-        "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
-        "What is served at / of the HTTP port: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
-        before="unix_mode",
-    )  # fmt: skip
-    graphpipe_tcp: str = setting(
-        "", "INVOKER_GRAPHPIPE_TCP", parse.endpoint,
-        "HOST:PORT of a socket that takes GraphPipe requests without HTTP, each after its length.", heading="GraphPipe",
-    )  # fmt: skip
-    graphpipe_unix: str = setting(
-        "", "INVOKER_GRAPHPIPE_UNIX", str,
-        "Path of a Unix socket that takes GraphPipe requests without HTTP, each after its length.",
-    )  # fmt: skip
-    graphpipe_connections: int = setting(
-        1000, "INVOKER_GRAPHPIPE_CONNECTIONS", parse.whole(1),
-        "How many connections each of these two sockets may have at once, in each process; further ones are "
-        "refused. It is never more than a quarter of the files that the process may open.", unit="connections",
-    )  # fmt: skip
-    graphpipe_bytes: int = setting(
-        64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1),
-        "Size of the largest GraphPipe request that is accepted.", unit="bytes", before="blocked_s",
-    )  # fmt: skip
-    graphpipe_timeout_s: float = setting(
-        30.0, "INVOKER_GRAPHPIPE_TIMEOUT_S", parse.seconds,
-        "How long a GraphPipe request may take, from its last byte to the response; 0 means no limit.", unit="seconds",
-    )  # fmt: skip
-    graphpipe_errors: str = setting(
-        "http", "INVOKER_GRAPHPIPE_ERRORS", parse.one_of(*_ERRORS),
-        "HTTP status of a GraphPipe response that has errors: 'http' is the status of the error, '200' is always "
-        "200.", choices=_ERRORS,
-    )  # fmt: skip
-
-    @property
-    def has_socket(self) -> bool:
-        """Whether there is a socket for GraphPipe alone."""
-        return bool(self.graphpipe_tcp or self.graphpipe_unix)
 
 
 class GraphPipeService(Service):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from invoker.attach.declared import Listing
-from invoker.attach.public import PublicServiceSettings
 from invoker.attach.service import Service
+from invoker.protocols.toolbridge.settings import ToolBridgeServiceSettings
 from invoker.settings import parsers as parse
-from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.protocols.toolbridge.service.bridge import Bridge
@@ -23,73 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["ToolBridgeService", "ToolBridgeServiceSettings"]
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolBridgeServiceSettings(PublicServiceSettings):
-    """The settings of the tool bridge."""
-
-    tool_session_ttl_s: float = setting(
-        3600.0, "INVOKER_TOOL_SESSION_TTL_S", parse.seconds,
-        "A session of the tool bridge expires when it was not used for so long.", unit="seconds",
-        heading="tool bridge", before="allowed_origins",
-    )  # fmt: skip
-    tool_message_bytes: int = setting(
-        10 * 1024 * 1024, "INVOKER_TOOL_MESSAGE_BYTES", parse.whole(1),
-        "Size of the largest request and of the largest result of the tool bridge, whatever INVOKER_MAX_MESSAGE_BYTES "
-        "is.", unit="bytes",
-    )  # fmt: skip
-    tool_concurrency: int = setting(
-        0, "INVOKER_TOOL_CONCURRENCY", parse.whole(0),
-        "Tool calls that one session of the tool bridge may run at once unless it says so itself; 0 means no limit.",
-        unit="calls",
-    )  # fmt: skip
-    auto_session: bool = setting(
-        False, "INVOKER_AUTO_SESSION", parse.switch,
-        "Whether a tool call in a session that does not exist makes it, with default settings.",
-    )  # fmt: skip
-    callback_hosts: str = setting(
-        "loopback", "INVOKER_CALLBACK_HOSTS", str.strip,
-        "Where the tool bridge may call the tools of its hosts: off, or a list of loopback, public, names such as "
-        "host.example.org or *.example.org, and Unix sockets such as unix:/run/hosts/*.sock; unix means every socket.",
-    )  # fmt: skip
-    audit: str = setting(
-        "off", "INVOKER_AUDIT", parse.sink,
-        "Where each tool call is logged by a line of JSON: `off`, `stderr`, or the path of a file, which is opened "
-        "anew when it was moved.",
-    )  # fmt: skip
-    audit_args: tuple[str, ...] = setting(
-        ("off",), "INVOKER_AUDIT_ARGS", parse.names,
-        "Whether the audit log shows arguments besides their hash: `off`, `on`, or patterns of the names whose values "
-        "are hidden, such as `*phone*,email`; those of passwords, secrets, tokens and keys always are. Names "
-        "decide: what stands within a text or a list is shown as it is.",
-    )  # fmt: skip
-    tool_critical: tuple[str, ...] = setting(
-        (), "INVOKER_TOOL_CRITICAL", parse.some_of("audit", "isolation", "llm", "callback"),
-        "What the tool bridge cannot do without, of the dependencies that its HealthCheck tells: `audit`, `isolation`, "
-        "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.",
-    )  # fmt: skip
-    tool_phase: int = setting(
-        4, "INVOKER_TOOL_PHASE", parse.whole(1, 4),
-        "Which rpcs of the tool bridge are served: 1 sessions and tools, 2 also variables, 3 also batches and agents, "
-        "4 all.",
-        flag="--phase",
-    )  # fmt: skip
-    llms: tuple[str, ...] = setting(
-        (), "INVOKER_LLM", parse.names,
-        "Language models that agents of the tool bridge may use, each `name=https://HOST/v1` (an OpenAI-compatible "
-        "endpoint) or `name=MODULE:FUNCTION`; the first is the default. The key of an endpoint stands in "
-        "`INVOKER_LLM_KEY_NAME`.", heading="agents of the tool bridge",
-    )  # fmt: skip
-    llm_models: tuple[str, ...] = setting(
-        (), "INVOKER_LLM_MODELS", parse.names,
-        "Patterns of the models that those endpoints may be asked for, such as `gpt-5-mini,gpt-5*`; the first is the "
-        "default. Without any, a host may name any model.",
-    )  # fmt: skip
-    llm_timeout_s: float = setting(
-        60.0, "INVOKER_LLM_TIMEOUT_S", parse.seconds,
-        "How long those endpoints may take to answer once; agents ask again twice.", unit="seconds",
-    )  # fmt: skip
 
 
 class ToolBridgeService(Service):

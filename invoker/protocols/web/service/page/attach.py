@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from invoker.attach.service import Service
+from invoker.protocols.web.settings import PageServiceSettings
 from invoker.settings import parsers as parse
-from invoker.settings.setting import setting
 
 if TYPE_CHECKING:
     from invoker.protocols.web.service.page.assets import Assets
@@ -17,21 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PageService", "PageServiceSettings"]
 
-_CHOICES: Final = ("auto", "on", "off")
 _ROOT: Final = "/"
 _NUMBERS: Final = "/invocations"
 _FILES: Final = "/_page/"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageServiceSettings:
-    """Whether there is a page."""
-
-    page: str = setting(
-        "auto", "INVOKER_PAGE", parse.one_of(*_CHOICES),
-        "Whether a browser gets a page at / to try the functions with, and the live numbers behind it; 'auto' is on if "
-        "the HTTP port listens on loopback only.", choices=_CHOICES, heading="browsers", before="allowed_origins",
-    )  # fmt: skip
 
 
 class PageService(Service):
