@@ -50,6 +50,8 @@ _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),  # the address was checked, a proxy would connect to another one
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),  # the connection is closed with its channel
+    ("grpc.http2.bdp_probe", 0),  # else a host gets a window of some 12 MiB for each stream that nobody reads
+    ("grpc.http2.lookahead_bytes", 1024 * 1024),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
 )
