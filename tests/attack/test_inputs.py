@@ -28,7 +28,7 @@ def test_T063_R129_inputs_that_nobody_reads_are_bounded_all_together(name: str) 
     with serves() as args, victim(*args, env={"INVOKER_MEMORY_BYTES": str(BUDGET)}) as target:
         account = probed(ATTACKS[name], target, 1)
     assert int(account.figures["still MiB"]) < 70 + 1.125 * BUDGET // MIB + 12 * 5, account.figures
-    _check(account, SETTLED_MIB)
+    _check(account, LATER_MIB.get(name, SETTLED_MIB))
 
 
 @pytest.mark.skipif(not IS_LONG, reason="it takes many minutes")
