@@ -196,7 +196,8 @@ def _bound(
 ) -> tuple[tuple[tuple[StreamSpec, str], ...], tuple[str, ...] | None]:
     """The inputs in the order of the function's parameters."""
     own = {one.name for one in (*spec.inputs, *spec.optional)}
-    given = {known_as(name, own - given.keys()): id for name, id in given.items()}
+    free = own - given.keys()  # once: it takes as long as there are names
+    given = {known_as(name, free): id for name, id in given.items()}
     if spec.open_inputs:
         names = in_order(spec, given)
         by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.spare)}
