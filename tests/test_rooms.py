@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import configparser
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,3 +38,16 @@ def test_each_room_stands_in_the_drawing() -> None:
     lies = {one.stem for one in (ROOT / "invoker").iterdir() if one.suffix in ("", ".py")}
     lies -= {"__init__", "__main__", "__pycache__"}
     assert set().union(*drawn((ROOT / "CONTRIBUTING.md").read_text())) == lies
+
+
+WIRES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "invoker" / "protocols").rglob("wire.py")
+)
+
+
+@pytest.mark.parametrize("module", WIRES)
+def test_the_wire_of_a_protocol_is_light(module: str) -> None:
+    """What it says on the wire is shared with the client, and loads neither asyncio nor grpc; nor does `invoker`."""
+    code = f"import sys, invoker, {module}; print(*({{'asyncio', 'grpc'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []

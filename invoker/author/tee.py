@@ -14,11 +14,13 @@ An error of the stream, also a cancelled input, reaches each branch after the it
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["tee"]
 
@@ -185,13 +187,16 @@ class _AsyncSource(_Shared[T]):
     """An async stream. It belongs to one loop, so there is no lock, only a future on which to wait for a change."""
 
     def __init__(self, stream: AsyncIterator[T], buffers: tuple[_Buffer[T], ...], limit: int | None) -> None:
+        from asyncio import current_task  # loaded by whoever has an async stream; `import invoker` goes without
+
         super().__init__(buffers, limit)
         self.stream = stream
+        self.current_task = current_task
         self.puller: asyncio.Task[Any] | None = None
         self.changed: asyncio.Future[None] | None = None
 
     async def take(self, own: _Buffer[T]) -> T:
-        task = own.reader = asyncio.current_task()
+        task = own.reader = self.current_task()
         is_patient = True
         while not own.items:
             if self.error is not None:
@@ -212,13 +217,15 @@ class _AsyncSource(_Shared[T]):
 
     async def _wait(self) -> bool:
         """Wait for a change; False when none came for some seconds."""
+        import asyncio
+
         if self.changed is None:
             self.changed = asyncio.get_running_loop().create_future()
         done, _ = await asyncio.wait([self.changed], timeout=_PATIENCE_S)
         return bool(done)
 
     async def _pull(self, own: _Buffer[T]) -> T:
-        self.puller = asyncio.current_task()
+        self.puller = self.current_task()
         try:
             item = await anext(self.stream)
             self.give(own, item)
@@ -226,14 +233,15 @@ class _AsyncSource(_Shared[T]):
         except StopAsyncIteration:
             self.is_ended = True
             raise
-        except asyncio.CancelledError:
-            # Only this reader was cancelled. But it took a generator down with it, whose end the others must not take
-            # for a clean one.
-            if getattr(self.stream, "ag_frame", self) is None:
-                self.error = RuntimeError("the stream of tee() was cancelled together with the reader of a branch")
-            raise
         except BaseException as error:
-            self.error = error
+            from asyncio import CancelledError
+
+            # A cancel is of this reader only. But it may have taken a generator down with it, whose end the others must
+            # not take for a clean one.
+            if not isinstance(error, CancelledError):
+                self.error = error
+            elif getattr(self.stream, "ag_frame", self) is None:
+                self.error = RuntimeError("the stream of tee() was cancelled together with the reader of a branch")
             raise
         finally:
             self.puller = None
