@@ -85,7 +85,7 @@ def test_who_begins_to_listen_while_others_write_misses_nothing(world: SharedWor
         assert values == list(range(values[0] if values else 200, 200)), "no gap and nothing twice"
 
 
-def test_who_leaves_one_of_two_seats_leaves_the_other(world: SharedWorld) -> None:
+def test_who_leaves_one_of_two_subscriptions_leaves_the_other(world: SharedWorld) -> None:
     """The process goes on to hear as long as somebody in it does."""
     first, second = world.new_subscriber(), world.new_subscriber()
     one, two = first.hear(), second.hear()

@@ -383,9 +383,7 @@ class Reactor:
         self.driver.waiting.discard(self)
         if self._subscription is not None:
             self._subscription.leave()
-            self._subscription = (
-                None  # it holds this reactor, and so the call, which would wait for the garbage collector
-            )
+            self._subscription = None  # it holds this reactor, which would wait for the garbage collector
         for runner in list(self.runners.values()):  # those that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)

@@ -42,7 +42,7 @@ def named(name: str) -> tuple[tuple[str, str]]:
     return (("invoker-function", name),)
 
 
-def test_a_lending_loop_without_a_lender_is_an_asyncio_loop():
+def test_a_polling_loop_without_a_poller_is_an_asyncio_loop():
     """Timers, threads and sockets."""
 
     async def main() -> bytes:
@@ -183,7 +183,7 @@ class Queue:
         raise AssertionError("nobody looks")
 
 
-async def test_a_lender_knows_when_its_calls_have_ended():
+async def test_a_queue_poller_knows_when_its_calls_have_ended():
     """Whoever shuts the queue waits for that, for a call that posts on it then would end the process."""
     queue_poller = QueuePoller(Queue(), asyncio.get_running_loop())
     await queue_poller.quiet()
@@ -198,7 +198,7 @@ async def test_a_lender_knows_when_its_calls_have_ended():
     await asyncio.wait_for(waiting, 5)
 
 
-async def test_a_closed_lender_calls_nobody():
+async def test_a_closed_queue_poller_calls_nobody():
     """What is left when the queue is shut down may post on it."""
     queue_poller = QueuePoller(Queue(), asyncio.get_running_loop())
     called: list[str] = []
