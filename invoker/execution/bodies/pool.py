@@ -56,6 +56,7 @@ class Threads:
         self._work_came = threading.Condition(self._lock)
         self._work: deque[Work] = deque()
         self._idle = 0
+        self._is_starting = False  # a thread, which starts the next one if there is work for it
         self._numbers = 0
         self._threads: set[threading.Thread] = set()
         self._is_closed = False
@@ -111,6 +112,9 @@ class Threads:
     def spawn(self, work: Work) -> None:
         """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
 
+        Whoever starts a thread waits until it runs, and while functions compute that takes them several turns each. So
+        only one is started here at a time: it starts the next one, if more work has come meanwhile.
+
         Raises:
             Overloaded: The system gives no more threads.
         """
@@ -119,19 +123,43 @@ class Threads:
             if self._idle >= len(self._work):
                 self._work_came.notify()
                 return
-            self._numbers += 1
-            name = f"invoker-body-{self._numbers}"
-            thread = threading.Thread(target=self._run, name=name, daemon=True)
-            self._threads.add(thread)
+            if self._is_starting:
+                return
+            thread = self._made()
         try:
             thread.start()
         except RuntimeError as error:
             with self._lock:
-                self._threads.discard(thread)
+                self._give_up(thread)
                 if work not in self._work:  # an idle thread has taken this work meanwhile
                     return
                 self._work.remove(work)
             raise Overloaded(f"no thread can be started for a sync function: {error}") from None
+
+    def _made(self) -> threading.Thread:
+        self._is_starting = True
+        self._numbers += 1
+        thread = threading.Thread(target=self._run, name=f"invoker-body-{self._numbers}", daemon=True)
+        self._threads.add(thread)
+        return thread
+
+    def _give_up(self, thread: threading.Thread) -> None:
+        self._is_starting = False
+        self._threads.discard(thread)
+
+    def _start_next(self) -> None:
+        """Start a thread for work that came while this one started. If there is none, a working one does it later."""
+        with self._lock:
+            self._is_starting = False
+            if len(self._work) <= self._idle:
+                return
+            thread = self._made()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            with self._lock:
+                self._give_up(thread)
+            log.warning("no thread can be started for a sync function, so it waits for another to end: %s", error)
 
     def close(self) -> None:
         """Let idle threads leave at once, which takes no time, and working ones when they are done."""
@@ -145,9 +173,12 @@ class Threads:
                 one.join(max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
-        while (work := self._next()) is not None:
+        work = self._next()
+        self._start_next()
+        while work is not None:
             copy_context().run(work)  # what it sets in context variables shall not be seen by the next (R-012)
-            del work  # an idle thread must not keep an ended invocation alive (R-011)
+            work = None  # an idle thread must not keep an ended invocation alive (R-011)
+            work = self._next()
         with self._lock:
             self._threads.discard(threading.current_thread())
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from typing import ClassVar
 
 import pytest
 
@@ -28,6 +29,67 @@ def test_each_work_has_a_thread_and_idle_ones_are_used_again():
         assert done.acquire(timeout=5)
     assert len(set(names)) == 3
     pool.close()
+
+
+class _Gated(threading.Thread):
+    """Starts like any other, but does nothing before the gate opens."""
+
+    gate = threading.Event()
+    most = 1000
+    started: ClassVar[list[threading.Thread]] = []
+
+    def start(self):
+        if len(self.started) >= self.most:
+            raise RuntimeError("can't start new thread")
+        self.started.append(threading.current_thread())
+        super().start()
+
+    def run(self):
+        assert self.gate.wait(5)
+        super().run()
+
+
+@pytest.fixture
+def gated(monkeypatch):
+    monkeypatch.setattr(threading, "Thread", _Gated)
+    monkeypatch.setattr(_Gated, "gate", threading.Event())
+    monkeypatch.setattr(_Gated, "started", [])
+    monkeypatch.setattr(_Gated, "most", 1000)
+    return _Gated
+
+
+def test_a_burst_waits_for_the_start_of_one_thread(gated):
+    """While functions compute, each start takes several turns of them: 100 starts held a loop for 3 s."""
+    pool, all_run = Threads(20), threading.Barrier(21, timeout=5)
+    for _ in range(20):
+        pool.start(all_run.wait)
+    assert len(gated.started) == 1
+    gated.gate.set()
+    all_run.wait()
+    assert gated.started.count(threading.current_thread()) == 1
+    assert len(set(gated.started)) == len(gated.started) == 20
+    while pool.busy:
+        time.sleep(0)
+    pool.close()
+
+
+def test_work_waits_for_another_where_no_more_threads_start(gated, caplog):
+    """All of a burst is done by the one thread that there is; what comes while there is none is refused."""
+    pool, done = Threads(20), threading.Semaphore(0)
+    gated.most = 1
+    for _ in range(5):
+        pool.start(done.release)
+    gated.gate.set()
+    for _ in range(5):
+        assert done.acquire(timeout=5)
+    while pool.busy:
+        time.sleep(0)
+    assert caplog.messages[0] == (
+        "no thread can be started for a sync function, so it waits for another to end: can't start new thread"
+    )
+    pool.close()
+    with pytest.raises(Overloaded, match="no thread can be started for a sync function: can't start new thread"):
+        Threads(1).start(lambda: None)
 
 
 def test_no_slot_left_is_a_clear_refusal():
