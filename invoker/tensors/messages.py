@@ -112,7 +112,7 @@ def read_request(
         trace: Told where the reading has been.
 
     Raises:
-        GraphPipeError: It is malformed (E1), of a type that is none (E2), has as many names as it has not tensors (E3),
+        GraphPipeError: It is malformed (E1), of an unknown type (E2), has more or fewer names than tensors (E3),
             holds a tensor that cannot be (E9 to E12), or makes too much work (E13).
     """
     root = opened(buffer, limit_bytes, trace).root()

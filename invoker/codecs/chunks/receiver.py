@@ -56,7 +56,7 @@ class Receiver:
         if size < 0 or blob < 0:
             raise broken(f"a message of {size} bytes, {blob} of them on the wire, cannot be")
         if size > most or blob > most:
-            raise LimitExceeded(f"a message of {size} bytes, {blob} on the wire; {most} are the most that is taken")
+            raise LimitExceeded(f"a message of {size} bytes, {blob} on the wire, exceeds the limit of {most} bytes")
         if blob and piece.level == UNCOMPRESSED and blob != size and (size, blob) != (0, 1):
             raise broken(f"an uncompressed message of {size} bytes cannot have {blob} on the wire")
         self._start = piece
@@ -75,7 +75,7 @@ class Receiver:
         if piece.index != self._count:
             raise broken(f"chunk {piece.index} comes, and it is the turn of {self._count}")
         if size > self.chunk_bytes:
-            raise broken(f"chunk {piece.index} has {size} bytes; {self.chunk_bytes} are the most that is taken")
+            raise broken(f"chunk {piece.index} has {size} bytes and exceeds the limit of {self.chunk_bytes} bytes")
         if self._count == self._limits.chunks:
             raise broken(f"a message has more than {self._limits.chunks} chunks")
         self._count += 1

@@ -53,7 +53,7 @@ class ChildSession:
     Args:
         scope: What functions can reach, over the pipe.
         configs: Makes the configs of a context of what came.
-        done: Called with the ending of an invocation; tells the serving process.
+        done: Called with the ending of an invocation; reports it to the serving process.
 
     Attributes:
         key: Of the invocation that runs; empty when there is none.
@@ -81,7 +81,7 @@ class ChildSession:
         self._told: dict[int, tuple[int, bool]] = {}
 
     def receive(self, frame: ToChild) -> Sequence[Step]:
-        """Translate one frame."""
+        """Translate one frame of the serving process into steps."""
         key = self.key
         if isinstance(frame, Begin):
             self.key, self.begun = frame.id, frame
@@ -111,9 +111,7 @@ class ChildSession:
         if isinstance(event, Emitted):
             size = len(event.message.payload)
             if size > MOST_BYTES:
-                text = (
-                    f"the function gave {size} bytes at once, and {MOST_BYTES} are the most that its process may send"
-                )
+                text = f"the function gave {size} bytes at once, which exceeds the limit of {MOST_BYTES} bytes"
                 return (Cancel(self.key, LimitExceeded(text)),)
             return (Send(Gave(event.index, packed(event.message))),)
         if isinstance(event, Wants):
@@ -127,7 +125,7 @@ class ChildSession:
         return ()
 
     def release(self) -> None:
-        """There is nothing to release."""
+        """Do nothing: the session holds nothing."""
 
     def _gave(self, frame: Give) -> Sequence[Step]:
         self._given[frame.index] = self._given.get(frame.index, 0) + 1

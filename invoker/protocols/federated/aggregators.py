@@ -133,7 +133,7 @@ def _check_mean(update: Update, model: Checkpoint) -> None:
         if array.dtype.kind == "c":
             raise ValueError(f"'{name}' is {array.dtype}; the mean takes real numbers")
         ends = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
-        # What is no number is an end, too, and compares with nothing.
+        # min() and max() of an array with a NaN are NaN, and no comparison with NaN is true.
         if not all(-_LARGEST <= one * max(update.examples, 1.0) <= _LARGEST for one in ends):
             raise ValueError(f"'{name}' has elements that are too large, or no numbers")
 

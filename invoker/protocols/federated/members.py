@@ -125,7 +125,7 @@ class Member:
             self._limit = None
 
     def limit(self, seconds: float, action: Callable[[], None]) -> None:
-        """Something happens if it still stands there after so long."""
+        """Call ``action`` if the device is still at this stage after ``seconds``."""
         if self._limit is not None:
             self._limit.cancel()
         self._limit = self._round_context.timers.after(seconds, action)

@@ -95,6 +95,6 @@ class Outgoing:
             return terms.level if size > settings.chunk_bytes else UNCOMPRESSED
         if size > settings.whole_bytes:
             raise LimitExceeded(
-                f"the answer has {size} bytes; {settings.whole_bytes} are the most for a client that takes no chunks"
+                f"an answer of {size} bytes exceeds the limit of {settings.whole_bytes} for clients without chunks"
             )
         return UNCOMPRESSED

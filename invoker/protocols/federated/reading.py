@@ -93,10 +93,10 @@ def report_of(request: pb.ReportRequest, settings: DeviceSettings) -> ReportIn:
     report = request.report
     events = report.serialized_train_event
     if len(events) > settings.events:
-        raise invalid(f"a report has {len(events)} train events; {settings.events} are the most that is taken")
+        raise invalid(f"a report has {len(events)} train events and exceeds the limit of {settings.events}")
     size = sum(one.ByteSize() for one in events)
     if size > settings.event_bytes:
-        raise invalid(f"a report has {size} bytes of train events; {settings.event_bytes} are the most that is taken")
+        raise invalid(f"train events of {size} bytes exceed the limit of {settings.event_bytes} bytes a report")
     # F-061: What is no code of google.rpc.Code counts as UNKNOWN.
     status = report.status_code if 0 <= report.status_code <= max(Status) else Status.UNKNOWN
     return ReportIn(report.update_checkpoint, int(status), _duration(events))

@@ -168,7 +168,7 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
             raise value
         agents = self._session.agents
         if len(agents) >= _MOST_AGENTS:
-            text = f"the session has {len(agents)} agents, and {_MOST_AGENTS} are the most"
+            text = f"the session has {len(agents)} agents, which is the limit ({_MOST_AGENTS})"
             raise BridgeError(Kind.EXHAUSTED, text, code="agents", limit=_MOST_AGENTS)
         if self._session.gone is not None:
             raise session_gone(self._session.id, self._session.gone)

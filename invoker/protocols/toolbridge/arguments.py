@@ -304,7 +304,7 @@ class Arguments:
         return Violation("too_many_args", "", text, {"expected": str(most), "actual": str(count)})
 
     def _far_too_many(self, count: int) -> Violation:
-        text = f"'{self._function}' is given {count} arguments, and {_MOST_ARGUMENTS} are the most that a call takes"
+        text = f"'{self._function}' is given {count} arguments, which exceeds the limit of {_MOST_ARGUMENTS}"
         return Violation("too_many_args", "", text, {"expected": str(_MOST_ARGUMENTS), "actual": str(count)})
 
     def _missing(self, argument: Argument) -> Violation:

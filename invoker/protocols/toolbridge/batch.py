@@ -53,7 +53,7 @@ class BatchExecuteTools(UnarySession[Any]):
         self._began_ns = self.host_sessions.now_ns()
         config, count = request.config, len(request.items)
         if count > _MOST:
-            text = f"the batch has {count} items, and {_MOST} are the most that is taken"
+            text = f"the batch has {count} items and exceeds the limit of {_MOST}"
             raise BridgeError(Kind.VALIDATION, text, code="batch_size", field="items")
         if len({one.index for one in request.items}) < count:
             text = "two items of the batch have the same index"

@@ -68,7 +68,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
                 code="range", field="start_time",
             )  # fmt: skip
         if len(request.metric_names) > _NAMES:
-            text = f"{len(request.metric_names)} metrics are asked for, and {_NAMES} are the most; no name means all"
+            text = f"{len(request.metric_names)} metrics exceed the limit of {_NAMES}; no name means all metrics"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="metric_names")
         known = values_of(self._counted(first, last), self._gauges_of(first, last))
         if first is not None or last is not None:  # what has a name has it, whenever it was counted

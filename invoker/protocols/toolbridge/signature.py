@@ -79,7 +79,7 @@ class AgentSignature(msgspec.Struct, frozen=True):
             BridgeError: It is malformed.
         """
         if len(text) > _MOST:
-            raise _malformed(f"it has {len(text)} characters, and {_MOST} are the most")
+            raise _malformed(f"it has {len(text)} characters and exceeds the limit of {_MOST}")
         sides = text.split("->")
         if len(sides) != 2:
             raise _malformed(f"{text!a} has {len(sides) - 1} arrows; expected 'input, input: type -> output: type'")
@@ -123,7 +123,7 @@ def _side(text: str, what: str) -> dict[str, Any]:
             raise _malformed(f"the name {name!r} is there twice")
         found[name] = _type(type_) if colon else str
     if len(found) > _FIELDS:
-        raise _malformed(f"there are {len(found)} {what}, and {_FIELDS} are the most")
+        raise _malformed(f"there are {len(found)} {what}, and the limit is {_FIELDS}")
     return found
 
 

@@ -260,7 +260,7 @@ class ToolCall(Operation):
                 code="range", field="timeout_ms",
             )  # fmt: skip
         if len(asked.context) > _CONTEXT:
-            text = f"context has {len(asked.context)} entries, and {_CONTEXT} are the most"
+            text = f"context has {len(asked.context)} entries and exceeds the limit of {_CONTEXT}"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="context")
 
     def _missing(self) -> BridgeError:
@@ -316,7 +316,7 @@ class ToolCall(Operation):
         """
         size, most = size or len(payload), self.host_sessions.settings.message_bytes
         if size > most:
-            text = f"the result has {size} bytes, and {most} are the most that is sent"
+            text = f"the result has {size} bytes and exceeds the limit of {most} bytes"
             raise BridgeError(Kind.EXHAUSTED, text, code="result_too_large", size=size, limit=most)
         if self.tool is not None and self.tool.check is not None:
             self.tool.check(payload)

@@ -42,7 +42,7 @@ def parsed(host_sessions: HostSessions, reads: type[R], frame: bytes) -> R:
         host_sessions.too_large += 1
         raise BridgeError(
             Kind.EXHAUSTED,
-            f"the request has {len(frame)} bytes, and {most} are the most that is taken",
+            f"the request has {len(frame)} bytes and exceeds the limit of {most} bytes",
             code="request_too_large", size=len(frame), limit=most,
         )  # fmt: skip
     try:

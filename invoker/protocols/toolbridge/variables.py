@@ -147,7 +147,7 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
             text = f"limit is {request.limit}; expected a number that is not negative, where 0 is {_MOST}"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="limit")
         if len(request.tags) > _TAGS:
-            text = f"{len(request.tags)} tags are asked for, and {_TAGS} are the most"
+            text = f"{len(request.tags)} tags exceed the limit of {_TAGS}"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="tags")
         return listed(space, request.prefix, request.tags, request.limit or _MOST)
 

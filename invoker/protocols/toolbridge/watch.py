@@ -37,7 +37,7 @@ class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
         check_id(request.session_id)
         self._session_id = request.session_id
         if len(request.variable_names) > _NAMES:
-            text = f"{len(request.variable_names)} variables are to be watched, and {_NAMES} are the most"
+            text = f"{len(request.variable_names)} variables exceed the limit of {_NAMES} that one request may watch"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="variable_names")
         try:
             for name in request.variable_names:

@@ -54,7 +54,7 @@ _WEB: Final = {
 _UNITS: Final = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _TIMEOUT: Final = re.compile(r"([0-9]{1,8})([HMSmun])")
 _TIMES_AT_ONCE: Final = 4
-"""A piece of a body may bring compressed messages of so many times the length of one."""
+"""The compressed messages in one piece of a body may add up to this many times the largest message."""
 _MILLIS: Final = re.compile(r"[0-9]{1,10}")
 _HIDDEN: Final = frozenset(
     {

@@ -21,7 +21,7 @@ def status_of(error: InvocationError | None) -> tuple[int, str]:
 
 def oversize(size: int, most_bytes: int) -> LimitExceeded:
     """The error of a message of ``size`` bytes, where a method takes ``most_bytes`` at most (R-121)."""
-    return LimitExceeded(f"a message has {size} bytes, and {most_bytes} are the most that this method takes")
+    return LimitExceeded(f"a message of {size} bytes exceeds the limit of {most_bytes} bytes of this method")
 
 
 def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:

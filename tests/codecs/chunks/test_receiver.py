@@ -99,7 +99,7 @@ def test_F035_chunks_have_a_most_size_and_a_most_number() -> None:
     receiver = taking(4, chunks=2)
     receiver.start(Start(20, 0, 20))
     receiver.data(Data(0, b"1234"))
-    with pytest.raises(StatusError, match="has 5 bytes; 4 are the most"):
+    with pytest.raises(StatusError, match="has 5 bytes and exceeds the limit of 4 bytes"):
         receiver.data(Data(1, b"12345"))
     receiver.data(Data(1, b""))
     with pytest.raises(StatusError, match="more than 2 chunks"):

@@ -84,7 +84,7 @@ def test_an_output_that_is_too_large_never_leaves_the_child(monkeypatch: pytest.
     (step,) = one.deliver(Emitted("i7", 0, Message(b"123456", {}, "a/b")))
     assert isinstance(step, Cancel)
     assert (step.id, type(step.error)) == ("i7", LimitExceeded)
-    assert "gave 6 bytes at once, and 5 are the most" in step.error.detail
+    assert "gave 6 bytes at once, which exceeds the limit of 5 bytes" in step.error.detail
 
 
 def test_it_says_how_much_was_taken() -> None:

@@ -277,8 +277,8 @@ def test_R121_an_oversize_first_frame_runs_nothing(kind):
             for frames in ([data(bytes(5000))], [start(), data(bytes(5000))]):
                 _, code, text = riff.raw(*frames).half_close().ending()
                 assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
-                assert text.startswith("Invoker: Limit Exceeded: a message has 50")
-                assert text.endswith(" bytes, and 1000 are the most that this method takes")
+                assert text.startswith("Invoker: Limit Exceeded: a message of 50")
+                assert text.endswith(" bytes exceeds the limit of 1000 bytes of this method")
         assert ran == []
         assert riff.call(b"x").half_close().rest() == [b"x"]
 

@@ -166,7 +166,7 @@ class HostTools:
             raise unlisted("with what is no GetSessionToolsResponse") from None
         self._share.grow(_COPIES * len(data))
         if len(response.tools) > _MOST_TOOLS:
-            raise unlisted(f"with {len(response.tools)} tools, and {_MOST_TOOLS} are the most")
+            raise unlisted(f"with {len(response.tools)} tools, and the limit is {_MOST_TOOLS}")
         self._tools = by_name(response.tools)
         self.specs = tuple(_renamed(one) for one in sorted(response.tools, key=lambda one: one.name))
 

@@ -69,7 +69,7 @@ class Parts:
         if not isinstance(size, int) or size <= 0:
             return False
         if size > self._most:
-            raise failure(f"the host is about to send {size} bytes in chunks, and {self._most} are the most")
+            raise failure(f"the host is about to send {size} bytes in chunks; the limit is {self._most} bytes")
         self.check()
         self._missing = size
         return True

@@ -353,8 +353,7 @@ def _headers(asked: Asked) -> dict[str, str]:
     if hops > _MOST_HOPS:
         raise BridgeError(
             Kind.EXHAUSTED,
-            f"the call has gone from one program to another {text[:_DIGITS]} times, and {_MOST_HOPS} are the most that "
-            "it may",
+            f"the call has gone from one program to another {text[:_DIGITS]} times; the limit is {_MOST_HOPS}",
             code="hops", limit=_MOST_HOPS,
         )  # fmt: skip
     return {HOPS: str(hops), CORRELATION: asked.metadata[CORRELATION]}

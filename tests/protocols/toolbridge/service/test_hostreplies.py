@@ -84,7 +84,7 @@ async def test_T021_an_id_of_the_host_wins_over_a_name(raw: Raw, callbacks: Call
     [
         (b"\xff\xff", "what is no GetSessionToolsResponse"),
         (b"\x0a\x04\x12\x02\xff\xfe", "what is no GetSessionToolsResponse"),
-        (b"\x0a\x03\x12\x01a" * 1001, "1001 tools, and 1000 are the most"),
+        (b"\x0a\x03\x12\x01a" * 1001, "1001 tools, and the limit is 1000"),
         *((listed(pb.ToolSpec(name=name)), "whose name is none: it must be 1 to 64 of") for name in ODD_NAMES),
         *((listed(pb.ToolSpec(name="a", tool_id=one)), "whose id is longer than 256") for one in ("x" * 257, "x\ny")),
         (listed(pb.ToolSpec(name="a", tool_id="1"), pb.ToolSpec(name="a", tool_id="2")), "two tools named 'a'"),

@@ -1,4 +1,4 @@
-"""An event loop whose time is simulated: nobody waits, for when nothing is left to do it is at once the next time.
+"""An event loop with simulated time: when nothing is left to run, its clock jumps to the next timer.
 
 Computing takes real time and no simulated time. While a function runs in a thread, the clock stands still, so that what
 happens when does not depend on how fast this machine is.

@@ -143,7 +143,7 @@ class FunctionModel:
 def _check_size(text: str) -> None:
     """Refuse an answer that would hold up the process while it is read."""
     if len(text) > MOST_CHARACTERS:
-        why = f"its answer has {len(text)} characters, and {MOST_CHARACTERS} are the most"
+        why = f"its answer has {len(text)} characters and exceeds the limit of {MOST_CHARACTERS}"
         log.warning("a language model has failed: %s", why)
         raise lm15.ProviderError(why)
 

@@ -182,7 +182,7 @@ async def test_T145_an_answer_that_takes_long_to_read_is_an_error(more: int) -> 
     with Chat(text) as chat:
         for answer in (asked(chat), model.complete(REQUEST)):
             if more:
-                with pytest.raises(lm15.ProviderError, match=f"has {len(text)} characters, and 65536 are the most"):
+                with pytest.raises(lm15.ProviderError, match=f"{len(text)} characters and exceeds the limit of 65536"):
                     await answer
             else:
                 found = await answer
