@@ -1,6 +1,6 @@
 """What is held unread or undecoded: `Budget` for one invocation, `ProcessBudget` for all conversations of a process.
 
-Theory. Each of them is bounded by itself, and a thousand of them are not. So whoever keeps bytes of a peer has a
+Theory. Each of them is bounded by itself, and a thousand of them are not. So all code that keeps bytes of a peer has a
 `Share`. A share is *free* up to `STEP_BYTES`, which nobody counts; beyond that it is charged in steps, ahead of what it
 holds, so that a frame costs one comparison that its holder makes anyway, and a lock is taken once in a step.
 
@@ -38,7 +38,7 @@ class ProcessBudget:
 
     Args:
         most_bytes: That may be held at once.
-        lock: Held while numbers change; whoever shares the budget among threads gives a real one.
+        lock: Held while numbers change; where threads share the budget it has to be a real one.
 
     Attributes:
         held: Bytes that are charged right now.
@@ -239,12 +239,12 @@ class Unread:
         return None
 
     def sent(self) -> None:
-        """The transport has it, and keeps one copy until the peer has taken it, which nobody is told."""
+        """The transport has the message; it keeps one copy until the peer has taken it, without a notice of that."""
         self._held = self._last
         self._share.shrink(self._held)
 
     def part(self) -> None:
-        """The call is over."""
+        """The call is over, and its response is not yet taken: count it as unread."""
         if not self._is_parted:
             self._is_parted = True
             self._memory.leave_unread(1)
@@ -305,7 +305,7 @@ class Budget:
 
     @property
     def is_high(self) -> bool:
-        """Whether reading should pause."""
+        """Whether the unread bytes have reached the high-water mark, so that reading should pause."""
         limits = self.limits
         return self.frames >= limits.high_frames or self.bytes >= limits.high_bytes
 
@@ -347,7 +347,7 @@ class Budget:
             self._settle(self.share)
 
     def close(self) -> None:
-        """The invocation is over."""
+        """Give back all bytes; called when the invocation is over."""
         self.end = None
         share = self.share
         if share is not None:

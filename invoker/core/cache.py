@@ -51,7 +51,7 @@ class Cache(Generic[K, V]):
         """Keep a value.
 
         Args:
-            key: Whatever tells it from others.
+            key: What identifies the value.
             value: What was made.
             size: Bytes that it may take with its key.
         """

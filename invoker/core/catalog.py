@@ -18,11 +18,11 @@ class Catalog:
         functions: At least one; names are unique.
         renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is
             shared.
-        tells: Whether callers may learn which functions there are (H-062).
+        tells: Whether callers may see which functions there are (H-062).
 
     Attributes:
         renews: Whether each invocation gets a function of its own.
-        told: The names that callers may learn; every list of functions, and every hint, is of these.
+        told: The names that callers may see; every list of functions and every hint has these only.
 
     Raises:
         ValueError: Two functions bear the same name.

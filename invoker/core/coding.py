@@ -185,7 +185,7 @@ class Encoders:
         return completing(encode, *leaves(self._type), type(value))
 
     def _checked(self, encode: Encode, offers: tuple[Offer, ...], where: Place) -> Encode:
-        """Wrap an encoder where the annotation says what values there can be; a tool's callers are told otherwise."""
+        """Wrap an encoder so that it checks values against the annotation; a tool's bounds are checked elsewhere."""
         if not self._is_checked or self._marked is None:
             return encode
         is_tool = all(one.media_type.essence == ANY for one in offers)
@@ -198,7 +198,7 @@ class Encoders:
         return tuple(sorted(self._offers, key=lambda one: one.media_type.essence != kind))
 
     def _encode_metadata(self, value: Metadata) -> Message[bytes]:
-        """Encode what is told besides the items; it need not be of their type."""
+        """Encode metadata that goes between the items; its type may differ from theirs."""
         encode = self._registry.encoder(self._offers, value.value, index=self.index)
         encoded = encode(value.value)
         return Message(encoded.payload, wire_headers({METADATA: value.key}, self.index), encoded.media_type)

@@ -1,7 +1,7 @@
 """`Engine`: admits invocations, negotiates them, counts them, and drains.
 
 The engine knows every running invocation and never waits for one: a driver asks `open`, runs what it is given, and
-tells `close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`, to all
+calls `close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`, to all
 endings or to those of one protocol; sessions never see them.
 """
 
@@ -32,7 +32,7 @@ __all__ = ["Counters", "Engine"]
 
 @dataclass(slots=True)
 class Counters:
-    """Sums since the process started; plain integers, read by whoever publishes them."""
+    """Sums since the process started; plain integers, which metrics and logs read."""
 
     opened: int = 0
     refused: int = 0
@@ -61,8 +61,8 @@ class Engine:
         memory_bytes: What all conversations together may hold unread.
         check_outputs: Whether values that are not what their function declares are refused.
         policy: What the errors that invocations end with become.
-        new_lock: Makes the locks around admission, counting and the kept plans. Whoever opens or closes invocations in
-            several threads gives ``threading.Lock``.
+        new_lock: Makes the locks around admission, counting and the kept plans; ``threading.Lock`` where several
+            threads open or close invocations.
     """
 
     def __init__(

@@ -76,11 +76,11 @@ class LongMessage(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Bytes of it."""
+        """The total length of its parts in bytes."""
         return sum(map(len, self.parts))
 
     def joined(self) -> str | bytes:
-        """The message as one."""
+        """The message with its parts joined, which copies them."""
         data = b"".join(self.parts)
         return data.decode() if self.is_text else data
 

@@ -70,11 +70,11 @@ class Invocation:
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         order: What asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
-        protocol: What its peer speaks; ``peer`` is its address, or a `Client`, as far as the wire tells it.
+        protocol: What its peer speaks; ``peer`` is its address, or a `Client`, as far as the wire shows it.
         generators: How many iterators the body gave; 0 until it has given them.
         blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP transport writes.
         bytes_in: Payload bytes that were fed until it finished.
-        cpu_ns: Processor time of its user code, as far as that is known; 0 where nobody can tell.
+        cpu_ns: Processor time of its user code, 0 where it is unknown.
         memory_bytes: What its process took at most; 0 where other invocations run in it.
         frames_in: Messages that were fed until it finished.
         frames_out: Messages that were emitted until it finished.
@@ -341,7 +341,7 @@ class Invocation:
             budget.share.end = end
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation, from any thread. Its session is told if the invocation has a `limit`, or a loop runs it.
+        """End the invocation, from any thread. Its session is notified if it has a `limit`, or if a loop runs it.
 
         The conversation of another one is cut off with the error.
         """
@@ -350,7 +350,7 @@ class Invocation:
             end(error)
 
     def end_output(self, index: int) -> bool:
-        """Generator ``index`` ended normally; True when the reader of its own output is to be told."""
+        """Generator ``index`` ended normally; True when the reader of its own output has to be notified."""
         if self.generators < 2 or index >= len(self.outputs):
             return False
         output = self.outputs[index]
@@ -359,7 +359,7 @@ class Invocation:
         return is_news
 
     def end_sent(self, index: int) -> bool:
-        """The body ended output ``index`` by its context; True when its reader is to be told (E-126)."""
+        """The body ended output ``index`` by its context; True when its reader has to be notified (E-126)."""
         output = self.outputs[index]
         if output.is_ended or not output.is_wanted:
             return False

@@ -81,13 +81,13 @@ class TimeLimit:
         self._error: InvocationError | None = None
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation now, with another error; whoever looks at the clock for it does that at his next look."""
+        """End the invocation now, with another error; the thread that watches its clock does that at its next look."""
         self._error = self._error or error
         self.ends_at = 0.0
 
     @property
     def error(self) -> InvocationError:
-        """What the invocation ends with."""
+        """`TimedOut`, or the error that `stop` set."""
         return self._error or TimedOut(self.timeout_s, is_functions=self.is_functions)
 
 

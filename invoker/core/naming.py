@@ -1,7 +1,7 @@
 """Names that a peer gives: of a function, of its inputs and of its outputs, bound to what an `Open` says by index.
 
 It is shared by the protocols in which a peer lists ports by name, each with the id of what is connected there. What
-such a list may leave out, and in which words its mistakes are told, is the protocol's own.
+such a list may leave out, and how its errors are worded, each protocol decides.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Names:
         specs: Functions of the catalogue; each has its own name and its entrypoint.
         configured: Further names, each with the name or entrypoint of a function; those of functions that are not here
             are dropped.
-        tells: Whether peers may learn of any name (H-062).
+        tells: Whether peers may see any name (H-062).
 
     Attributes:
-        offered: What a peer is told of: configured names first, then the functions' own.
+        offered: The names that a peer may see: configured names first, then the functions' own.
     """
 
     def __init__(self, specs: Iterable[FunctionSpec], configured: Mapping[str, str], *, tells: bool = True) -> None:
@@ -59,7 +59,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a protocol tells mistakes in a list of ports.
+    """How a protocol words errors in a list of ports.
 
     Attributes:
         quote: Quotes a name of the peer's.

@@ -40,7 +40,7 @@ _STREAM_BYTES: Final = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Unwanted:
-    """An output that nobody reads."""
+    """Stands in a plan for an output that nobody reads, so that it has no encoders."""
 
     index: int
     name: str
@@ -119,7 +119,7 @@ class Plans(Cache[Hashable, Plan]):
         return plan
 
     def make(self, function: Function, command: Open) -> Plan:
-        """Negotiate; raises as `of` does."""
+        """Negotiate a new plan without the cache; raises the errors of `of`."""
         registry = self.registry_for(function)
         if command.bound is not None:
             function = function.binding(command.bound)

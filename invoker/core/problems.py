@@ -78,7 +78,7 @@ _CODES: Final[Mapping[int, str]] = {
     504: "DEADLINE_EXCEEDED",
     505: "UNIMPLEMENTED",
 }
-"""What gRPC calls a refusal that is told by its status alone."""
+"""gRPC's name for a refusal of which only the status is sent."""
 
 
 def wants_problems(accept: str) -> bool:

@@ -46,7 +46,7 @@ class CallSession(Protocol):
       another conversation;
     * it may ask the store before it has opened anything: the loop takes such a call over, and the thread waits for its
       end, so from then on it may do whatever a session on the loop may;
-    * it opens one invocation at most, and closes once it is told that this has finished;
+    * it opens one invocation at most, and closes once this has finished;
     * it gives a `Timer` only while no invocation runs;
     * ``receive`` changes nothing but attributes, so that a copy of it can judge frames before their turn.
 

@@ -1,4 +1,4 @@
-"""`MemoryStore`: the store of one process, pure: it knows no loop, no threads, and the time only as it is told.
+"""`MemoryStore`: the store of one process, pure: it knows no loop and no threads, and gets the time as an argument.
 
 It looks for an expired space whenever one is named, and at all of them when it is swept, if one may be due. Names of
 spaces that are gone are remembered for as many as there may be, so that it can say why one is not there.
@@ -101,7 +101,7 @@ class MemoryStore:
             subscriber.answered(key, self._answer(subscriber, space, question))
 
     def subscribe(self, subscriber: Subscriber, news: News) -> None:
-        """Tell of a space from now on."""
+        """Report changes of a space from now on."""
         space = self._find(news.space)
         if isinstance(space, Refused):
             news.put(space)
@@ -233,7 +233,7 @@ class MemoryStore:
 
 @dataclass(slots=True, eq=False)
 class _Space:
-    """One space. ``names`` are the sorted names of its items; ``dropped`` are told once nobody holds it any more."""
+    """One space. ``names`` are the sorted names of its items; ``dropped`` are called once nobody holds it any more."""
 
     name: str
     about: bytes

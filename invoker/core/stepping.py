@@ -1,6 +1,6 @@
 """`StepSession`: a conversation inside the process, whose frames are steps already, and whose answers are events.
 
-Whoever calls a function from within the process (another function, an agent) speaks no protocol: it gives the commands
+A caller within the process (another function, an agent) speaks no protocol: it gives the commands
 of one invocation, and takes what that emits.
 """
 

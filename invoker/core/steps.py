@@ -17,10 +17,10 @@ a session asks its driver to do is a *step*: a command, or one of the words abou
     Fetch        gets what a URI refers to                         Fetched, once or several times
     Ask          asks the store, which conversations share         Answered, once
     Await        runs something of its service on the loop         Answered, once
-    Subscribe    listens to what others write there                Told, for each change
+    Subscribe    listens to what others write there                StoreChanged, for each change
 
-The driver tells each event once, to the session whose step caused it; what becomes of a shared invocation it tells to
-all who hold it. A new word needs an ADR (8, 19).
+The driver delivers each event once, to the session whose step caused it; events of a shared invocation go to all
+sessions that hold it. A new word needs an ADR (8, 19).
 
 Values are slotted and frozen; making one costs about 0.1 µs, which the hot path pays once a frame.
 """
@@ -104,7 +104,7 @@ class Open(msgspec.Struct, frozen=True):
             of this id is there, this conversation becomes one more of its owners and nothing else of the step counts.
             It ends with its last owner, and has no deadline.
         timeout_s: How long the invocation may take, if that is less than its function may; then it ends with
-            `TimedOut`, of which the session is told by `Finished` at once, even if the function does not leave.
+            `TimedOut`, and the session gets `Finished` at once, even if the function does not leave.
         party: Whose limit of calls in a minute it counts against.
         scope: What the function can reach by its context (`invoker.context.Scope`); None: the functions of the process.
         caller: The context of the function that called this one; None: a peer did.
@@ -132,7 +132,7 @@ class Open(msgspec.Struct, frozen=True):
 class Join(msgspec.Struct, frozen=True):
     """Hold a shared invocation of another conversation, to feed it and to hear how it ends.
 
-    What it gives is told to its owners alone, and only they end its inputs and close its outputs. `Cancel` lets go of
+    Only its owners get what it gives, end its inputs and close its outputs. `Cancel` lets go of
     it, and so does the end of this conversation. Answered by `Finished` where there is no such invocation.
     """
 
@@ -181,7 +181,7 @@ class Emitted(msgspec.Struct, frozen=True):
 
 
 class OutputEnded(msgspec.Struct, frozen=True):
-    """Output ``index`` ended normally before its invocation did; told only of invocations with several outputs."""
+    """Output ``index`` ended normally before its invocation did; sent only for invocations with several outputs."""
 
     id: str
     index: int
@@ -190,8 +190,8 @@ class OutputEnded(msgspec.Struct, frozen=True):
 class Wants(msgspec.Struct, frozen=True):
     """Input ``index`` has room again, because the function took most of what it was fed.
 
-    It is told to sessions that store what they are sent. ``waits`` says that the input is empty and the function waits
-    for it; that is told only while the session's `hears_waits` is set.
+    Only sessions that store what they are sent get it. ``waits`` says that the input is empty and the function waits
+    for it; it is set only while the session's `hears_waits` is.
     """
 
     id: str
@@ -275,8 +275,8 @@ class Subscribe(msgspec.Struct, frozen=True):
 
     Attributes:
         topic: The name of the space.
-        names: Items of interest; None: all. Without any, only the end of the space is told.
-        has_initial: Whether the items that are there already are told first, as if each were new.
+        names: Items of interest; None: all. If empty, only the end of the space is reported.
+        has_initial: Whether the items that exist already are reported first, as if each were new.
     """
 
     topic: str
@@ -285,7 +285,7 @@ class Subscribe(msgspec.Struct, frozen=True):
 
 
 class StoreChanged(msgspec.Struct, frozen=True):
-    """What another conversation, or this one, did to a space; after `Refused`, which is its end, nothing is told.
+    """What another conversation, or this one, did to a space; nothing comes after `Refused`, which is its end.
 
     It comes only while the peer has room for what the session sends; a session that falls behind gets the last change
     of each item.

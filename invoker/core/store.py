@@ -4,7 +4,7 @@ Theory. State lies in *spaces*. A space has a name, a text about itself, and nam
 was not used for its time to live; a conversation that *holds* it keeps it from expiring until the conversation is over.
 Each item says when it was written. That time is its version and grows with each writing, so a write may demand that
 nothing was written since (`Put.expects`). A conversation that subscribes to a space hears of each change, in the order
-in which they were made, and without a gap behind the items that it is told first. The last news says why the space is
+in which they were made, and without a gap behind the items that it gets first. The last news says why the space is
 gone.
 
 A store answers each question once, now or later, and raises nothing: what cannot be done is `Refused`. It is asked on
@@ -75,7 +75,7 @@ class Hold(msgspec.Struct, frozen=True):
 class Drop(msgspec.Struct, frozen=True):
     """Delete a space; answered by None once nobody holds it any more, also where there is none.
 
-    Unless ``is_forced``, a space that is held stays and the answer is `Refused`. Its subscribers are told at once.
+    Unless ``is_forced``, a space that is held stays and the answer is `Refused`. Its subscribers are notified at once.
     """
 
     space: str
@@ -219,7 +219,7 @@ class News:
 
     Args:
         space: Its name.
-        names: Items of interest; None: all. Without any, only the end of the space is told.
+        names: Items of interest; None: all. If empty, only the end of the space is reported.
         has_initial: Whether the items that are there already come first.
         told: Called when there is something to take where there was nothing.
     """

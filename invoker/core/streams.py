@@ -16,7 +16,7 @@ All inputs of an invocation share one `Budget`, since they share one wire stream
 dead-lock a function that reads input 1 to its end before input 0. At the high-water mark the driver stops reading,
 *unless* a reader waits on an empty input (the starvation rule, R-129); at the hard cap the invocation fails (R-130).
 
-Nothing here waits and nothing here locks: whoever owns the invocation calls from one thread at a time.
+Nothing here waits and nothing here locks: the owner of the invocation calls from one thread at a time.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class InputStream:
     def take(self) -> tuple[Decode, Message[bytes]] | None:
         """Take the oldest message with its decoder, or None when none is here.
 
-        After None, ``is_ended`` tells an end from a wait. What was taken counts against the process until the next
-        look: the function works on it, and a value that it was called with is there until it returns.
+        After None, ``is_ended`` says whether it is an end or a wait. What was taken counts against the process until
+        the next look: the function works on it, and a value that it was called with is there until it returns.
 
         Raises:
             InputCancelled: The stream of inputs ended with an error (R-110).
