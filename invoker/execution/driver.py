@@ -36,7 +36,7 @@ __all__ = ["Driver", "DriverSettings", "Placement", "SessionCounts", "placement_
 log = logging.getLogger(__name__)
 
 _MOST_WAITING = 256
-"""Conversations that wait to tell a refusal; a direct one keeps a thread meanwhile, which has no slot."""
+"""Conversations that wait before they send a refusal; a direct one keeps a thread meanwhile, which has no slot."""
 
 _MOST_BEGINNING = 64
 """Async bodies that begin in one turn of the loop, where no transport begins them."""
@@ -115,7 +115,7 @@ class Direct(Cuttable, Protocol):
 
     @property
     def invocation(self) -> Invocation | None:
-        """The one that it runs."""
+        """The invocation that it runs; None before the first one."""
 
 
 class Driver:
@@ -129,7 +129,7 @@ class Driver:
     Attributes:
         spawn: Starts the task of an async body; a transport may set one that starts it earlier.
         slices: Lets few bodies of the loop go on in one of its turns.
-        waiting: Conversations that will tell a refusal, but not yet (R-170).
+        waiting: Conversations that will send a refusal, but not yet (R-170).
         shared: Invocations that several conversations may hold, by key; see `invoker.execution.loop.shared`.
         drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
     """
@@ -198,7 +198,7 @@ class Driver:
             others.add_done_callback(lambda _: _begin(body))
 
     def may_wait(self, conversation: object) -> bool:
-        """Whether a conversation may wait before it tells a refusal; False when too many wait already (R-170)."""
+        """Whether a conversation may wait before it sends a refusal; False when too many wait already (R-170)."""
         if len(self.waiting) >= _MOST_WAITING:
             return False
         self.waiting.add(conversation)
@@ -210,7 +210,7 @@ class Driver:
         return self._paces.get(name) or self._paces.setdefault(name, Pace())
 
     def entered(self, conversation: Cuttable) -> None:
-        """A conversation begins."""
+        """Remember a conversation, which begins now, until `exited`."""
         self.conversations.add(conversation)
 
     def exited(self, conversation: Cuttable) -> None:
@@ -246,7 +246,7 @@ class Driver:
             raise
 
     def refused(self, step: Open, error: InvocationError) -> None:
-        """An invocation was not admitted."""
+        """Log an invocation that was not admitted, and apply the policy of errors to its error."""
         self.engine.policy.apply(error, step.protocol)
         told = {"protocol": step.protocol, "function": step.function, "status": error.status.name, "detail": str(error)}
         log.info("invocation refused", extra=told)
@@ -281,7 +281,7 @@ class Driver:
             self._looking = loop.call_later(self.settings.lingering_s, self._look)
 
     def _look(self) -> None:
-        """Tell those whose time is over, and look again when that of the next one is."""
+        """Call back the conversations whose time is over, and look again when the next one's is."""
         loop, lingering = asyncio.get_running_loop(), self._lingering
         self._looking = None
         while lingering:
@@ -349,7 +349,7 @@ class Driver:
         return not self.leaving and not self.direct
 
     def end_rest(self) -> None:
-        """End the invocations whose threads do not come back before the process ends, so that the log tells of them."""
+        """End the invocations whose threads do not come back before the process ends, so that the log has them."""
         for invocation in list(self.engine.running.values()):
             if invocation.finish(self._cut_by or ShuttingDown("the process ended before the invocation did")):
                 self.engine.close(invocation)
@@ -365,7 +365,7 @@ class Driver:
         self._sweeping = None if delay_s is None else loop.call_later(delay_s, self._sweep)
 
     def close(self) -> None:
-        """Let idle threads leave."""
+        """Stop the sweeps, and let idle threads leave."""
         if self._sweeping is not None:
             self._sweeping.cancel()
         if self._looking is not None:

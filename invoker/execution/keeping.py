@@ -3,14 +3,14 @@
 Theory. A conversation begins *short*: nobody but its thread knows it, and what it sends is kept in `sent`, which the
 transport sends when the thread is done. It is *long* once the first of these is true:
 
-* it has been in user code for a beat of the sweeper, which its `Turn` tells;
+* it has been in user code for a beat of the sweeper, which its `Turn` shows;
 * its function has lately been slow (`Pace`), or is about to wait for something;
 * what it keeps is large.
 
 Then the lead passes to another thread, what is kept leaves at once, and so does each further frame; while the peer is
 slow, the function waits (R-127). From then on the sweeper looks after the conversation: for a peer that is gone, for a
 function that is deaf, for one that goes on for too long. It ends an invocation whose time is over (`TimeLimit`) in the
-function's stead. So whatever tells the session something about such an invocation holds the lock.
+function's stead. So all code that delivers an event of such an invocation to the session holds the lock.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Keeping(SyncBody):
         is_long: Each pull and emit looks whether the peer is gone.
         is_open: There is an invocation.
         is_swept: The sweeper looks after it.
-        is_timed: The sweeper, too, may tell the session something: that a time limit is over, or how time passes.
-        is_told_of_time: Whether the session is told how time passes, by `look`.
+        is_timed: The sweeper, too, may notify the session: that a time limit is over, or that time passes.
+        is_told_of_time: Whether `look` notifies the session that time passes.
         most_bytes: When the payloads that are kept are more than this, they leave with the next one.
         lock: Held while the invocation is changed by what user code did, and while frames leave.
         sent: What was sent and has not left yet.
@@ -87,7 +87,7 @@ class Keeping(SyncBody):
     # From other threads.
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation, which has a time limit, and tell its session; the sweeper does that at its next look."""
+        """End the invocation, which has a time limit, and notify its session, at the next look of the sweeper."""
         if self.invocation.limit is not None:
             self.invocation.limit.stop(error)
 
@@ -146,10 +146,10 @@ class Keeping(SyncBody):
         return self.invocation.limit.error
 
     def look(self, now: float) -> None:
-        """Tell the session that time has passed, where that is due; called with the lock held."""
+        """Notify the session that time has passed, where that is due; called with the lock held."""
 
     def in_stead(self, tell: Callable[[], object]) -> None:
-        """Tell the session something in the stead of a function that does not come back; with the lock held."""
+        """Notify the session in the stead of a function that does not come back; called with the lock held."""
         self._is_in_stead = True
         try:
             tell()

@@ -15,7 +15,7 @@ class Outlet(Protocol):
 
     @property
     def settle_s(self) -> float:
-        """How long `await_end` may wait."""
+        """How long `await_end` may wait, in seconds."""
 
     @property
     def is_blocked(self) -> bool:

@@ -215,7 +215,7 @@ class Whole(Keeping):
         return invocation
 
     def _close(self, step: Close) -> None:
-        """Close the conversation as the session says; a function that still runs is told to leave."""
+        """Close the conversation as the session says; a function that still runs is asked to leave."""
         self.closed = self.closed or step
         if self.is_open and not self.invocation.is_finished:
             self.invocation.finish(Cancelled("the conversation is over"))
@@ -340,7 +340,7 @@ class Whole(Keeping):
             self.deliver(Emitted(self.invocation.key, index, message))
 
     def tell_end(self, index: int) -> None:
-        """Tell the peer that the function has ended an output by its context."""
+        """Notify the peer that the function has ended an output by its context."""
         self.deliver(OutputEnded(self.invocation.key, index))
 
     def end(self, index: int) -> None:
@@ -354,14 +354,14 @@ class Whole(Keeping):
             raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
 
     def deliver(self, event: Event) -> None:
-        """Tell the session an event, and do what it says to it."""
+        """Give the session an event, and do the steps that it answers with."""
         for step in self.session.deliver(event):
             self.perform(step)
 
     # Endings.
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation. The peer is told at once if user code takes its time to leave (R-075, R-112)."""
+        """End the invocation. The peer is notified at once if user code takes its time to leave (R-075, R-112)."""
         self._end(error)
         if self.is_swept:
             with self.lock:

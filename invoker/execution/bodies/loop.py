@@ -47,7 +47,7 @@ class LoopRunner:
         invocation: What to run; owned by the loop.
         host: The conversation it belongs to.
         threads: Where large payloads are decoded.
-        grace_s: How long user code may take to leave after it was told that its inputs failed, before it is cancelled.
+        grace_s: How long user code may take to leave after its inputs failed, before it is cancelled.
         spawn: Makes the task of the body.
         on_left: Called with the runner once user code has been left.
         debug: Whether the peer may see tracebacks.
@@ -83,7 +83,7 @@ class LoopRunner:
         invocation.context.bind(self)
 
     def start(self) -> None:
-        """Start the body's task."""
+        """Make the task that runs the body; it may begin in a later turn of the loop."""
         self._spawn(self)
 
     def feed(self, command: Feed) -> None:
@@ -106,11 +106,11 @@ class LoopRunner:
 
     @property
     def outputs(self) -> Sequence[Any]:
-        """The outputs of the invocation."""
+        """The streams on which the body emits, in the order of their index."""
         return self.invocation.outputs
 
     def is_over(self) -> bool:
-        """Whether the invocation has ended."""
+        """Whether the invocation has ended, so that its body should leave."""
         return self.invocation.is_finished
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
@@ -163,8 +163,8 @@ class LoopRunner:
     def stop(self) -> None:
         """Make the body leave: readers that wait see the error, everything else is cancelled.
 
-        Whoever waits on an input gets `InputCancelled` there (R-110) and the grace to clean up; what waits elsewhere is
-        cancelled now (R-115).
+        A body that waits on an input gets `InputCancelled` there (R-110) and the grace to clean up; one that waits
+        elsewhere is cancelled now (R-115).
         """
         waiting = {task for one in self.inputs for task in one.wake()}
         if self._is_through or self.has_left:
@@ -190,7 +190,7 @@ class LoopRunner:
     async def run(self) -> None:
         """Run the function to its end, in its task."""
         invocation, context = self.invocation, self.invocation.context
-        self._has_begun = True  # a task that is cancelled before would never tell that it has left
+        self._has_begun = True  # a task that is cancelled before would never report that it has left
         RUNNING.set(context)
         try:
             try:

@@ -99,7 +99,7 @@ class Threads:
             self.busy += 1
 
     def leave(self) -> None:
-        """Give a slot back."""
+        """Give a slot back, so that another thread may enter."""
         with self._lock:
             self.busy -= 1
             self.full_since = 0.0
@@ -112,7 +112,7 @@ class Threads:
     def spawn(self, work: Work) -> None:
         """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
 
-        Whoever starts a thread waits until it runs, and while functions compute that takes them several turns each. So
+        Starting a thread waits until it runs, and while functions compute that takes them several turns each. So
         only one is started here at a time: it starts the next one, if more work has come meanwhile.
 
         Raises:

@@ -99,7 +99,7 @@ class ProcessRunner:
             self.given(child)
 
     def given(self, child: Child) -> None:
-        """Begin in a child."""
+        """Begin in this child: send it the order, and the inputs that have come."""
         self._child = child
         given = [give for lane in self._lanes for give in lane.next()]
         order, context = self.invocation.order, self.invocation.context
@@ -132,7 +132,7 @@ class ProcessRunner:
             self._pass_on(self._lanes[command.index])
 
     def end_inputs(self, command: EndInput) -> None:
-        """End one or all inputs."""
+        """End one or all inputs, here and in the child."""
         self.invocation.end_inputs(command)
         if self._child is not None:
             for lane in self._lanes:
@@ -164,7 +164,7 @@ class ProcessRunner:
         is_late = isinstance(self.invocation.error, DeadlineExceeded)
         self._grace = self.loop.call_later(min(_LATE_S, self.grace_s) if is_late else self.grace_s, self._kill)
 
-    # What the child tells; `Tenant`.
+    # What the child reports; `Tenant`.
 
     def heard(self, frame: FromChild) -> Awaitable[None] | None:
         """Take a frame of the child; what must be awaited before the next one."""
@@ -299,7 +299,7 @@ class _Lane:
         self._is_over = False
 
     def next(self) -> list[Give]:
-        """What may be sent now."""
+        """Take the messages that fit into the child's window now."""
         found: list[Give] = []
         stream, sizes = self.stream, self._sizes
         while stream.queue and len(sizes) < _WINDOW and (not sizes or self._bytes < _WINDOW_BYTES):

@@ -57,7 +57,7 @@ class Body(Protocol):
     invocation: Invocation
 
     def run(self) -> Coroutine[Any, Any, None]:
-        """All that the task does."""
+        """The coroutine of the body's task; it ends when user code has left."""
 
 
 Spawn: TypeAlias = Callable[[Body], None]
@@ -82,10 +82,10 @@ class Host(Protocol):
         """One of several outputs ended normally, after its last message."""
 
     def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
-        """The invocation's first ending."""
+        """Called once, with the first ending of the invocation; None is a normal end."""
 
     def resume(self) -> None:
-        """Input may be read again."""
+        """Called when there is room, so that input may be read again."""
 
 
 class Runner(Protocol):

@@ -64,11 +64,11 @@ class Spread(SpreadBody):
             self._body.put(index, message)
 
     def tell_end(self, index: int) -> None:
-        """Tell the peer that an output has ended."""
+        """Notify the peer that an output has ended."""
         self._body.tell_end(index)
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation; the peer is told at once, whatever the other outputs do (R-112)."""
+        """End the invocation; the peer is notified at once, whatever the other outputs do (R-112)."""
         self._body.break_off(error)
 
     def is_over(self) -> bool:

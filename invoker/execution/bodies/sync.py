@@ -1,4 +1,4 @@
-"""`SyncBody`: what a thread does that runs a sync function, whoever carries the function's values to the peer.
+"""`SyncBody`: what a thread does that runs a sync function, however the function's values reach the peer.
 
 The function is opened once; each iterator that it gives is drained by one thread, encoded value by encoded value, and
 closed there. Whatever leaves user code as an exception is an ending, unless the invocation has ended already. What the
@@ -82,7 +82,7 @@ class SyncBody(ABC):
 
     @abstractmethod
     def tell_end(self, index: int) -> None:
-        """Tell the peer that one of several outputs has ended; called with the lock held."""
+        """Notify the peer that one of several outputs has ended; called with the lock held."""
 
     @abstractmethod
     def break_off(self, error: InvocationError) -> None:
@@ -100,7 +100,7 @@ class SyncBody(ABC):
 
     @property
     def outputs(self) -> Sequence[Any]:
-        """The outputs of the invocation."""
+        """The streams on which the body emits, in the order of their index."""
         return self.invocation.outputs
 
     def send(self, index: int, value: Any) -> None:
@@ -184,7 +184,7 @@ class SyncBody(ABC):
             self.close(values)
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
-        """Send each value, then tell the end of the output if it has a reader of its own."""
+        """Send each value, then the end of the output if it has a reader of its own."""
         encode, put = self.encode, self.put
         for value in values:
             try:
@@ -204,7 +204,7 @@ class SyncBody(ABC):
             self.invocation.cpu_ns += time.thread_time_ns() - began_ns
 
     def check_over(self) -> None:
-        """Stop the function after a dropped value if the invocation is over, since no write has told it."""
+        """Stop the function after a dropped value if the invocation is over, since no write has failed."""
         if self.is_over():
             raise StopInvocation("the invocation is over")
 

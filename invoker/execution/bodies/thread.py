@@ -225,7 +225,7 @@ class ThreadRunner(SpreadBody):
             self._wakeup.set_result(None)
 
     def _wake_forwarder(self) -> None:
-        """Tell the loop, once, that there is something to do; called with the lock held."""
+        """Wake the loop, once, because there is something to do; called with the lock held."""
         if not self._is_awake:
             self._is_awake = True
             self.call_on_loop(self._wake)
@@ -292,7 +292,7 @@ class ThreadRunner(SpreadBody):
             self._wake_forwarder()
 
     def tell_end(self, index: int) -> None:
-        """Let the loop tell that an output has ended."""
+        """Let the loop report that an output has ended."""
         self._queue.append((index, None))
         self._wake_forwarder()
 
@@ -314,7 +314,7 @@ class ThreadRunner(SpreadBody):
         self._wake_forwarder()
 
     def thread_left(self) -> None:
-        """Tell the loop when no thread is left in user code."""
+        """Notify the loop when no thread is left in user code."""
         if self.running == 0:
             self.invocation.context.release()
             self._is_awake = True

@@ -25,7 +25,7 @@ ACCEPTS: Final = f"{EXACT}, */*;q=0.5"
 """What callers inside the process accept for each output."""
 
 OUTPUT: Final = "invoker-output"
-"""The header of a result that tells its output, where there are several."""
+"""The header of a result that names its output, where there are several."""
 
 
 @functools.cache

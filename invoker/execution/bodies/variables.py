@@ -55,7 +55,7 @@ def blocking(ask: Callable[[Question], Any]) -> Variables:
 
 
 def awaited(ask: Callable[[Question], Awaitable[Any]]) -> Variables:
-    """For an async function."""
+    """The variables of an async function; ``ask`` sends a question to the store."""
     return Variables(partial(_afinish, ask))
 
 

@@ -63,7 +63,7 @@ class Asking:
             call.piece(frame)
 
     def close(self) -> None:
-        """The invocation is over."""
+        """Close all calls that are open, since the invocation is over."""
         for one in self._calls.values():
             one.close()
         self._calls.clear()
@@ -177,7 +177,7 @@ class PipeScope:
         self._open: dict[int, _Reply] = {}
 
     def heard(self, frame: Answer) -> None:
-        """Take an answer."""
+        """Give an answer to the question that has its number; a late answer is dropped."""
         reply = self._open.get(frame.number)
         if reply is not None:
             reply.heard(frame)
@@ -206,7 +206,7 @@ class PipeScope:
         return None
 
     async def ask(self, caller: Context, question: Any) -> Any:  # noqa: ARG002 - the serving process knows the caller
-        """Ask the store."""
+        """Ask the store through the serving process, and wait for the answer."""
         reply = self._begin([])
         self._send(Asked(reply.number, "ask", type(question).__name__, value=msgspec.to_builtins(question)))
         try:

@@ -38,7 +38,7 @@ class Tenant(Protocol):
         """Take a child that was waited for."""
 
     def child_ended(self, how: str, *, lacked_memory: bool) -> None:
-        """The child is gone; ``how`` tells how its process ended, ``lacked_memory`` that the kernel took its memory."""
+        """The child is gone; ``how`` says how its process ended, ``lacked_memory`` that the kernel took its memory."""
 
 
 class Keeper(Protocol):
@@ -114,7 +114,7 @@ class Child(asyncio.Protocol):
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The id of the child's process."""
         assert self._process is not None
         return self._process.pid
 
@@ -142,7 +142,7 @@ class Child(asyncio.Protocol):
             self._transport.close()
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process and its process group at once."""
         self._was_killed = self.is_gone = True
         assert self._process is not None
         if self._process.returncode is None:
@@ -159,7 +159,7 @@ class Child(asyncio.Protocol):
     # The methods of `asyncio.Protocol`.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send what waits."""
+        """Keep the transport, and send the frames that wait for it."""
         self._transport = cast("asyncio.Transport", transport)  # that of uvloop is of no class of asyncio
         for data in self._waiting:
             self._transport.write(data)
@@ -240,7 +240,7 @@ class Child(asyncio.Protocol):
         self._look()
 
     def _look(self) -> None:
-        """Whether the process has ended; where the system cannot tell when it does, look again soon."""
+        """Whether the process has ended; where the system gives no notice of that, look again soon."""
         assert self._process is not None
         if self._process.poll() is None:
             self._loop.call_later(_LOOK_S, self._look)
@@ -273,7 +273,7 @@ def kill_group(number: int) -> None:
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory; 0 where it does not tell."""
+    """How many processes the kernel has killed for want of memory; 0 where it does not report that."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
             if line.startswith("oom_kill "):

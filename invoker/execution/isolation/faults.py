@@ -1,4 +1,4 @@
-"""Errors of invocations, as they cross a pipe: in their parts, so that the other end can tell them in its own words."""
+"""Errors of invocations, as they cross a pipe: in their parts, so that the other end can make errors of its own."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def raised_by(fault: Fault) -> InvocationError:
 
 
 def _remote(fault: Fault) -> RemoteTraceback:
-    """An exception whose class is called as that of the one in the child, since protocols tell its name (T-065)."""
+    """An exception whose class has the name of the one in the child, since protocols send that name (T-065)."""
     module, name = fault.raised
     called = {"__module__": module, "__qualname__": name}
     made: RemoteTraceback = type(name.rpartition(".")[2], (RemoteTraceback,), called)(fault.trace)

@@ -65,7 +65,7 @@ _LONGEST: Final = 2 * MOST_BYTES
 
 
 class Packed(msgspec.Struct, array_like=True):
-    """A `Message`."""
+    """A `Message` as frames carry it; see `packed` and `unpacked`."""
 
     payload: bytes
     media_type: str
@@ -95,14 +95,14 @@ class Hello(msgspec.Struct, tag=1, array_like=True):
 
 
 class Give(msgspec.Struct, tag=2, array_like=True):
-    """A message for an input."""
+    """A message for input ``index``."""
 
     index: int
     message: Packed
 
 
 class End(msgspec.Struct, tag=4, array_like=True):
-    """An input has ended."""
+    """The input ``index`` has ended normally."""
 
     index: int
 
@@ -196,7 +196,7 @@ class Wants(msgspec.Struct, tag=9, array_like=True):
 
 
 class Gave(msgspec.Struct, tag=10, array_like=True):
-    """A message of an output."""
+    """A message that the function gave on output ``index``."""
 
     index: int
     message: Packed
@@ -293,7 +293,7 @@ class Frames:
 
 
 def framed(frame: ToChild | FromChild) -> bytes:
-    """A frame behind its length."""
+    """The bytes of a frame, with its length as a big-endian number in front."""
     data = _encode(frame)
     return len(data).to_bytes(_HEAD, "big") + data
 

@@ -8,7 +8,7 @@ A child that starts takes a core for about a second, for its imports. So only so
 neither an idle one nor such a place wait for either; a burst of them must not take the cores from everything else.
 
 Where children end before they are ready, new ones are started ahead of calls only after a pause, which doubles each
-time; a call that finds no idle child starts one in any case, and is told why that fails.
+time; a call that finds no idle child starts one in any case, and fails with the reason if that fails.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _END_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ChildrenSettings:
-    """How many children there are, and what each is told.
+    """How many children there are, and the settings of each.
 
     Attributes:
         most: Invocations that may run in children at once.
@@ -93,7 +93,7 @@ class Children:
 
     @property
     def idle(self) -> int:
-        """Children that wait for work."""
+        """The number of children that wait for work."""
         return len(self._idle)
 
     @property
@@ -234,7 +234,7 @@ class Children:
             one.kill()
         self._janitor.close()
 
-    # What children tell; `Keeper`.
+    # What children report; `Keeper`.
 
     def ready(self, child: Child, problem: str) -> None:  # noqa: ARG002 - as `Keeper`
         """The child has loaded its functions, or says why it cannot."""
@@ -253,7 +253,7 @@ class Children:
         self.give_back(child)
 
     def ended(self, child: Child) -> None:
-        """The process has ended."""
+        """Forget a child whose process has ended."""
         self._all.discard(child)
         self._janitor.ended(child.pid)
         self.busy.discard(child)
@@ -317,7 +317,7 @@ class Children:
         return child
 
     def _said(self) -> Hello:
-        """What each child is told first.
+        """The first frame that each child gets.
 
         Raises:
             StartupError: A function has no entrypoint and cannot be pickled.
@@ -361,7 +361,7 @@ class Janitor:
         self._tell(f"-{group}\n")
 
     def close(self) -> None:
-        """Let it end."""
+        """Let the janitor's process end, and wait for that."""
         process, self._process = self._process, None
         if process is not None:
             os.close(self._told)

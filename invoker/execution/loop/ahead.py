@@ -2,7 +2,7 @@
 
 The session says how far: its ``ahead_bytes``. With 0 it is a `Reactor` like any other, and the function waits for the
 peer. Otherwise what the wire has no room for waits here, in order, and a task writes it as soon as there is room. When
-more waits than is allowed, the invocation ends; the session tells of that behind all that was given before. A single
+more waits than is allowed, the invocation ends; the session sends that error after all that was given before. A single
 value that is more than is allowed makes the function wait until it is written.
 """
 
@@ -29,7 +29,7 @@ class BufferFull(LimitExceeded):
     """The peer takes so slowly that more would wait than is allowed.
 
     Attributes:
-        details: What a protocol may tell of it.
+        details: What a protocol may say about it.
     """
 
     def __init__(self, most: int) -> None:
@@ -116,7 +116,7 @@ class _Ahead:
         await self._wire.room()
 
     async def empty(self) -> None:
-        """Wait until nothing waits here."""
+        """Wait until all frames that waited here are written."""
         if self._writing is not None:
             await asyncio.wait((self._writing,))
 

@@ -3,8 +3,8 @@
 A call, or the task of a request (`execution.loop.request`), calls `arrived` for each frame, whose steps are applied
 at once; bodies write to the call themselves. Only they are tasks.
 
-The conversation ends with the session's `Close`. Bodies that have not left user code by then are told to, and are
-watched by the driver, so a peer never waits for somebody's ``finally``.
+The conversation ends with the session's `Close`. Bodies that have not left user code by then are asked to leave, and
+are watched by the driver, so a peer never waits for somebody's ``finally``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Reactor:
         session: Translates.
         wire: Carries.
         driver: Runs bodies.
-        on_close: Called once with what to tell the peer of the end.
+        on_close: Called once, with the ending to send to the peer.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
         is_counted: Whether the engine counts what invocations hold; else the wire does.
         is_early: It began before the drain, which therefore does not refuse what it opens (G-104).
@@ -233,7 +233,7 @@ class Reactor:
         self.resume()
 
     def _wind(self, step: Timer) -> None:
-        """R-170: Start the timer of a session that waits before it tells a refusal."""
+        """R-170: Start the timer of a session that waits before it sends a refusal."""
         if not self.driver.may_wait(self):
             self._deliver(Elapsed())
             return
@@ -328,7 +328,7 @@ class Reactor:
         self._close(Close(error))
 
     def _leave(self, error: InvocationError) -> None:
-        """Do as `fail` does, but do not tell the session, which has failed itself or cannot be told."""
+        """Do as `fail` does, but do not notify the session, which has failed itself or takes no more events."""
         for runner in list(self.runners.values()):
             self._end(runner, error)
         self._close(Close(error))

@@ -50,7 +50,7 @@ async def converse(
         peer: Who calls, for the log.
 
     Returns:
-        The error to tell the peer as the conversation's status; None for OK.
+        The error to send to the peer as the conversation's status; None for OK.
 
     Raises:
         asyncio.CancelledError: The awaiting task was cancelled (the peer is gone); every invocation was cancelled too.
@@ -94,7 +94,7 @@ async def carry_on(
         steps: What it has given for the last of them.
         driver: As `converse`.
         keep: As `converse`.
-        deadline: On the clock of ``time.monotonic``, or None; enforced by whoever waits here.
+        deadline: On the clock of ``time.monotonic``, or None; enforced by the task that waits here.
         is_counted: As `converse`.
         is_early: As `converse`.
 
@@ -145,7 +145,7 @@ class _Request:
     # These methods are called by the reactor.
 
     def accepted(self) -> None:
-        """Do nothing: the peer is told nothing before the conversation is over."""
+        """Do nothing: nothing is sent to the peer before the conversation is over."""
 
     def ask(self) -> None:
         self._wake()

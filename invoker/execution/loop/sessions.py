@@ -5,7 +5,7 @@ A `Reactor` whose session bounds its own memory (ADR 8). What differs:
 * A frame that no function wants yet is the session's to keep. So reading pauses only while the session says that it
   `is_full`. The session *stalls* an input that was fed enough, and is given `Wants` when the function has taken most
   of it.
-* A session that `hears_waits` is also told which inputs are waited for: once the peer has half-closed it alone can
+* A session that `hears_waits` is also notified which inputs are waited for: once the peer has half-closed it alone can
   know that nothing will come for them, and a full one has to read on for a function that starves.
 * What a session answers to one event may cause others at once (a refused Open is Finished, an output of one invocation
   feeds another). Their steps are put behind those that are there already, which is the order in which the session gave
@@ -73,7 +73,7 @@ class StoringSession(Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes that it stores."""
+        """Payload bytes that the session stores now."""
 
     def receive(self, frame: Any) -> Iterable[Step]:
         """Translate one frame of the peer."""
@@ -82,7 +82,7 @@ class StoringSession(Protocol):
         """Translate the normal end of the peer's frames."""
 
     def deliver(self, event: Event) -> Iterable[Step]:
-        """Translate an event."""
+        """Translate an event of an invocation or the store into steps."""
 
     def release(self) -> None:
         """The conversation is over, however it ended: drop what is stored (E-003)."""
@@ -101,7 +101,7 @@ class SessionReactor(Reactor):
         session: Translates, and keeps.
         wire: Carries.
         driver: Runs bodies.
-        on_close: Called once with what to tell the peer of the end.
+        on_close: Called once, with the ending to send to the peer.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
         hard_bytes: Unread payload at which an invocation fails; the session keeps to less.
         window: Messages that the session feeds an input ahead of its function.
@@ -121,7 +121,7 @@ class SessionReactor(Reactor):
         fetch: Fetching,
     ) -> None:
         super().__init__(session, wire, driver, on_close, deadline=deadline, is_counted=False)
-        self._is_halted = False  # whether the wire was told to read no more
+        self._is_halted = False  # whether reading from the wire is paused
         self._storing = session
         self._share = driver.engine.memory.share()
         self._share.end = partial(later, asyncio.get_running_loop(), self.fail)

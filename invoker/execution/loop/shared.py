@@ -9,8 +9,8 @@ stands in the driver's table by its key instead, and belongs to all who hold it:
     feeder   Join               yes                no                    no                 yes                 no
 
 A holder leaves by `Cancel`, by a wrong `Feed`, or when its conversation is over; the invocation goes on unless that was
-its last owner. When it ends, by its body or with its last owner, all who hold it still are told. It has no deadline,
-since none of its holders' is its own. The conversations run on one loop, the driver's.
+its last owner. When it ends, by its body or with its last owner, all that still hold it are notified. It has no
+deadline, since none of its holders' is its own. The conversations run on one loop, the driver's.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Holder(Protocol):
         """Some input may have room again."""
 
     def let_go(self, key: str, error: InvocationError | None) -> None:
-        """The invocation is over."""
+        """Forget invocation ``key``, which is over; an error of None is a normal end."""
 
 
 def heed_all(holder: Holder, runners: Iterable[Runner]) -> None:
-    """Let a conversation be told of room by the shared ones among the invocations that it holds."""
+    """Let those of a conversation's invocations that are shared notify it of room."""
     for one in runners:
         if isinstance(one.host, Shared):
             one.host.heed(holder)
@@ -67,7 +67,7 @@ class Shared:
         owners: Conversations with which it ends, in the order in which they came.
         feeders: Conversations that joined it.
         runner: Of its body; None once it is over.
-        is_paused: Whether one who feeds it is to be told of room; asked from the body's thread, too.
+        is_paused: Whether a holder that feeds it waits for room; read from the body's thread, too.
     """
 
     def __init__(self, driver: Driver, invocation: Invocation, owner: Holder) -> None:
@@ -94,7 +94,7 @@ class Shared:
         return self.runner
 
     def heed(self, holder: Holder) -> None:
-        """Tell a conversation of room from now on, if it has paused or hears waits. Most of many need not be told."""
+        """Notify a conversation of room from now on, if it has paused or hears waits; most holders need no notice."""
         if holder.is_paused or holder.hears_waits:
             self._heeding[holder] = None
             self.is_paused = True
@@ -110,7 +110,7 @@ class Shared:
             self.finish(error)
 
     def finish(self, error: InvocationError | None) -> None:
-        """End it, and tell all who hold it; the first ending counts."""
+        """End it, and notify all that hold it; only the first ending counts."""
         runner, driver = self.runner, self._driver
         if runner is None or not runner.finish(error):
             return
@@ -136,7 +136,7 @@ class Shared:
 
     @property
     def hears_waits(self) -> bool:
-        """Whether one is to be told of every reader that waits; it is told of room as well."""
+        """Whether a holder wants a notice of every reader that waits; it gets those of room as well."""
         return self.is_paused
 
     def resume(self) -> None:

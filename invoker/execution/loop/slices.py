@@ -1,8 +1,8 @@
 """`Slices`: lets few of the bodies that give without waiting go on in one turn of the loop.
 
 A body that never waits gives a *slice* of its outputs, then lets others have a turn. With a thousand of them, all of
-their slices together hold the loop for a second, and whoever connects then waits for several of its turns. So of those
-that come back for another slice, a few go on in each turn, and the others wait in order of arrival.
+their slices together hold the loop for a second, and a client that connects then waits for several of its turns. So of
+those that come back for another slice, a few go on in each turn, and the others wait in order of arrival.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class Slices:
         return parked
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A turn begins."""
         self._given, parked = 0, self._parked
         while parked and self._given < self._most:
             if not (one := parked.popleft()).done():  # its body was cancelled

@@ -1,8 +1,8 @@
 """`StoreSubscription`: the place of one conversation at the store that all of them share.
 
 It performs `Ask`, `Await` and `Subscribe`, and brings `Answered` and `StoreChanged`, each in a turn of its own: a
-session is never called from within its own step, whether a store answers at once or late. News are told only while the
-wire has room, so a slow peer makes them wait in `News`, which is bounded, and not in the wire.
+session is never called from within its own step, whether a store answers at once or late. News are delivered only while
+the wire has room, so a slow peer makes them wait in `News`, which is bounded, and not in the wire.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Subscribed(Protocol):
         """Give the session an event; False when the wire has no room for another frame."""
 
     def fail(self, error: InvocationError) -> None:
-        """End the conversation."""
+        """End the conversation with this error."""
 
 
 class StoreSubscription:
@@ -56,7 +56,7 @@ class StoreSubscription:
         self._subscribed = subscribed
         self._tell = subscribed.tell
         self._loop = asyncio.get_running_loop()
-        self._news: list[News] = []  # those that hold something to tell; few, as all that is here
+        self._news: list[News] = []  # those that hold changes to deliver; few, as all that is here
         self._telling: asyncio.Task[None] | None = None
         self._awaiting: list[asyncio.Future[Any]] = []
         self._has_left = False
@@ -92,7 +92,7 @@ class StoreSubscription:
         self._loop.call_soon(self._tell, Answered(key, value))
 
     def has_news(self, news: News) -> None:
-        """Tell the session what waits, in a later turn."""
+        """Deliver the waiting changes to the session, in a later turn."""
         self._news.append(news)
         if self._telling is None and not self._has_left:
             self._telling = self._loop.create_task(self._tell_news(), name="news")
@@ -127,7 +127,7 @@ class StoreSubscription:
             let_go(value)  # its frames hold what was awaited, and stand in a circle with it
 
     async def _tell_news(self) -> None:
-        """Tell all news, one of each space in turn, and wait for room on the wire between them."""
+        """Deliver all news, one of each space in turn, and wait for room on the wire between them."""
         while self._news:
             for news in list(self._news):
                 change = news.take()

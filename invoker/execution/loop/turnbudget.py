@@ -30,7 +30,7 @@ class TurnBudget:
     """Of one loop; called there only.
 
     Attributes:
-        is_spent: Whether whoever wants to decode, or to send a large value, has to wait for `next`.
+        is_spent: Whether code that wants to decode, or to send a large value, has to wait for `next`.
     """
 
     __slots__ = ("_parked", "_spent_s", "is_spent")
@@ -65,7 +65,6 @@ class TurnBudget:
             self.spend(time.monotonic() - began_s)
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A turn begins."""
         self._spent_s = 0.0
         while self._parked:
             if not (one := self._parked.popleft()).done():  # its body was cancelled

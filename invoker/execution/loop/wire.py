@@ -15,7 +15,7 @@ class Wire(Protocol):
         """Whether the peer will get nothing any more."""
 
     def accepted(self) -> None:
-        """Tell the peer what it can know now that the first invocation was admitted (R-133)."""
+        """Send the peer what it can know now that the first invocation was admitted (R-133)."""
 
     def ask(self) -> None:
         """Go on reading, after `arrived` has stopped it by returning False."""

@@ -169,7 +169,7 @@ class Inline(SyncBody):
         """Do nothing: the caller hears of the end of all."""
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation."""
+        """End the invocation with this error, unless it has ended."""
         if self.invocation.finish(error):
             self._driver.engine.close(self.invocation)
 
@@ -180,7 +180,7 @@ class Inline(SyncBody):
             return True
         if context.deadline is None:
             return False
-        now = time.monotonic()  # whoever stops an invocation by its limit makes that end at once
+        now = time.monotonic()  # `TimeLimit.stop` moves the end of the limit to now
         return now >= context.deadline or (invocation.limit is not None and now >= invocation.limit.ends_at)
 
     @property
@@ -214,7 +214,7 @@ class Inline(SyncBody):
         return Cancelled("its caller is over")
 
     def _end_as_cut(self) -> None:
-        """The function has left because it was told to."""
+        """End the invocation after its function has left on request."""
         self.break_off(self._why())
 
 

@@ -99,7 +99,7 @@ class Inside:
     # The methods of `Wire`, which the reactor and the bodies call.
 
     def accepted(self) -> None:
-        """Do nothing: the reader is told nothing before the first value."""
+        """Do nothing: the reader gets nothing before the first value."""
 
     def ask(self) -> None:
         """Let the tasks that feed go on."""

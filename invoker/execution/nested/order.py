@@ -140,7 +140,7 @@ class Order:
 
 
 def nested_error(error: InvocationError) -> NestedError:
-    """What a caller is told of an ending."""
+    """The error that a caller gets for the ending of the function that it called."""
     if isinstance(error, NestedError):
         return NestedError(error.status, error.detail, kind=error.kind, details=error.details)
     return NestedError(error.status, str(error))

@@ -132,7 +132,7 @@ class _Asking:
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def answered(self, key: str, value: Any) -> None:  # noqa: ARG002 - there is one question only
-        """Take the answer."""
+        """Give the answer to the function that waits for it."""
         if not self.answer.done():
             self.answer.set_result(value)
 

@@ -55,7 +55,7 @@ class CallWatchdog:
             _warn(f"an invocation goes on although its inputs ended {lingering_s:g} s ago", invocation)
 
     def notice_gone(self, now: float, invocation: Invocation | None) -> None:
-        """Act on a peer that is gone, or that was told of an error, while user code is busy."""
+        """Act on a peer that is gone, or to which an error was sent, while user code is busy."""
         if not self.gone_at:
             # Set this, then check for a thread that waits; `wait` does the reverse, so one of them sees it.
             self.gone_at = now

@@ -61,7 +61,7 @@ class DirectConversation:
         deadline: On the clock of ``time.monotonic``, or None.
 
     Attributes:
-        turns: Tells of every event of the wire, once several threads take turns there.
+        turns: Notified of every event of the wire, once several threads take turns there.
     """
 
     __slots__ = (
@@ -79,14 +79,14 @@ class DirectConversation:
         self._cut: InvocationError | None = None
         self.turns: threading.Condition | None = None
         self._due: list[Any] = []  # frames that wait for room, of several threads or of the sweeper
-        self._guard: Any = None  # of a body with a time limit: held by who tells the session something
+        self._guard: Any = None  # of a body with a time limit: held while the session gets an event
         self._is_ending = self._is_stalled = False
         self._watchdog = CallWatchdog(driver)
         self._lookahead: LookaheadValidator | None = None  # only the sweeper makes and uses it
         self._is_over = False
 
     def run(self) -> Close:
-        """Run to the end, in this thread; returns what to tell the peer of it."""
+        """Run to the end, in this thread; returns the ending to send to the peer."""
         self.driver.sweeper.add(self)
         try:
             return self._run()
@@ -116,7 +116,7 @@ class DirectConversation:
         return self._closed or Close(None if invocation is None else invocation.error)
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation, which has a time limit, and tell its session; the sweeper does that at its next look."""
+        """End the invocation, which has a time limit, and notify its session, at the next look of the sweeper."""
         if self.invocation is not None and self.invocation.limit is not None:
             self.invocation.limit.stop(error)
 
@@ -190,7 +190,7 @@ class DirectConversation:
                 self.wire.put(self._due.pop(0))
 
     def _close(self, step: Close) -> None:
-        """Close the conversation as the session says; a function that still runs is told to leave."""
+        """Close the conversation as the session says; a function that still runs is asked to leave."""
         self._closed = step
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished:
@@ -199,7 +199,7 @@ class DirectConversation:
             self._tell(step)
 
     def _await_more(self, delay_s: float) -> None:
-        """Wait for the next frame, and tell the session if none comes. The thread holds no slot meanwhile (R-170)."""
+        """Wait for the next frame, and notify the session if none comes. The thread holds no slot meanwhile (R-170)."""
         driver, is_here = self.driver, False
         if driver.may_wait(self):
             driver.threads.leave()
@@ -265,7 +265,7 @@ class DirectConversation:
     # Endings.
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
+        """End the invocation and notify the peer at once, since user code may take its time to leave (R-075, R-112)."""
         ending = self.finish(error)
         if ending is not None:
             self._tell(self._closed or Close(ending))
@@ -308,7 +308,7 @@ class DirectConversation:
         return why_gone(error, self._cut, self.deadline) if type(error) is Cancelled else error
 
     def deliver(self, event: Event) -> None:
-        """Tell the session an event, and do its steps; the same lock as for `perform` is held."""
+        """Give the session an event, and do its steps; the same lock as for `perform` is held."""
         for step in self.session.deliver(event):
             self.perform(step)
 

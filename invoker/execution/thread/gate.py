@@ -45,7 +45,7 @@ class Ticket:
 
     Args:
         pace: Of its function.
-        work: What it has to do in a turn; its length tells whether anything moves.
+        work: What it has to do in a turn; a change of its length shows that something moves.
     """
 
     __slots__ = ("bell", "pace", "turns", "work")
@@ -92,7 +92,7 @@ class Gate:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether somebody wants a turn."""
+        """Whether another thread waits for a turn."""
         return bool(self._waiting)
 
     def enter(self, me: Ticket) -> None:

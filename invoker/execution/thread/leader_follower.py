@@ -30,7 +30,7 @@ class Turn:
     """One thread's time at the lead, and the work that it took from there.
 
     Attributes:
-        busy: What the thread serves in user code; whoever has said `begin` clears it once that has been left.
+        busy: What the thread serves in user code; the caller of `begin` clears it once that has been left.
         let_go: Sends what the thread has held back, if its transport does that; called before it waits or lasts.
         seen: What the sweeper saw at its last beat.
     """

@@ -1,8 +1,8 @@
 """`Several`: the outputs of one direct conversation, each drained by a thread of its own.
 
 Each output may block on an input of its own, so each needs a thread; but there is one wire and one invocation. All of
-them take turns under the wire's lock. Whoever waits, waits for the wire: one of them polls, the others sleep until it
-has news. Nothing is held or combined with a receive, since another output may have something to send meanwhile.
+them take turns under the wire's lock. Threads that wait, wait for the wire: one of them polls, the others sleep until
+it has news. Nothing is held or combined with a receive, since another output may have something to send meanwhile.
 """
 
 from __future__ import annotations
@@ -131,5 +131,5 @@ class Several(SpreadBody):
         self.changed.notify_all()
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation; the peer is told at once, whatever the other outputs do (R-112)."""
+        """End the invocation; the peer is notified at once, whatever the other outputs do (R-112)."""
         self.conversation.break_off(error)

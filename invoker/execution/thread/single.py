@@ -119,7 +119,7 @@ class Single(SyncBody):
             raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation, and tell the peer at once."""
+        """End the invocation, and notify the peer at once."""
         self.conversation.break_off(error)
 
     def is_over(self) -> bool:

@@ -2,7 +2,7 @@
 
 A thread that runs a sync function waits for its peer only when the function pulls or emits. Three things must not
 wait for that: a frame that was held for company is sent after a beat; a peer that is gone is noticed within a look, so
-that the context can tell the function and a deaf thread is counted (R-115, R-116); an invocation that outlives its
+that the context can notify the function and a deaf thread is counted (R-115, R-116); an invocation that outlives its
 inputs is logged (R-134). Without traffic the thread sleeps from look to look; without conversations it just sleeps.
 """
 
@@ -111,7 +111,7 @@ class Sweeper:
             self._wakeup.set()
 
     def close(self) -> None:
-        """Let the thread end."""
+        """Let the thread end, and wait for that for at most a second."""
         with self._lock:  # another thread may be starting this one
             self._is_closed = True
             thread = self._thread
@@ -183,7 +183,7 @@ class Sweeper:
             call.seen = held
 
     def _beat_followed(self) -> bool:
-        """Tell what lasts for longer than a beat, and return whether any thread is busy."""
+        """Call ``beat`` of calls that last longer than a beat, and return whether any thread is busy."""
         with self._lock:
             followed = list(self._followed)
         for thread in followed:

@@ -1,6 +1,6 @@
 """`TimedSingle`: a `Single` whose invocation may be ended by the sweeper, because it has a time limit.
 
-Two threads tell the session of such an invocation what happens: that of the function, and the sweeper where the
+Two threads give events to the session of such an invocation: that of the function, and the sweeper where the
 function does not come back in time. Each does so while it holds the lock of this body. The thread does not hold it
 while it waits for a frame or is in user code. While it waits for room on the wire it does, and then the sweeper cuts
 the conversation.
@@ -64,7 +64,7 @@ class TimedSingle(Single):
             conversation.break_off(error)
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
-        """Write each value."""
+        """Write each value as a sync body does, not by the loop of `Single`."""
         SyncBody.send_all(self, index, values)
 
     def put(self, index: int, message: Message[bytes]) -> None:

@@ -37,7 +37,7 @@ class Wire(Protocol):
         """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
 
     def accepted(self) -> None:
-        """Tell the peer what it can know now that the invocation was admitted (R-133)."""
+        """Send the peer what it can know now that the invocation was admitted (R-133)."""
 
     def look(self) -> bool:
         """Whether the peer is gone; does not wait."""
@@ -68,7 +68,7 @@ class Wire(Protocol):
     # Several threads may call these, each with the lock held.
 
     def share(self) -> threading.Condition:
-        """From now on several threads use this wire; the condition tells of every event."""
+        """From now on several threads use this wire; the condition is notified of every event."""
 
     @property
     def is_done(self) -> bool:
@@ -81,7 +81,7 @@ class Wire(Protocol):
         """Take the events that are there already, unless another thread waits for them."""
 
     def ask(self) -> None:
-        """Receive one more frame."""
+        """Begin to receive one more frame; it comes by `next_frame`."""
 
     def next_frame(self) -> Any | None:
         """A frame that is here already."""
@@ -117,7 +117,7 @@ class Conversation(Protocol):
         """Act on one step of the session."""
 
     def deliver(self, event: Event) -> None:
-        """Tell the session an event, and do what it says to it."""
+        """Give the session an event, and do the steps that it answers with."""
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
@@ -129,4 +129,4 @@ class Conversation(Protocol):
         """End the invocation, unless it has ended; the error of the ending that counts."""
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
+        """End the invocation and notify the peer at once, since user code may take its time to leave (R-075, R-112)."""
