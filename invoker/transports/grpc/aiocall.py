@@ -17,7 +17,8 @@ from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
 from invoker.core.steps import Close
 from invoker.errors import InvocationError
 from invoker.transports.grpc.details import oversize
-from invoker.transports.grpc.loopcall import Listener, nothing
+from invoker.transports.grpc.joiningcall import nothing
+from invoker.transports.grpc.loopcall import Listener
 from invoker.transports.grpc.outbox import Outbox, Singles
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 from invoker.transports.grpc.settling import settle

@@ -37,7 +37,8 @@ from invoker.execution.whole import Whole
 from invoker.message import EMPTY, Headers
 from invoker.transports.grpc.cygrpc import cygrpc
 from invoker.transports.grpc.details import status_of
-from invoker.transports.grpc.loopcall import JoiningCall, LoopCall
+from invoker.transports.grpc.joiningcall import JoiningCall
+from invoker.transports.grpc.loopcall import LoopCall
 from invoker.transports.grpc.methods import (
     CallMethod,
     Method,

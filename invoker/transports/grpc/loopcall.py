@@ -12,7 +12,6 @@ for input (a time-out) must be able to write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from invoker.core.budget import Unread
@@ -20,22 +19,17 @@ from invoker.core.steps import Trailers
 from invoker.errors import InvocationError
 from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.grpc.details import clip, oversize, status_of
-from invoker.transports.grpc.outbox import Outbox
 from invoker.transports.grpc.queue_poller import QueuePoller
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 
-__all__ = ["JoiningCall", "Listener", "LoopCall", "nothing"]
+__all__ = ["LITTLE_BYTES", "Listener", "LoopCall"]
 
 _ROOM = 2
 """Frames that may wait: the one that is being sent, and the one behind it."""
 
 
-_LITTLE_BYTES = 64 * 1024
+LITTLE_BYTES = 64 * 1024
 """A last message of at most this size is sent in one operation with the status; nobody waits until the peer took it."""
-
-
-def nothing() -> None:
-    """Default for `over`: does nothing."""
 
 
 class Listener(Protocol):
@@ -72,7 +66,7 @@ class LoopCall:
 
     Args:
         call: As grpcio's private layer gives it.
-        lender: Brings the call's events.
+        queue_poller: Brings the call's events.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
         most_bytes: A message with more of them ends the call (R-121).
         takes_one: The first frame is the last, and its half-close is not waited for.
@@ -125,7 +119,7 @@ class LoopCall:
         self.headers: tuple[tuple[str, str], ...] = ()
         self._call = call
         self._queue_poller = queue_poller
-        self._most_bytes, self._large_bytes = most_bytes, min(most_bytes, _LITTLE_BYTES)
+        self._most_bytes, self._large_bytes = most_bytes, min(most_bytes, LITTLE_BYTES)
         self._settle_s = settle_s
         self._takes_one = takes_one
         self._settling: asyncio.TimerHandle | None = None
@@ -198,7 +192,7 @@ class LoopCall:
         self._status = (code, detail, trailers)
         if self.is_gone:
             self._drop()  # now, since a transport that stops flushes nothing any more
-        if self._sending or (self._out and len(self._out[0]) > _LITTLE_BYTES):
+        if self._sending or (self._out and len(self._out[0]) > LITTLE_BYTES):
             self._advance()
         else:
             self._queue_poller.later(self._advance)  # with those of the other calls of this turn (ADR 38)
@@ -254,7 +248,7 @@ class LoopCall:
             operations.append(cygrpc.SendMessageOperation(last, NO_FLAGS))
         detail_bytes = clip(detail) if detail else b""
         operations.append(cygrpc.SendStatusFromServerOperation(trailers, code, detail_bytes, NO_FLAGS))
-        if last is not None and len(last) > _LITTLE_BYTES:
+        if last is not None and len(last) > LITTLE_BYTES:
             self._count(len(last))
         if self._unread is not None:
             self._unread.part()
@@ -276,7 +270,7 @@ class LoopCall:
 
     def _send(self, frame: bytes, flags: int) -> None:
         self._sending = True
-        if len(frame) > _LITTLE_BYTES:
+        if len(frame) > LITTLE_BYTES:
             self._count(len(frame))
         if not self._is_headed:
             self._is_headed, self._headers_due = True, False
@@ -362,62 +356,3 @@ class LoopCall:
 
     def _on_other(self, _: Any) -> None:
         """Ignore the event: nobody waits for it."""
-
-
-class JoiningCall(LoopCall):
-    """A call whose frames may be joined (see `Outbox`): all that a turn of the loop wrote leaves at its end, at once.
-
-    Args:
-        call: As grpcio's private layer gives it.
-        lender: Brings the call's events.
-        settle_s: As `LoopCall`.
-        most_bytes: As `LoopCall`.
-
-    Attributes:
-        over: Called once when next to nothing is left to be sent before the status, or nobody is left to take it.
-    """
-
-    __slots__ = ("_outbox", "over")
-
-    def __init__(
-        self, call: Any, queue_poller: QueuePoller, settle_s: float = 0.0, most_bytes: int = UNCHECKED
-    ) -> None:
-        super().__init__(call, queue_poller, settle_s, most_bytes)
-        self.over: Callable[[], None] = nothing
-        self._outbox = Outbox()
-
-    def write(self, frame: bytes) -> bool:
-        """Send one frame; False when the next one should wait for `room`."""
-        if self.is_gone:
-            return False
-        self._outbox.put(frame)
-        self._list()
-        return self._outbox.has_room
-
-    def _has_room(self) -> bool:
-        return self._outbox.has_room
-
-    def _drop(self) -> None:
-        self._outbox.clear()
-        if self._status is not None:  # the event of what is on its way may never come if the transport stops
-            self._is_over()
-
-    def _is_over(self) -> None:
-        over, self.over = self.over, nothing
-        over()
-
-    def _advance(self) -> None:
-        """Send what waits, as far as it may leave now."""
-        if self.is_gone:
-            self._drop()
-        if self._sending:
-            self._is_due = True
-            return
-        last = self._outbox.take() if self._outbox else None
-        is_little = last is None or len(last) <= _LITTLE_BYTES
-        if self._status is not None and not self._outbox and is_little:
-            self._end(last)
-            self._is_over()
-        elif last is not None:
-            self._is_due = bool(self._outbox) or self._status is not None
-            self._send(last, NO_FLAGS)

@@ -11,7 +11,7 @@ Theory. The handshake is answered by `invoker.transports.http.handshake`; then::
     OPEN     the conversation closes                 CLOSING  its farewell and a close frame are sent
     CLOSING  messages                                CLOSING  they are dropped
     CLOSING  a close frame, or linger_s is over      CLOSED   the connection is closed once all of it is written
-    CLOSED   -                                                whoever does not take the rest is cut after write_s
+    CLOSED   -                                                a peer that does not take the rest is cut after write_s
 
 Everything happens in callbacks of the loop, and nothing here is a task. Frames that are written within one turn leave
 together; of a long message a fragment leaves in each turn. While the conversation wants no more, or the peer takes
@@ -84,8 +84,7 @@ class SocketConnection(asyncio.Protocol):
         self._code = self._out_bytes = 0  # a code that we found, and not the conversation
         self._farewell: tuple[int, str] | None = None  # is said behind what is long
         self._is_over = False  # the conversation
-        self._is_closing = self._is_broken = self._has_closed = self._is_lost = False
-        self._is_deaf = False
+        self._is_closing = self._is_broken = self._has_closed = self._is_lost = self._is_deaf = False
         self._is_held = self._will_take = False  # the conversation wants no more for now; or others have a turn
         self._out: list[bytes] = []
         self._long = Outgoing(memory, self.abort)  # other messages wait behind these

@@ -13,7 +13,8 @@ import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.budget import ProcessBudget
-from invoker.transports.grpc.loopcall import JoiningCall, LoopCall
+from invoker.transports.grpc.joiningcall import JoiningCall
+from invoker.transports.grpc.loopcall import LoopCall
 from tests.conftest import SLOW
 from tests.transports.riff import FAST, Riff, data, eventually, form, start
 

@@ -79,7 +79,7 @@ def test_R128_a_call_that_is_not_read_leaves_one_window_in_the_transport(kind):
         sent = peer.fill(stream, frame, 4 * high_bytes, 0.5 * SLOW)
         go.set()
     assert sent > window_bytes
-    # Beyond the mark: what crosses it, what is read already, what gRPC has put together, and a part on each side of that.
+    # Beyond the mark: what crosses it, what is read already, what gRPC has put together, and a part on each side.
     assert sent < high_bytes + window_bytes + 5 * len(frame)
 
 
