@@ -60,7 +60,18 @@ def _size(note: Callable[[str], None]) -> Any:
     return size(ROOT)
 
 
-PARTS: dict[str, Callable[[Callable[[str], None]], Any]] = {"calls": _calls, "imports": _imports, "size": _size}
+def _coverage(note: Callable[[str], None]) -> Any:
+    from tools.covered import covered
+
+    return covered(ROOT, note)
+
+
+PARTS: dict[str, Callable[[Callable[[str], None]], Any]] = {
+    "calls": _calls,
+    "imports": _imports,
+    "size": _size,
+    "coverage": _coverage,
+}
 
 
 def _note(line: str) -> None:

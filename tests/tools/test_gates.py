@@ -9,6 +9,7 @@ import pytest
 
 from tools import gates
 from tools.compare import worse
+from tools.covered import shares
 from tools.size import size
 
 FIGURES = {
@@ -72,3 +73,20 @@ def test_rooms_and_long_functions_are_measured(tmp_path: Path) -> None:
     found = size(tmp_path)
     assert found["rooms"]["invoker/core"] == {"files": 2, "lines": 81, "statements": 81}
     assert found["such functions"] == ["invoker/core/a.py:f"]
+
+
+def test_coverage_is_of_rooms_and_of_protocols() -> None:
+    """Statements and branches count together; a room without any is left out."""
+    files = {
+        "invoker/core/streams.py": _covered(90, 100, 5, 10),
+        "invoker/protocols/riff/session.py": _covered(10, 10, 0, 0),
+        "invoker/protocols/web/service/http.py": _covered(5, 10, 0, 0),
+        "invoker/protocols/__init__.py": _covered(0, 0, 0, 0),
+        "invoker/execution/__init__.py": _covered(0, 0, 0, 0),
+    }
+    assert shares(files) == {"core": 86.4, "protocols": 75.0, "protocols/riff": 100.0, "protocols/web": 50.0}
+
+
+def _covered(lines: int, of_lines: int, branches: int, of_branches: int) -> dict[str, dict[str, int]]:
+    names = ("covered_lines", "num_statements", "covered_branches", "num_branches")
+    return {"summary": dict(zip(names, (lines, of_lines, branches, of_branches), strict=True))}

@@ -1,0 +1,74 @@
+"""Which share of the branches of the core, of execution and of the protocols their own tests take.
+
+It counts statements and branches together, in percent, as coverage.py does. Every driver and each process of a test is
+counted; what only a foreign client or an attack reaches is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOMS = ("core", "execution", "protocols")
+_CONFIG = """
+[run]
+branch = true
+parallel = true
+patch = subprocess
+source = {source}
+data_file = {data}
+[report]
+exclude_also =
+    if TYPE_CHECKING:
+    @overload
+    ^\\s*\\.\\.\\.$
+"""
+
+
+def covered(root: Path, note: Callable[[str], None]) -> dict[str, float]:
+    """The percentage of each room, and of each protocol.
+
+    Args:
+        root: Of the tree.
+        note: Is given what happens.
+
+    Raises:
+        RuntimeError: A test failed, so the figures would say nothing.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "coveragerc")
+        source = ",".join(str(root / "invoker" / room) for room in ROOMS)
+        config.write_text(_CONFIG.format(source=source, data=Path(folder, "data")), encoding="utf-8")
+        run = [sys.executable, "-m", "coverage"]
+        tests = ["pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", "not slow", "-p", "no:cacheprovider"]
+        note("running the tests of these rooms, which takes some minutes")
+        slow = os.environ.get("INVOKER_TEST_SLOW", "4")
+        done = subprocess.run(
+            [*run, "run", f"--rcfile={config}", "-m", *tests, *(f"tests/{room}" for room in ROOMS), "tests/reference"],
+            cwd=root, check=False, stdout=sys.stderr, env={**os.environ, "INVOKER_TEST_SLOW": str(2 * float(slow))},
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError("a test failed under coverage, so its figures say nothing")
+        found = Path(folder, "found.json")
+        for command in ("combine", "--quiet"), ("json", "--quiet", "-o", str(found)):
+            subprocess.run([*run, command[0], f"--rcfile={config}", *command[1:]], cwd=root, check=True)
+        return shares(json.loads(found.read_text(encoding="utf-8"))["files"])
+
+
+def shares(files: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """The percentage of each room, and of each protocol, from coverage.py's figures of files."""
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for name, figures in files.items():
+        parts = name.replace("\\", "/").partition("invoker/")[2].split("/")
+        summary = figures["summary"]
+        for room in {parts[0], "/".join(parts[:2]) if parts[0] == "protocols" and len(parts) > 2 else parts[0]}:
+            counts[room][0] += summary["covered_lines"] + summary["covered_branches"]
+            counts[room][1] += summary["num_statements"] + summary["num_branches"]
+    return {room: round(100 * taken / there, 1) for room, (taken, there) in sorted(counts.items()) if there}
