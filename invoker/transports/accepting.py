@@ -43,7 +43,7 @@ class Acceptor:
         protocol: Makes what serves one connection.
         transport: For the log.
         tls: None serves plain text.
-        evict: Ends a connection without a request; tells whether there was one.
+        evict: Ends a connection without a request; returns whether there was one.
         take: Serves a connection instead of a ``protocol``, without TLS; None: nobody does.
     """
 

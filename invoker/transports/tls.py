@@ -104,7 +104,7 @@ def _bytes(setting: str, path: str) -> bytes:
 
 
 class _NeedsPassphrase(ssl.SSLError):
-    """The private key is encrypted."""
+    """The private key has a passphrase, which nobody could be asked for."""
 
     reason = "the private key has a passphrase; give one without"
 

@@ -93,7 +93,7 @@ class AioTransport:
         return port
 
     async def start(self) -> None:
-        """Begin to answer."""
+        """Begin to answer calls on the sockets that were opened before."""
         await self.server.start()
 
     async def stop(self, grace_s: float) -> None:

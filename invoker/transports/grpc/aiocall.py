@@ -1,8 +1,8 @@
 """`AioCall`: one grpc.aio call as the wire of a conversation; a task reads, and writing takes none.
 
-As in `transports.grpc.loopcall`, whoever writes more than the peer takes waits for room; where frames may be joined,
-what a turn of the loop wrote leaves in one message. Otherwise a frame before which nothing waits is on its way when
-`write` returns: a task that had to be woken for it would cost as much as the write.
+As in `transports.grpc.loopcall`, a caller that writes more than the peer takes waits for room; where frames may be
+joined, what a turn of the loop wrote leaves in one message. Otherwise a frame before which nothing waits is on its way
+when `write` returns: a task that had to be woken for it would cost as much as the write.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class AioCall:
             self._advance_later()
 
     def ask(self) -> None:
-        """More frames are wanted."""
+        """Let the call read on: the conversation wants more frames."""
         _resolve(self._wanted)
 
     def write(self, frame: bytes) -> bool:
@@ -128,7 +128,7 @@ class AioCall:
         """Carry frames until the session is closed.
 
         Returns:
-            The error to tell the peer as the call's status; None for OK.
+            The error to send to the peer as the call's status; None for OK.
 
         Raises:
             asyncio.CancelledError: The call was cancelled; the session has heard of it.
@@ -236,7 +236,7 @@ class AioCall:
             self._advance()
 
     def _count(self, size: int) -> bool:
-        """Count a large frame until the call is done, of which alone grpc.aio tells; whether it may leave.
+        """Count a large frame until the call is done, which is all that grpc.aio reports; whether it may leave.
 
         grpc.aio ends no call whose message it has taken, so what does not fit ends its own call before that.
         """

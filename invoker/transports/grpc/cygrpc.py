@@ -140,9 +140,9 @@ def _serve_one(server: Any, queue: Any, private: Any) -> str:
             call.start_server_batch((cygrpc.SendMessageOperation(frame, NO_FLAGS), receive), "both")
         elif event.tag == "both":
             if event.batch_operations[-1].message() is not None:
-                return "a half-close is not told by an empty receive"
+                return "a half-close does not show as an empty receive"
             status = cygrpc.SendStatusFromServerOperation((), 0, b"", NO_FLAGS)
             call.start_server_batch((status,), "status")
         elif event.tag == "close" and event.batch_operations[0].cancelled():
-            return "a finished call is told as a cancelled one"
+            return "a finished call is reported as a cancelled one"
     return ""

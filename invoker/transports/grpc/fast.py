@@ -134,7 +134,7 @@ class FastTransport:
         return port
 
     async def start(self) -> None:
-        """Begin to answer."""
+        """Begin to answer calls, with the driver on the running loop."""
         self._loop = self.driver.loop = asyncio.get_running_loop()
         self._server.start()
         self._is_started = True
@@ -237,7 +237,7 @@ class FastTransport:
             return
 
     def _accept(self, event: Any, accept: _Accept, turn: Turn, held: ReplyBatch) -> None:
-        """Serve one call."""
+        """Serve one call in this thread, if a slot is free for it."""
         driver = self.driver
         call = UnaryCall(event.call, accept.queue, driver, turn)
         try:

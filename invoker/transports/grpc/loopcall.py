@@ -33,7 +33,7 @@ LITTLE_BYTES = 64 * 1024
 
 
 class Listener(Protocol):
-    """The conversation at this end."""
+    """The conversation that a call belongs to: it gets the frames, room to write, and the end."""
 
     @property
     def settles(self) -> bool:
@@ -298,7 +298,7 @@ class LoopCall:
         frame = event.batch_operations[0].message()
         if frame is None:
             if not event.success:
-                self.is_ended = True  # a cancel; its close event tells
+                self.is_ended = True  # a cancel; its close event says so
             elif not self._is_empty and listener.settles:
                 self._is_empty = True
                 if self._settle_s:
@@ -311,7 +311,7 @@ class LoopCall:
                 if not self.is_gone:
                     listener.arrived(None)
         elif len(frame) > self._large_bytes and not self._may_be_large(frame):
-            self.is_ended = True  # the close event tells, as for a message that is too large for grpcio
+            self.is_ended = True  # the close event says so, as for a message that is too large for grpcio
         elif self._is_finished:
             return
         elif self._takes_one:

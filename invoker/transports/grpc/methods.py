@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 OnClose: TypeAlias = Callable[[Close], None]
-"""Told once how a conversation ended."""
+"""Called once, with the ending of a conversation."""
 
 
 class CallWire(SessionWire, Protocol):
@@ -56,7 +56,7 @@ class CallMethod:
         name: Of the method.
         session: Makes what translates one call, from its metadata.
         kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
-        knows_peer: The metadata tell who calls, see `invoker.core.peers`.
+        knows_peer: The metadata name the caller, see `invoker.core.peers`.
         max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the transport's
             settings.
         takes_one: The peer sends one frame, and its session needs no half-close behind that: none is waited for.

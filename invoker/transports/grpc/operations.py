@@ -1,8 +1,8 @@
-"""`Operations`: what may be posted on one call, and what its events tell; the base of `ThreadCall`.
+"""`Operations`: what may be posted on one call, and what its events mean; the base of `ThreadCall`.
 
 Flags say what is under way, because a call allows one receive and one send at a time. Operations are posted with the
-lock held, because the thread of the call is not the only one that posts. Whoever takes an event off the queue gives it
-to `_handle`.
+lock held, because the thread of the call is not the only one that posts. The thread that takes an event off the queue
+gives it to `_handle`.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Operations:
 
     @property
     def is_done(self) -> bool:
-        """Whether every operation has ended."""
+        """Whether every operation has ended, so that no event is to come."""
         return self._pending == 0
 
     def cut(self, code: int, detail: str) -> None:
@@ -218,7 +218,7 @@ class Operations:
         self.ask()
 
     def _refused(self) -> None:
-        """An operation was not taken, so no event will tell of it: the call is broken."""
+        """An operation was not taken, so no event will come for it: the call is broken."""
         log.error("grpcio refused an operation on a call")
         self._pending -= 1
         self._reading = self._sending = False

@@ -14,7 +14,7 @@ JOINED_BYTES = 1024 * 1024
 """Largest message that is made of several frames; a longer frame leaves alone."""
 
 ROOM_BYTES = 256 * 1024
-"""Bytes that may wait; whoever writes more waits until fewer do (E-110)."""
+"""Bytes that may wait; a caller that writes more waits until fewer do (E-110)."""
 
 
 class Outbox:
@@ -39,7 +39,7 @@ class Outbox:
         return self.size < ROOM_BYTES
 
     def put(self, frame: bytes) -> None:
-        """Add a frame."""
+        """Append a frame, and count its bytes."""
         self._frames.append(frame)
         self.size += len(frame)
 
@@ -66,7 +66,7 @@ class Outbox:
 
 
 class Singles(Outbox):
-    """Frames that leave one by one: whoever writes waits until those before have left (R-127)."""
+    """Frames that leave one by one: a caller that writes waits until those before have left (R-127)."""
 
     __slots__ = ()
 
@@ -80,5 +80,5 @@ class Singles(Outbox):
         self._frames.append(frame)
 
     def take(self) -> bytes:
-        """The next frame."""
+        """Remove and return the oldest frame, which is one message."""
         return self._frames.popleft()

@@ -141,7 +141,7 @@ class QueuePoller:
         self._thread = threading.Thread(target=self._wait, name="invoker-poller", daemon=True)
 
     def start(self) -> None:
-        """Begin; on the loop."""
+        """Begin to poll, on the loop; called in its thread."""
         if isinstance(self._loop, QueuePollingLoop):
             self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             self._loop.add_reader(self._bell, self._rung)
@@ -162,7 +162,7 @@ class QueuePoller:
             self._quiet.set()
 
     async def quiet(self) -> None:
-        """Wait until every call has heard of its end: whoever posts on a queue that is shut down ends the process."""
+        """Wait until every call has heard of its end: posting on a queue that is shut down ends the process."""
         if self._calls:
             self._quiet = asyncio.Event()
             await self._quiet.wait()

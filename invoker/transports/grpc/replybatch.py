@@ -66,7 +66,7 @@ class ReplyBatch:
             before_s = time.monotonic()
         event = queue.poll()
         self._began_s = time.monotonic()
-        # A look at the queue would tell it for sure, and make each call that is alone dearer.
+        # A look at the queue would be exact, and would make each call that is alone slower.
         self._is_crowded = self._began_s - before_s < _AT_ONCE_S
         return event
 

@@ -85,7 +85,7 @@ class ServicerCall:
     # What servicers use of their context.
 
     def invocation_metadata(self) -> Any:
-        """As the peer sent it."""
+        """The metadata of the call, as the peer sent it: pairs of a key and a value."""
         return self._metadata
 
     def time_remaining(self) -> float | None:
@@ -107,7 +107,7 @@ class ServicerCall:
         raise _Aborted
 
     async def write(self, message: Any) -> None:
-        """Send one message."""
+        """Send one message, after the initial metadata if it is the first."""
         operations = [cygrpc.SendMessageOperation(self._serialize(message), NO_FLAGS)]
         if not self._is_open:
             self._is_open = True
@@ -117,7 +117,7 @@ class ServicerCall:
             raise asyncio.CancelledError
 
     async def read(self) -> Any:
-        """The next message, or ``grpc.aio.EOF``."""
+        """Wait for the next message; ``grpc.aio.EOF`` after the last one."""
         event = await self._batch([cygrpc.ReceiveMessageOperation(NO_FLAGS)])
         data = event.batch_operations[0].message()
         return grpc.aio.EOF if data is None else self._deserialize(data)

@@ -1,4 +1,4 @@
-"""`GrpcSettings`: what both gRPC transports are told, and the options of grpcio's server that follow from it."""
+"""`GrpcSettings`: the settings of both gRPC transports, and the options of grpcio's server that follow from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GrpcSettings:
         max_streams: Calls that one connection may have open at once; its client lets more of them wait.
         settle_s: Wait between the end of the request stream and the end of the inputs, for peers that need it (R-109).
         share_port: Whether other processes may bind the same port.
-        connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
+        connection_age_s: Clients are asked to connect anew after this long, a tenth more or less; 0 means never.
         keepalive_s: A connection that has been silent for this long is asked for a sign of life.
         keepalive_timeout_s: Without an answer for this long after that, it is closed, and its calls are cancelled.
         idle_s: A connection that has had no call for this long is closed; its client connects anew for the next call.
@@ -63,7 +63,7 @@ class GrpcSettings:
             ("grpc.http2.lookahead_bytes", self.window_bytes),
             ("grpc.max_connection_age_ms", int(self.connection_age_s * 1000) or _MOST),
             # grpcio refuses calls beyond these with status 1 CANCELLED, which clients take for their own. What we
-            # refuse ourselves is told as RESOURCE_EXHAUSTED, so every call has to reach us.
+            # refuse ourselves ends as RESOURCE_EXHAUSTED, so every call has to reach us.
             ("grpc.server.max_pending_requests", _MOST),
             ("grpc.server.max_pending_requests_hard_limit", _MOST),
             ("grpc.keepalive_time_ms", int(self.keepalive_s * 1000)),

@@ -1,7 +1,7 @@
 """The settle time: how long after a half-close a transport waits until it believes that the input has ended (R-109).
 
 @grpc/grpc-js cancels a call, also at its deadline, by an empty DATA frame with END_STREAM and, about 2 ms later, by
-RST_STREAM. Until then a cancel cannot be told from the end of the input. Other stacks cancel by RST_STREAM alone:
+RST_STREAM. Until then a cancel looks like the end of the input. Other stacks cancel by RST_STREAM alone:
 
 * gRPC core, under C++, Python and others: ``grpc_chttp2_cancel_stream`` in chttp2_transport.cc;
 * grpc-go: ``closeStream`` in http2_client.go, with ``rst``;
@@ -9,7 +9,7 @@ RST_STREAM. Until then a cancel cannot be told from the end of the input. Other 
 
 A peer names its stack in its user-agent. The half-close of a peer that names none of these has to settle.
 
-`settle_time` tells the fast transport how long to wait for a peer; `settle` waits on behalf of grpc.aio's transport.
+`settle_time` gives the fast transport the time to wait for a peer; `settle` waits on behalf of grpc.aio's transport.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ async def settle(context: Any, call: asyncio.Task[Any] | None, settle_s: float) 
     """Wait until the end of a grpc.aio request stream can be believed; without end when it was a cancel.
 
     grpc.aio itself ends the request stream of a call that is cancelled, and cancels the task of the call a little
-    later; whoever waits here is cancelled by that task. A cancel of which grpcio knows when the time is over may not
-    have reached the task yet, but it comes before the answer to one more read.
+    later; the caller that waits here is cancelled by that task. A cancel of which grpcio knows when the time is over
+    may not have reached the task yet, but it comes before the answer to one more read.
 
     Args:
         context: Of the call.

@@ -10,9 +10,9 @@ back at once; if it does not, the `Sweeper` sends the frame after one of its bea
 =========== ============================ =======================================================
 state       means                        left by
 =========== ============================ =======================================================
-open        frames may come and go       an empty receive, ``finish()``, an event that tells a cancel
+open        frames may come and go       an empty receive, ``finish()``, the event of a cancel
 settling    an end, or a cancel          the settle time and one more receive, ``finish()``, as above
-half-closed no frame will come           ``finish()``, an event that tells a cancel
+half-closed no frame will come           ``finish()``, the event of a cancel
 gone        the peer will get nothing    nothing
 finished    the status is under way      nothing
 =========== ============================ =======================================================
@@ -285,7 +285,7 @@ class ThreadCall(Operations):
     # For several threads, each with the lock held.
 
     def share(self) -> threading.Condition:
-        """From now on several threads use this call; the condition tells of every event."""
+        """From now on several threads use this call; the condition is notified of every event."""
         if self.before_wait is not None:
             self.before_wait()
         self._gate.leave(self._ticket)
@@ -381,7 +381,7 @@ class ThreadCall(Operations):
         return time.time() + self._until - time.monotonic()
 
     def _wait(self, until: float | None = None) -> Any:
-        """The next event, or what is none at that time; whoever counts on this thread is told before it sleeps."""
+        """The next event, or an empty one at ``until``; ``before_wait`` is called before the thread sleeps."""
         self._gate.leave(self._ticket)
         if self.before_wait is not None:
             self.before_wait()

@@ -3,8 +3,8 @@
 Theory. The thread that accepted the call receives what is there. Some clients send headers, messages and the half-close
 in one packet, others in several that follow each other at once; so the thread waits for the rest for some milliseconds,
 if calls of this kind have tended to come whole (`ArrivalStats`). If the half-close has come, the call is a *whole*
-conversation, and what is sent leaves with the status in as few batches as there are messages. The operation that tells
-of a cancel is part of the last batch then. A `ThreadCall` takes over what was received, or what is left to send,
+conversation, and what is sent leaves with the status in as few batches as there are messages. The operation that
+reports a cancel is part of the last batch then. A `ThreadCall` takes over what was received, or what is left to send,
 
 * when the half-close does not come in time, or there is much to receive,
 * when the conversation turns out to be long, or its peer slow, or somebody asks whether the peer is gone.
@@ -310,7 +310,7 @@ class UnaryCall:
         self._pending += 1
         self._is_sending = self._is_sending or tag is SENT
         if self._call.start_server_batch(operations, tag):
-            self._pending -= 1  # the call is broken: no event will tell of it
+            self._pending -= 1  # the call is broken: no event will come for it
             self._is_gone = True
 
     def _glance(self, *, until_sent: bool = False) -> bool:

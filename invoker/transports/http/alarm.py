@@ -55,11 +55,11 @@ class Alarm:
         self._timer = self._loop.call_at(due_s, self._ring)
 
     def unset(self) -> None:
-        """Do nothing."""
+        """Drop the action, until the next `set`."""
         self._action = None
 
     def close(self) -> None:
-        """Do nothing, now and later; the loop forgets the alarm."""
+        """Drop the action and the timer, so that the loop forgets the alarm."""
         self._action = None
         if self._timer is not None:
             self._timer.cancel()

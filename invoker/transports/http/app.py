@@ -81,7 +81,7 @@ _NOTHING_FITS: Final = Response(
 
 
 class Handler(Protocol):
-    """A service on this transport."""
+    """Answers the requests of a service on this transport; `HttpApp` finds it by the path."""
 
     async def answer(self, exchange: Exchange) -> Response | None:
         """The response to one request; None if it was written by `Exchange.begin`, `write` and `end`.
@@ -129,7 +129,7 @@ class PreparedRequest(Protocol):
 
 
 class RequestSession(CallSession, Protocol):
-    """The session of one request."""
+    """The session of one request, which also makes the response of an error."""
 
     def refusal(self, error: InvocationError) -> Response:
         """The response if it has sent none, or has not yet."""
@@ -153,7 +153,7 @@ class SocketSettings:
 
 
 class Farewell(NamedTuple):
-    """What the peer is told of an end.
+    """The ending that the peer is sent.
 
     Attributes:
         code: Of the close frame.
@@ -173,10 +173,10 @@ class SocketWire(Wire, Protocol):
     """Are not sent."""
 
     peer: Client
-    """Learns the code of the end; a conversation of one invocation says by its `field` that the log tells it."""
+    """Gets the code of the end; a conversation of one invocation says by its `field` that the log has that code."""
 
     def close(self, close: Close) -> None:
-        """The conversation is over."""
+        """Close the connection with the code of this ending, since the conversation is over."""
 
 
 class Conversation(Protocol):
@@ -248,7 +248,7 @@ class HttpApp:
 
     Attributes:
         connections: All that are open on the loop.
-        is_leaving: Whether responses tell clients of HTTP/1 to use another connection.
+        is_leaving: Whether responses ask clients of HTTP/1 to use another connection.
         origins: Judges who may call.
         handler: Gives who answers a path.
         sockets: Gives who serves the WebSockets of a path.
@@ -320,7 +320,7 @@ class HttpApp:
         return as_problem(FULL, head.value("accept"))
 
     def not_found(self, head: RequestHead) -> Response:
-        """The response where nobody answers."""
+        """The 404 response to a path that no handler answers."""
         return as_problem(NOT_FOUND, head.value("accept"))
 
     async def answer(self, exchange: Exchange, handler: Handler) -> Response | None:

@@ -35,7 +35,7 @@ class AsgiApp:
         self._known: dict[tuple[object, ...], _Known] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; ASGI 3."""
+        """Answer one request, as ASGI 3 calls an application; other scopes than HTTP are ignored."""
         if scope["type"] != "http":
             return
         app, known = self._app, self._meaning(scope)
@@ -99,7 +99,7 @@ class _Known(NamedTuple):
 
     @classmethod
     def of(cls, app: HttpApp, head: RequestHead, *, host: str, is_local: bool) -> _Known:
-        """Ask everybody."""
+        """Judge the head, and find its handler and its coding."""
         handler = app.handler(head.path)
         coded = app.coded(head, handler, app.judge(head, host=host, is_local=is_local))
         is_let_in = coded.verdict.response is None

@@ -1,4 +1,4 @@
-"""`AsgiExchange`: a request that an ASGI server brings: hypercorn for HTTP/2, or whoever serves a mounted transport."""
+"""`AsgiExchange`: a request that an ASGI server brings: hypercorn for HTTP/2, or the server of a mounted transport."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class AsgiExchange(Exchange):
             await self._carrier
 
     def ask(self) -> None:
-        """The listener wants more again."""
+        """Let the body come again, by the next ``receive``."""
         self._wants.set()
 
     def answer(self, response: Response) -> None:
@@ -155,7 +155,7 @@ class AsgiExchange(Exchange):
         await self._has_room.wait()
 
     def end(self) -> None:
-        """The streamed response is complete."""
+        """End the streamed response, which is complete."""
         self._over()
 
     def cut(self) -> None:
@@ -175,7 +175,6 @@ class AsgiExchange(Exchange):
         return self.is_gone or self._is_cut
 
     def _leave(self) -> None:
-        """The client has left."""
         if self.is_gone:
             return
         self.is_gone = True

@@ -2,7 +2,7 @@
 
 The server speaks WebSocket: the rules of the handshake, frames, pings and the closing are its own. What is the same as
 in `transports.http.socketconnection` is here: who may connect, who serves a path, how long a message may be, what is
-said at the end, and that whoever takes nothing is not waited for.
+said at the end, and that a client that takes nothing is not waited for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["AsgiSocket", "refuse", "serve_socket"]
 log = logging.getLogger(__name__)
 
 _ROOM_BYTES: Final = 64 * 1024
-"""Bytes that may wait for the server to take them; whoever writes more waits until half of them are gone."""
+"""Bytes that may wait for the server to take them; a caller that writes more waits until half of them are gone."""
 _REASON_BYTES: Final = 123
 _GOING_AWAY: Final = 1001
 _TOO_BIG: Final = 1009
@@ -141,7 +141,7 @@ class AsgiSocket:
     # Called by the transport.
 
     def fileno(self) -> int:
-        """None: the server has it."""
+        """-1, since only the server knows the descriptor."""
         return -1
 
     def end_when_idle(self) -> None:
@@ -150,7 +150,7 @@ class AsgiSocket:
             self._listener.fail(ShuttingDown("this invoker is shutting down; connect again elsewhere"))
 
     def abort(self) -> None:
-        """End now, without ceremony."""
+        """End the conversation now; the server closes the socket."""
         self._leave()
 
     cut = abort
@@ -158,10 +158,10 @@ class AsgiSocket:
     # The wire of the conversation.
 
     def accepted(self) -> None:
-        """The handshake has told all there is to tell."""
+        """Do nothing: the handshake has said it all."""
 
     def ask(self) -> None:
-        """The conversation wants more again."""
+        """Let messages come again, by the next ``receive``."""
         self._wants.set()
 
     def write(self, frame: str | bytes | LongMessage) -> bool:
@@ -182,7 +182,7 @@ class AsgiSocket:
         await self._has_room.wait()
 
     def close(self, close: Close) -> None:
-        """The conversation is over: tell the peer."""
+        """The conversation is over: notify the peer."""
         error = close.error
         farewell = self._conversation.farewell(error)
         for one in farewell.messages:

@@ -1,4 +1,4 @@
-"""Bodies of HTTP/1.1: of a length that is told (`Counted`), or in chunks (`Chunks`), as strictly read as heads are.
+"""Bodies of HTTP/1.1: of the length in the head (`Counted`), or in chunks (`Chunks`), as strictly read as heads are.
 
 Extensions and trailers of chunks are read over; nobody here asks for them (RFC 9112, 7.1).
 """

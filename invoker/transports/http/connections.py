@@ -11,8 +11,8 @@ is ended either that came within `NEW_S` and has sent nothing; while there are o
 backlog of the kernel holds newcomers.
 
 Where everybody else is busy, the newcomers stay. They are answered what needs no function, such as a probe; calls are
-refused while the transport is full, an eighth beyond `most`. Without that, whoever holds enough streams, or WebSockets
-that wait for ever, would keep everybody out.
+refused while the transport is full, an eighth beyond `most`. Without that, a client that holds enough streams, or
+WebSockets that wait for ever, would keep everybody out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AT_ONCE = 64
 
 
 class State(enum.Enum):
-    """Where a connection stands."""
+    """What a connection is doing; the value says it in words."""
 
     IDLE = "between requests"
     BUSY = "a request is under way"
@@ -56,7 +56,7 @@ class Connection(Protocol):
         """End now, or with the last request."""
 
     def abort(self) -> None:
-        """End now, without ceremony."""
+        """End the connection now, without a farewell to the client."""
 
     def cut(self) -> None:
         """End now, with all that runs for it."""
@@ -82,7 +82,7 @@ class Connections:
         self._none.set()
 
     def enter(self, connection: Connection) -> None:
-        """A connection is there."""
+        """Count a new connection; if there are too many, idle ones are ended."""
         self.open.add(connection)
         self._none.clear()
         if len(self.open) > self.most:

@@ -65,11 +65,11 @@ class Listener(Protocol):
         """There will be no more: the body is late, or more than the process may hold."""
 
     def gone(self) -> None:
-        """The client has left."""
+        """Called once when the client has left before the response was complete."""
 
 
 class _Nobody:
-    """Hears what comes behind the answer; whoever gave that would else be kept by the request, and keep it."""
+    """Gets what comes behind the answer; else the request and the listener that answered would keep each other."""
 
     def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - as `Listener`
         return True
@@ -91,7 +91,7 @@ class Exchange(ABC):
         head: Everything but the body.
         settings: Limits.
         memory: Counts the body; None: nobody does.
-        packed: How the body is packed; it is unpacked here, and the head does not tell of it.
+        packed: How the body is packed; it is unpacked here, and the head does not mention it.
 
     Attributes:
         head: Everything but the body.
@@ -176,7 +176,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def ask(self) -> None:
-        """The listener wants more again."""
+        """Let the body come again; the listener wants more of it."""
 
     @abstractmethod
     def answer(self, response: Response) -> None:
@@ -202,7 +202,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def end(self) -> None:
-        """The streamed response is complete."""
+        """End the streamed response, which is complete."""
 
     @abstractmethod
     def cut(self) -> None:
@@ -224,7 +224,6 @@ class Exchange(ABC):
         """More of the body; sets `_is_complete` with the last of it, and `is_gone` when there will be no more."""
 
     def _completed(self) -> None:
-        """The body is here."""
         self._stop_timing()
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ class FrameError(Exception):
     """A peer's bytes are no frames that it may send.
 
     Attributes:
-        code: Of the close frame that tells the peer.
+        code: Of the close frame that the peer is sent.
     """
 
     def __init__(self, why: str, code: int = PROTOCOL_ERROR) -> None:
@@ -129,7 +129,7 @@ class FrameReader:
         return len(self._data) - self._at + self._come + len(self._message)
 
     def feed(self, data: bytes) -> None:
-        """Take what has come."""
+        """Append bytes of the connection, of any length; `next` reads frames from them."""
         if self._at == len(self._data) and not self._parts:
             self._data, self._at = data, 0
         else:
@@ -139,7 +139,7 @@ class FrameReader:
     def next(self) -> str | bytes | Control | None:  # noqa: C901 - every frame comes here, and each call costs
         """The next message, a text as `str`, or the next control frame; None if more has to come.
 
-        A fragment that does not end its message is told by `FRAGMENT`: whoever works off many frames counts them all.
+        `FRAGMENT` stands for a fragment that does not end its message, so that a caller can count all frames.
 
         Raises:
             FrameError: What comes is refused; nothing behind it can be read.
@@ -226,7 +226,7 @@ class FrameReader:
 def _wide(data: bytes) -> int:
     size = int.from_bytes(data)
     if size <= (_SHORT if len(data) == 2 else 0xFFFF):
-        raise FrameError("a frame tells its length with more bytes than are needed")
+        raise FrameError("a frame encodes its length with more bytes than are needed")
     if size >> 63:
         raise FrameError("the length of a frame has its highest bit set")
     return size
@@ -270,7 +270,7 @@ def _control(kind: int, payload: bytes) -> Control:
 
 
 def framed(message: str | bytes) -> bytes:
-    """A message as one frame."""
+    """The bytes of one frame, unmasked and final, that carries a whole message."""
     if type(message) is str:
         first, payload = _WHOLE_TEXT, message.encode()
     else:

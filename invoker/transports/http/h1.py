@@ -56,7 +56,7 @@ _FAREWELL_S: Final = 1.0
 _FAREWELL_BYTES: Final = 4 << 20
 """Behind a refusal this much is still read and for this long: a reset could overtake it."""
 _IMPATIENT_S: Final = 1.0
-"""A client that is refused before it was told to send its body may send it nevertheless; it has this long to begin."""
+"""A client that is refused before ``100 Continue`` may send its body nevertheless; it has this long to begin."""
 _WATCH_S: Final = 0.1
 """A client that has half-closed may wait for its answer, or may have left: what takes longer is not answered to it."""
 _GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -97,7 +97,7 @@ class Http1(asyncio.Protocol):
     # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Begin to serve the connection; asyncio calls it once."""
         self._transport = transport
         sock, tls = (transport.get_extra_info(name) for name in ("socket", "ssl_object"))
         is_local = sock.family == socket.AF_UNIX
@@ -116,7 +116,7 @@ class Http1(asyncio.Protocol):
             self.data_received(self._early)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come."""
+        """Read requests from the bytes that have come."""
         state = self._state
         if state is State.ENDING:
             self._dropped += len(data)
@@ -144,7 +144,7 @@ class Http1(asyncio.Protocol):
         return True
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
-        """The end."""
+        """The connection is over: drop what waits, and notify the request that the client is gone."""
         self._is_lost = True
         self._data = b""
         self._writer.drop()
@@ -156,7 +156,7 @@ class Http1(asyncio.Protocol):
         self._connections.idle.pop(self, None)
 
     def pause_writing(self) -> None:
-        """The client takes too little."""
+        """The client takes too little: hold the response, and watch for its leaving."""
         self._writer.is_full = True
         if self._state is State.STREAMING and not self._has_ended:
             self._writer.watch()
@@ -164,7 +164,7 @@ class Http1(asyncio.Protocol):
     def resume_writing(self) -> None:
         """It has taken most of it."""
         self._writer.go_on()
-        self._soon.do(self._go_on)  # asyncio 3.11 closes twice when it is told to within this call
+        self._soon.do(self._go_on)  # asyncio 3.11 closes twice when `close` is called within this call
 
     # Called by the transport.
 
@@ -179,7 +179,7 @@ class Http1(asyncio.Protocol):
             self._close()
 
     def abort(self) -> None:
-        """End now, without ceremony."""
+        """End the connection now, without a farewell to the client."""
         if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
             if self._state in (State.STREAMING, State.WRITING) and self._writer.is_bare:
                 reset(self._transport.get_extra_info("socket"))  # its end would be that of the body
@@ -286,7 +286,7 @@ class Http1(asyncio.Protocol):
     # Responses.
 
     def answered(self, request: Request, response: Response) -> None:
-        """Write the response."""
+        """Write the whole response of the request, after which the next request is read."""
         if self._is_lost:
             self._connections.leave(self)
         elif self._state is State.BUSY:  # else its body was refused
@@ -308,7 +308,7 @@ class Http1(asyncio.Protocol):
         return self._state is not _STREAMING or self._is_lost or self._writer.write(data)
 
     def ended(self, *, is_whole: bool) -> None:
-        """End a streamed response."""
+        """End a streamed response; if it is not whole, close the connection so that the client sees it."""
         if self._state is not State.STREAMING or self._is_lost:
             return
         if is_whole:
@@ -332,7 +332,7 @@ class Http1(asyncio.Protocol):
         self._read_control.open()
 
     def _next(self) -> None:
-        """The request is over."""
+        """Go on with the next request, or close the connection."""
         self._request = None
         self._state = State.IDLE
         if self._ends or (self._has_ended and not self._data):

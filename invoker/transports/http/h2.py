@@ -3,7 +3,7 @@
 A frame of nine bytes costs a server a thousand times what it costs its sender: the server parses it, answers it, or
 begins a request that the next frame takes back. So each connection has an allowance for frames that are neither a
 request nor a part of one. The allowance grows slowly with time, and by what is sent to the client, since a client that
-takes a long response has to send WINDOW_UPDATEs. A client that exceeds it is told ENHANCE_YOUR_CALM (RFC 9113, 10.5).
+takes a long response has to send WINDOW_UPDATEs. A client that exceeds it gets ENHANCE_YOUR_CALM (RFC 9113, 10.5).
 
 The parser works off whatever it is given before anybody else has a turn, so it is given a few frames at a time.
 """
@@ -50,7 +50,7 @@ _AT_ONCE: Final = 16
 """Frames that are parsed in one turn: eight requests with their RST_STREAMs at most."""
 _HEAD: Final = 9
 _WINDOW_STEP: Final = 16 * 1024
-"""The client is told of so many bytes at once by which the window of the connection is opened again."""
+"""The window of the connection is opened again in steps of this many bytes."""
 
 
 class FloodError(Exception):
@@ -174,12 +174,12 @@ class Http2(H2Protocol):
         del self.connection.local_settings[SettingCodes.ENABLE_CONNECT_PROTOCOL]
 
     async def initiate(self, headers: Any = None, settings: Any = None) -> None:
-        """Begin."""
+        """Begin the connection, and the task that opens its window."""
         await super().initiate(headers, settings)
         self.task_group.spawn(self._tell_credit)
 
     async def handle(self, event: Any) -> None:
-        """Take bytes, or the end."""
+        """Take bytes of the client, or its end."""
         await super().handle(event)
         if isinstance(event, Closed):
             self._has_credit.set()
@@ -206,7 +206,7 @@ class Http2(H2Protocol):
     async def _received(self, event: DataReceived) -> None:
         size = event.flow_controlled_length or 0
         self._unreturned += size
-        if self._unreturned >= _WINDOW_STEP:  # whoever is slow holds up its own stream only
+        if self._unreturned >= _WINDOW_STEP:  # a slow stream holds up only itself
             self.connection.increment_flow_control_window(self._unreturned)
             self._unreturned = 0
         stream = self.streams.get(event.stream_id)
@@ -256,7 +256,7 @@ class Http2(H2Protocol):
         await self._flush()
 
     async def say_calm(self, why: str) -> None:
-        """Tell the client that it sends too much (RFC 9113, 10.5)."""
+        """End the connection of a client that sends too much (RFC 9113, 10.5)."""
         self.connection.close_connection(ErrorCodes.ENHANCE_YOUR_CALM, additional_data=why.encode())
         await self._flush()
 

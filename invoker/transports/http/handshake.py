@@ -44,7 +44,7 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
     """
 
     def begin(exchange: Exchange) -> Listener:
-        assert isinstance(exchange, Request)  # HTTP/2 is not told that this transport serves WebSocket
+        assert isinstance(exchange, Request)  # over HTTP/2 this transport does not offer WebSocket
         request, handler = head.request, app.sockets(head.request.path)
         met = NOT_FOUND if handler is None else _refusal(head) or handler.meet(request)
         if isinstance(met, Response):
@@ -70,7 +70,7 @@ def offered(head: RequestHead) -> list[str]:
 
 
 class _Switch:
-    """Takes a connection from HTTP."""
+    """Takes a connection over from HTTP/1, and makes a `SocketConnection` of it."""
 
     def __init__(self, app: HttpApp, conversation: Conversation, settings: SocketSettings, told: bytes) -> None:
         self._app = app

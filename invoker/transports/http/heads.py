@@ -158,7 +158,7 @@ def _length(told: dict[str, str], *, is_new: bool) -> int | None:
     """How long the body is; None when it comes in chunks.
 
     Raises:
-        RefusedError: It is told twice, or by what is not understood; or the head names no host.
+        RefusedError: It is given twice, or in a form that is not understood; or the head names no host.
     """
     if is_new and "host" not in told:
         raise RefusedError("the head has no Host")

@@ -99,12 +99,12 @@ class HyperConnection:
         connections.meet(self, is_new=True)
 
     def entered(self) -> None:
-        """A request begins."""
+        """Count a request that begins, so that the connection is not idle."""
         self._requests += 1
         self._disarm()
 
     def exited(self) -> None:
-        """A request is over."""
+        """Count a request that is over; after the last one the connection is idle."""
         self._requests -= 1
         if not self._requests:
             self._arm(0 if self._is_ending else self._idle_s)
@@ -125,7 +125,7 @@ class HyperConnection:
         return self._writer.transport.is_closing()
 
     def abort(self) -> None:
-        """End now, without ceremony."""
+        """End the connection now, without a farewell to the client."""
         self._disarm()
         if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
             self._writer.transport.abort()
@@ -168,7 +168,7 @@ class _NoTimer:
 
 
 class _Counted:
-    """Tells each connection of its requests."""
+    """Lets each connection count its requests."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -183,7 +183,7 @@ class _Counted:
 
 
 def configured() -> Config:
-    """Hypercorn's settings."""
+    """Hypercorn's settings, with our log and no limit of requests for a connection."""
     config = Config()
     config.accesslog = None
     config.errorlog = log

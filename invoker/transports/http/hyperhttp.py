@@ -40,7 +40,7 @@ class PatientServer(TCPServer):
 
     @property
     def protocol(self) -> ProtocolWrapper:
-        """What speaks HTTP on it."""
+        """The protocol of the connection, HTTP/1 or HTTP/2."""
         return self._wrapper
 
     @protocol.setter
@@ -56,7 +56,7 @@ class PatientServer(TCPServer):
         self._rate_limit = FrameRateLimit()
 
     async def protocol_send(self, event: Any) -> None:
-        """Send something of the protocol."""
+        """Send bytes of the protocol, or do what its event says."""
         if isinstance(event, RawData):
             if self.writer.is_closing():
                 return  # asyncio would drop it, too, and write a warning each time
@@ -81,7 +81,7 @@ class PatientServer(TCPServer):
         await self.protocol.handle(Closed())
         protocol = self.protocol.protocol
         if isinstance(protocol, H2Protocol):
-            for buffer in protocol.stream_buffers.values():  # whoever writes to one waits for a client that is gone
+            for buffer in protocol.stream_buffers.values():  # a task that writes to one waits for a client that is gone
                 await buffer.close()
 
     async def _read(self) -> bytes:
@@ -98,7 +98,7 @@ class PatientServer(TCPServer):
         is_first = True
         for part in self._rate_limit.parts(data):
             if not is_first:
-                await asyncio.sleep(0)  # whoever else waits has a turn
+                await asyncio.sleep(0)  # other tasks that wait have a turn
             is_first = False
             await self.protocol.handle(RawData(part))
 

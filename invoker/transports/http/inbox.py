@@ -19,14 +19,14 @@ from invoker.transports.http.asgiexchange import INBOX
 __all__ = ["Inbox", "Inboxes"]
 
 _STEP_BYTES: Final = 16 * 1024
-"""The client is told of so many taken bytes at once; its window has four times as many."""
+"""The client's window is opened in steps of this many taken bytes; it has four times as many."""
 
 
 class Inbox:
     """The body of one request, and whether its client has left.
 
     Args:
-        taken: Is told how many more bytes were taken.
+        taken: Called with how many more bytes were taken.
 
     Attributes:
         on_gone: Called when the client has left, whether or not anybody asks; None: nobody wants to know.
@@ -74,7 +74,7 @@ class Inboxes:
 
     Args:
         tasks: Of the connection.
-        taken: Is told of which stream, and how many more bytes were taken of it.
+        taken: Called with a stream, and how many more of its bytes were taken.
 
     Attributes:
         stream: Whose request begins now.

@@ -1,8 +1,8 @@
 """What a leading thread has of one client: its `Connection`, and the `Reply` to a request; `LateWrites`: late writes.
 
 A reply is the outlet of the conversation that makes the response. It is written once: by the thread when the function
-is over, or by whoever finds that the client need not wait for that: the time of the request is over, the drain is, or
-the response is there although the function goes on.
+is over, or by any thread that finds that the client need not wait for that: the time of the request is over, the drain
+is, or the response is there although the function goes on.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Connection:
         is_new: Whether nothing has come yet.
         peer: The address of the client.
         ends: Whether it ends behind the response that is written.
-        is_parked: Whether nobody is told of what comes; see `InlineHttp._park`.
+        is_parked: Whether nobody waits for what comes; see `InlineHttp._park`.
     """
 
     __slots__ = ("begun", "ends", "fd", "heads", "is_new", "is_parked", "peer", "reads", "since_s", "sock")
@@ -173,7 +173,7 @@ class LateWrites:
             unread.add(size, lambda _: later(loop, task.cancel))
 
     def cancel(self) -> None:
-        """End the connections of all."""
+        """End all connections whose response still waits to be written."""
         for task in self._tasks:
             task.cancel()
 
@@ -205,12 +205,12 @@ class Reply:
         write: Writes it.
         connection: Where to.
         plain: The request's head.
-        deadline: When the client is told that it took too long, on the clock of ``time.monotonic``; None: never.
+        deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
 
     Attributes:
         is_over: Whether the response was written.
         peer: Who calls, and what it got.
-        refusal: Makes the response that tells an error.
+        refusal: Makes the response of an error.
     """
 
     __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over", "peer", "refusal")
@@ -240,7 +240,7 @@ class Reply:
     # What the conversation asks.
 
     def await_end(self) -> None:
-        """Return: the body has the length that its head told."""
+        """Return: the body has the length that its head gave."""
 
     def is_gone(self) -> bool:
         """Whether nobody waits for the function any more: the client has left, or got its response."""
@@ -265,7 +265,7 @@ class Reply:
             self.cut(close.error or InternalError())
 
     def cut(self, error: InvocationError) -> None:
-        """Tell the client of an error, whatever the function does."""
+        """Send an error to the client, whatever the function does."""
         self.answer(self.refusal(error))
 
 

@@ -11,7 +11,7 @@ is
 * *taken*: a thread serves it, or the loop writes the rest of a response that the client does not take at once;
 * gone: closed, or given to the loop's server for good.
 
-Whoever takes a connection out of the dictionary of idle or of begun ones owns it, since only one thread can do that.
+A thread that takes a connection out of the dictionary of idle or of begun ones owns it: only one thread can do that.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class InlineHttp:
         return len(self._connections)
 
     def take(self, sock: socket.socket, heads: PlainHeads) -> None:
-        """Serve a new connection."""
+        """Serve a new connection, from its first request on."""
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             ask_whether_alive(sock)
@@ -363,7 +363,7 @@ class InlineHttp:
             connection.sock.close()
 
     def end(self, connection: Connection) -> None:
-        """Close a connection."""
+        """Forget a connection, and close its socket."""
         self._forget(connection)
         connection.sock.close()
 

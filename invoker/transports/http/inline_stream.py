@@ -103,6 +103,6 @@ class InlineStream(Whole):
         self._reply.early(self.sent)
 
     def leave(self) -> None:
-        """User code has been left."""
+        """User code has been left: give the gate to the next thread as well."""
         super().leave()
         self._reply.leave_gate()

@@ -1,7 +1,7 @@
 """`MountedTransport`: the HTTP transport without sockets: another program's ASGI server brings the requests.
 
 That program may stand behind any name and any proxy, so the transport cannot know its own names, and judges `Host` only
-if it is told them; the rules of foreign web pages hold as ever (ADR 0045). Paths count from where the transport is
+if they are set; the rules of foreign web pages hold as ever (ADR 0045). Paths count from where the transport is
 mounted. What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
 """
 
@@ -77,7 +77,7 @@ class MountedTransport:
                 await refuse(scope, receive, send, _LEFT)
 
     def leave(self) -> None:
-        """Tell clients of HTTP/1 to connect anew; requests are served as before."""
+        """Ask clients of HTTP/1 to connect anew; requests are served as before."""
         self.app.is_leaving = True
 
     async def stop(self, grace_s: float) -> None:

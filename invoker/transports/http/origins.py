@@ -105,7 +105,7 @@ class Origins:
         self.names = LOOPBACK_NAMES | self._hosts | {bound.lower()} if is_checked else None
 
     def mount(self) -> None:
-        """Say that somebody else has the sockets, whose names only a list of hosts can tell (H-098)."""
+        """Say that another server has the sockets, so that only a list of hosts says what names it has (H-098)."""
         is_checked = self._hosts and _ANY not in self._hosts
         self.names = LOOPBACK_NAMES | self._hosts if is_checked else None
         self._why, self._lists = "", ("allowed_hosts", "allowed_origins")

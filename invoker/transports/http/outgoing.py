@@ -1,7 +1,7 @@
 """`Outgoing`: what is long of the messages that a socket sends, counted until the peer has taken it.
 
 Messages wait in order, and are made frame by frame as the peer takes them. One that is made at once and is large is
-*handed* to the transport, which tells when the peer has taken it. Both count in the budget of the process.
+*handed* to the transport, which reports when the peer has taken it. Both count in the budget of the process.
 """
 
 from __future__ import annotations

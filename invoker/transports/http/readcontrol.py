@@ -1,9 +1,9 @@
 """`ReadControl`: reads little at once from a connection, stops, goes on, and looks meanwhile whether the peer is there.
 
-Nobody is told of the end of a connection that is not read. So the kernel is asked now and then. A reset is an end. The
+The end of a connection that is not read goes unnoticed. So the kernel is asked now and then. A reset is an end. The
 end of what the peer sends is behind what was not read yet, and maybe nothing is missing: the peer may wait for an
-answer. It has left if nothing at all is taken for a long time. Where whoever reads counts what it holds, the rest is
-read at once, since the kernel has it, and the end tells whether something is missing.
+answer. It has left if nothing at all is taken for a long time. Where the reader counts what it holds, the rest is
+read at once, since the kernel has it, and the end shows whether something is missing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ReadControl:
         self._is_shut = self._takes_rest = self._reads_rest = False
         self._shut_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        with suppress(AttributeError):  # asyncio would read 256 KiB; uvloop cannot be told
+        with suppress(AttributeError):  # asyncio would read 256 KiB; uvloop has no such limit
             transport.max_size = _READ_BYTES
 
     def shut(self, *, takes_rest: bool = False) -> None:
@@ -55,7 +55,7 @@ class ReadControl:
                 self._watch()
 
     def open(self) -> None:
-        """Read again."""
+        """Read from the connection again, unless it closes."""
         if self._is_shut and not self._transport.is_closing():
             self._is_shut = False
             self._transport.resume_reading()

@@ -30,12 +30,12 @@ HIGH_BYTES = 64 * 1024
 
 
 class BodySource(Protocol):
-    """The connection of a request."""
+    """The connection of a request: it gives the body and writes the response."""
 
     peer: str
 
     def ask(self) -> None:
-        """Somebody waits for the body."""
+        """Called when the request waits for more of its body."""
 
     def answered(self, request: Request, response: Response) -> None:
         """The response of a request that is listened to."""
@@ -53,7 +53,7 @@ class BodySource(Protocol):
         """Leave the connection to who speaks something else, with what was read of that."""
 
     def abort(self) -> None:
-        """End the connection now."""
+        """End the connection now, without a farewell to the client."""
 
 
 class Request(Exchange):
@@ -98,7 +98,7 @@ class Request(Exchange):
         self._parts: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
         self._for_room: asyncio.Future[None] | None = None
-        self._is_turning = False  # the loop has been told to unpack more
+        self._is_turning = False  # a callback of the loop will unpack more
 
     def feed(self, data: bytes, *, is_last: bool) -> None:
         """More of the body has come."""
@@ -112,7 +112,7 @@ class Request(Exchange):
             self._wake()
 
     def leave(self) -> None:
-        """The client has left: whoever reads the body is told, and everybody else is cancelled (R-154, G-013)."""
+        """The client has left: notify what reads the body; if nothing does, cancel the task (R-154, G-013)."""
         self.is_gone = True
         self.peer.got(LEFT)
         self.has_room()
@@ -129,7 +129,7 @@ class Request(Exchange):
         self._pass_on(listener)
 
     def ask(self) -> None:
-        """The listener wants more again."""
+        """Pass the body on again; the listener wants more of it."""
         self._is_held = False
         if self._listener is not None:
             self._pass_on(self._listener)
@@ -177,13 +177,13 @@ class Request(Exchange):
             await asyncio.shield(self._for_room)  # several outputs may wait
 
     def has_room(self) -> None:
-        """Whoever waits for room may go on."""
+        """Let tasks that wait for room go on."""
         waiter, self._for_room = self._for_room, None
         if waiter is not None:
             waiter.set_result(None)
 
     def end(self) -> None:
-        """The streamed response is complete."""
+        """End the streamed response, which is complete."""
         self._over(is_whole=True)
 
     def cut(self) -> None:

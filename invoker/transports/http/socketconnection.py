@@ -4,9 +4,9 @@ Theory. The handshake is answered by `invoker.transports.http.handshake`; then::
 
     state    what comes                              next     what is done
     -------  --------------------------------------  -------  --------------------------------------------------------
-    OPEN     a message                               OPEN     the conversation is told; it may want no more for now
+    OPEN     a message                               OPEN     the conversation gets it; it may want no more for now
     OPEN     a ping                                  OPEN     the last one of a turn is answered
-    OPEN     a close frame, or the end of the bytes  CLOSED   the conversation is told that its peer is gone
+    OPEN     a close frame, or the end of the bytes  CLOSED   the conversation is notified that its peer is gone
     OPEN     what is no frame                        CLOSING  the conversation fails
     OPEN     the conversation closes                 CLOSING  its farewell and a close frame are sent
     CLOSING  messages                                CLOSING  they are dropped
@@ -97,7 +97,7 @@ class SocketConnection(asyncio.Protocol):
     # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Begin the conversation; asyncio calls it once."""
         self._transport = transport
         self.peer = Client(peer_of(transport.get_extra_info("peername")), field="")
         self._read_control = ReadControl(self._transport, self.abort, patience_s=0.0)  # who ends his bytes has left
@@ -106,7 +106,7 @@ class SocketConnection(asyncio.Protocol):
         self._listener = self._conversation.begin(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come."""
+        """Read frames from the bytes that have come."""
         self._has_heard = True
         if self._is_broken or self.is_gone:
             return
@@ -119,13 +119,13 @@ class SocketConnection(asyncio.Protocol):
             self._loop.call_soon(self._flush)
 
     def eof_received(self) -> bool:
-        """The peer has left."""
+        """The peer sends no more: it has left; what it does not take soon is dropped."""
         self._alarm.set(self._settings.write_s, self._not_taken)
         self._leave()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
-        """The end."""
+        """The connection is over: stop its timers, and notify the conversation."""
         self._is_lost = True
         self._pings.close()
         self._alarm.close()
@@ -136,7 +136,7 @@ class SocketConnection(asyncio.Protocol):
         self._conversation.over()
 
     def pause_writing(self) -> None:
-        """The peer takes too little."""
+        """The peer takes too little; it has a limited time to take more."""
         self._is_full = True
         self._alarm.set(self._settings.write_s, self._not_taken)
 
@@ -164,7 +164,7 @@ class SocketConnection(asyncio.Protocol):
             self._listener.fail(ShuttingDown("this invoker is shutting down; connect again elsewhere"))
 
     def abort(self) -> None:
-        """End now, without ceremony."""
+        """End the connection now, without a close frame."""
         if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
             self._transport.abort()
 
@@ -173,10 +173,10 @@ class SocketConnection(asyncio.Protocol):
     # The wire of the conversation.
 
     def accepted(self) -> None:
-        """The handshake has told all there is to tell."""
+        """Do nothing: the handshake has said it all."""
 
     def ask(self) -> None:
-        """The conversation wants more again."""
+        """Give the conversation messages again; it wants more of them."""
         if self._is_held:
             self._is_held = False
             self._take_soon()
@@ -210,7 +210,7 @@ class SocketConnection(asyncio.Protocol):
                 self._waiters.remove(waiter)
 
     def close(self, close: Close) -> None:
-        """The conversation is over: tell the peer, and wait for it to close as well."""
+        """The conversation is over: send a close frame, and wait for the peer to close as well."""
         self._is_over = True
         if self.is_gone:
             return
@@ -362,7 +362,7 @@ class SocketConnection(asyncio.Protocol):
     # Time, and the end.
 
     def _ping(self) -> None:
-        """Ask whether the peer is there. While nothing is read, only what is written can tell."""
+        """Ping the peer. While nothing is read, only a failed write shows that it has left."""
         is_deaf = self._is_held or self._will_take
         self._silences = 0 if self._has_heard or is_deaf else self._silences + 1
         self._has_heard = False

@@ -53,7 +53,7 @@ class StreamingSession(CallSession, Protocol):
         """The response for an ending before anything was sent."""
 
     def farewell(self, error: InvocationError) -> bytes:
-        """What ends a response that has begun, for an ending that the session was not told."""
+        """The bytes that end a response that has begun, for an ending that the session does not know."""
 
 
 class Streamed:
@@ -132,7 +132,7 @@ class Streamed:
         self._reactor.fail(error)
 
     def gone(self) -> None:
-        """The client has left."""
+        """End the conversation, since the client has left."""
         self._reactor.gone()
 
     def _end(self) -> bool:
@@ -170,7 +170,7 @@ class Streamed:
     # The wire of the reactor.
 
     def accepted(self) -> None:
-        """The function runs: the client is told so after a moment, and now and then."""
+        """The function runs: the head is sent after a moment, and heartbeats now and then."""
         if self._has_beats:
             self._loop.call_soon(self._wind)  # most are over by then, and a timer costs more
 

@@ -5,7 +5,7 @@ comes behind it, until that is much, or for two beats of the sweeper at most. Wh
 written first when more leaves, and the function waits for that (R-127).
 
 Streams that give much without a pause take turns at the gate, since each would keep the interpreter for itself for as
-long as that lets it. Between two turns they yield it to whoever waits, such as the thread that has a new request.
+long as that lets it. Between two turns they yield it to threads that wait, such as the one that has a new request.
 
 The reply is *over* once the end of the response was written, or it was cut; nobody touches its connection from then on.
 """
@@ -70,7 +70,7 @@ class ConnectionOps(Protocol):
         """Write the end of a response; the connection is free then."""
 
     def end(self, connection: Connection) -> None:
-        """End a connection."""
+        """Forget a connection, and close its socket."""
 
 
 class StreamReply:
@@ -82,7 +82,7 @@ class StreamReply:
         plain: The request's head.
         session: Of the conversation.
         driver: Its sweeper sends what is held.
-        deadline: When the client is told that it took too long, on the clock of ``time.monotonic``; None: never.
+        deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
 
     Attributes:
         held: What was not written yet; a new list each time.
@@ -131,7 +131,7 @@ class StreamReply:
     # What the conversation asks.
 
     def await_end(self) -> None:
-        """Return: the body has the length that its head told."""
+        """Return: the body has the length that its head gave."""
 
     def is_gone(self) -> bool:
         """Whether nobody waits for the function any more: the client has left, or its response is over."""
@@ -181,7 +181,7 @@ class StreamReply:
             self._ops.write_last(self._connection, last)
 
     def cut(self, error: InvocationError) -> None:
-        """Tell the client of an error, whatever the function does; from any thread."""
+        """Send an error to the client, whatever the function does; from any thread."""
         last = b""
         with self.lock:
             if self.is_over:

@@ -1,7 +1,7 @@
-"""`traced`: a request that belongs to a trace gets a span of its own, which its function sees and its client is told.
+"""`traced`: a request that belongs to a trace gets a span of its own, which its function sees and its client gets.
 
-See `invoker.traces`. The same head means another span each time, so whoever keeps what heads mean keeps none of these.
-What a client calls its request is told, too, as it came; no two are alike, so none of these heads is kept either.
+See `invoker.traces`. The same head means another span each time, so no cache of heads keeps these. The client's own id
+of its request goes back to it as it came; no two are alike, so none of these heads is kept either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TRACE, _REQUEST = "traceparent", "x-request-id"
 
 
 def traced(head: RequestHead) -> tuple[RequestHead, tuple[tuple[str, str], ...]]:
-    """The head as the front sees it, and the headers of the response; the same head and none if there is none to tell.
+    """The head for the handler, and headers of the response; the same head and no headers without a trace or an id.
 
     Args:
         head: Of the request, with names in lower case.

@@ -59,7 +59,7 @@ class HttpTransport:
         unix_mode: Permissions of its file, in octal.
 
     Attributes:
-        app: Judges and answers requests, whoever carries them.
+        app: Judges and answers requests, on whatever connection they come.
         connections: All that are open on the loop.
         leader: Serves plain requests; None: nobody leads.
     """

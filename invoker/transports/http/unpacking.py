@@ -6,7 +6,7 @@ one's input::
 
     wire --feed--> [gzip] --at most PIECE_BYTES--> [zstd] --at most PIECE_BYTES--> take
 
-One `take` is one step of one stage, so it never lasts long, and whoever calls it in a loop can let others have a turn.
+One `take` is one step of one stage, so it never lasts long, and a caller in a loop can let others have a turn.
 What comes out is counted by who takes it. What the stages make for each other, and each member of gzip or frame of zstd
 that begins, is counted here: `_SLACK_BYTES` and `_TIMES` times what came are allowed, which no single stage can reach.
 """
@@ -113,7 +113,7 @@ class Unpacker:
 
 
 class _Stage:
-    """Undoes one coding."""
+    """Undoes one content coding, gzip or deflate, of a body."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
@@ -133,7 +133,6 @@ class _Stage:
         self._at = 0
 
     def take(self) -> bytes:
-        """The next piece; often nothing."""
         member = self._member
         if member is None or member.eof:
             member = self._next()

@@ -86,7 +86,7 @@ class Writer:
         self._is_making = False  # some of it, in a thread
 
     def whole(self, response: Response, request: Request, *, close: bool) -> None:
-        """Write a whole response."""
+        """Write a whole response, in one piece if it is short."""
         self._request = request
         if request.untaken is not None:
             request.untaken.part()
@@ -99,7 +99,7 @@ class Writer:
         self.pump()
 
     def go_on(self) -> None:
-        """The client takes enough again."""
+        """Go on writing: the client takes enough again."""
         self.is_full = False
         if self._long:
             self._leave_soon()
@@ -152,7 +152,7 @@ class Writer:
         return not (self.is_full or self._size >= _MOST_HELD or self._long or self._is_making)
 
     def end(self) -> None:
-        """A streamed response is complete."""
+        """End a streamed response, which is complete, behind what still waits."""
         if self._has_more:
             self._is_ending = True
         elif self._packer is not None:

@@ -95,7 +95,7 @@ def stream_head_bytes(
 
 
 def size_of(response: Response) -> int:
-    """Bytes of the whole body."""
+    """The length of the whole body in bytes, pieces included."""
     size = len(response.body)
     return size + sum(map(len, response.pieces)) if response.pieces else size
 
