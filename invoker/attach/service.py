@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings", "spoken_at"]
 
 IsReady: TypeAlias = Callable[[], Awaitable[bool]]
-"""Tells whether this process should get traffic."""
+"""Returns whether this process should get traffic."""
 
 Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
 """Takes a line of the log: name of the logger, text, ``extra``."""
@@ -126,7 +126,7 @@ class Service:
         entry_file: What may stand where an entrypoint does.
         listing: What ``inspect`` can show of functions besides.
         inspection: A module with ``described(spec)``, which gives members for ``inspect --json``, and ``rows(spec)``,
-            which gives pairs of a label and a text for readers; empty: ``inspect`` tells nothing of this protocol.
+            which gives pairs of a label and a text for readers; empty: ``inspect`` shows nothing of this protocol.
         child_codecs: A function, as "module:name", that registers the protocol's codecs in a child process for isolated
             functions: it takes the registry, what gives the specs of the functions, and ``max_containers=``.
     """
@@ -234,7 +234,7 @@ class Service:
         return None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_handler`
-        """The families of Prometheus that tell what it has counted, here or in other workers."""
+        """The Prometheus families of what it has counted, here or in other workers."""
         return iter(())
 
     @property
@@ -266,7 +266,7 @@ class Service:
         """
 
     async def refresh(self) -> None:
-        """Tell whoever watches that the readiness of the process may have changed."""
+        """Notify watchers that the readiness of the process may have changed."""
 
     def leave(self) -> None:
         """Accept no more connections on sockets of its own; those that are there are served as before."""

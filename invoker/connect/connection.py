@@ -29,7 +29,7 @@ def add_connection(group: argparse._ArgumentGroup) -> None:
 
 
 def add_tls(parser: argparse.ArgumentParser) -> None:
-    """Add the options of TLS."""
+    """Add ``--tls``, ``--ca``, ``--cert`` and ``--key`` to a command."""
     tls = parser.add_argument_group("TLS; each option but --tls implies it")
     tls.add_argument("--tls", action="store_true", help="secure the connection; trust the usual authorities")
     tls.add_argument("--ca", metavar="FILE", help="trust the authorities in this PEM file instead")

@@ -29,10 +29,10 @@ POLL_S = 0.005
 
 
 class Ending:
-    """Tells the status that the peer sent from one that grpc.aio makes up when a write fails.
+    """Finds the status that the peer sent, not the one that grpc.aio makes up when a write fails.
 
     gRPC reports the first status of a call to a callback, at once: one that is reported by the task that is writing is
-    made up, and the peer's takes its place later, of which nobody is told.
+    made up, and the peer's takes its place later, without a callback.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Ending:
             self._known = await _status_of(self._rpc)
         ends = time.monotonic() + STATUS_GRACE_S
         while self._known == self._made_up and time.monotonic() < ends:
-            await asyncio.sleep(POLL_S)  # grpc.aio replaces the status without telling anybody
+            await asyncio.sleep(POLL_S)  # grpc.aio replaces the status without a notice
             self._known = await _status_of(self._rpc)
         return self._known
 

@@ -1,7 +1,7 @@
 """`Exchange` is one streaming call on the wire: it feeds the inputs, hands over what comes and knows one ending.
 
-Theory. Two parties work on the gRPC call: the *reader* is whoever awaits `receive` or `read`; the *feeder* is a task
-that writes the first message, then those of all inputs as they become available, then half-closes::
+Theory. Two parties work on the gRPC call: the *reader* is the task that awaits `receive` or `read`; the *feeder* is a
+task that writes the first message, then those of all inputs as they become available, then half-closes::
 
     state  ends by                                 then
     -----  --------------------------------------  --------------------------------------------------
@@ -93,7 +93,7 @@ class Exchange:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there was a connection when the call was opened; if not, reading tells why."""
+        """Whether there was a connection when the call was opened; if not, reading raises the reason."""
         return self._connected
 
     async def open(self) -> None:
@@ -214,7 +214,7 @@ class Exchange:
         return None
 
     async def _ended(self) -> None:
-        """Tell how the call has ended."""
+        """Close the exchange; raises `CallFailed` or `ConnectFailed` unless the status is OK."""
         status, detail = await self._ending.status()
         await self._end()
         if status is not Status.OK:
@@ -246,7 +246,7 @@ class Exchange:
         try:
             await rpc.done_writing()
         except (grpc.aio.AioRpcError, grpc.aio.InternalError, asyncio.InvalidStateError):
-            return  # R-114: the peer ended first, or the deadline is over (InternalError); the status tells
+            return  # R-114: the peer ended first, or the deadline is over (InternalError); the status says which
 
     async def _pump(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes], feed: Feed) -> None:
         try:
@@ -287,7 +287,7 @@ class Exchange:
 
 
 async def _wait_for_connection(rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
-    with contextlib.suppress(grpc.aio.AioRpcError):  # receive() tells how the call ended
+    with contextlib.suppress(grpc.aio.AioRpcError):  # receive() raises how the call ended
         await rpc.wait_for_connection()
 
 

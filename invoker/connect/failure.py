@@ -1,7 +1,7 @@
 """How a call ends when it does not end well, as its caller sees it.
 
-These are not part of the tree in `invoker.errors`: that tree says what an invoker tells its peers, this says what
-a peer told us, which may be any invoker in any language.
+These are not part of the tree in `invoker.errors`: those are errors that an invoker sends to its peers, these are what
+a client gets from its peer, which may be any invoker in any language.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class UsageError(Exception):
 
 
 class UnknownName(UsageError):
-    """A name is given, and where it stands is not said; the server may tell."""
+    """A name is given without its position, which the server may know."""
 
 
 def explained(status: Status, detail: str, target: str) -> str:

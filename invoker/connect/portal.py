@@ -25,7 +25,7 @@ class Portal:
 
     @property
     def is_open(self) -> bool:
-        """Whether the loop still runs."""
+        """Whether the loop is not closed yet, so that `run` works."""
         return not self._loop.is_closed()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,4 @@
-"""`quieten` keeps an event loop from telling of a wake-up by grpc.aio that found nothing, which is no error."""
+"""`quieten` keeps an event loop from logging a wake-up by grpc.aio that found nothing, which is no error."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["quieten"]
 
 
 def quieten(loop: asyncio.AbstractEventLoop) -> None:
-    """Let a loop of ours pass over the BlockingIOError of grpc.aio's poller; any other error is told as ever.
+    """Let a loop of ours pass over the BlockingIOError of grpc.aio's poller; any other error is logged as ever.
 
-    All loops of grpc.aio in a process wait at one descriptor, and whoever comes second finds it empty: grpc#25364; drop
+    All loops of grpc.aio in a process wait at one descriptor, and the second one finds it empty: grpc#25364; drop
     when grpcio has grpc#36096. Loops of others are theirs to set up.
     """
     loop.set_exception_handler(_tell)

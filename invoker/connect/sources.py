@@ -43,7 +43,7 @@ class Framing:
         is_raw: Not by lines.
         chunk_bytes: With ``is_raw``: the most that one frame may hold, sent as it arrives; 0: the whole file.
         is_json: Every frame must be JSON; blank lines are left out.
-        hint: What to tell whoever gives something else.
+        hint: Text for the error that something else gets.
     """
 
     is_raw: bool = False

@@ -50,7 +50,7 @@ class Background:
 
     @property
     def is_running(self) -> bool:
-        """Whether it serves, or drains."""
+        """Whether the server has started and is not over; True while it drains."""
         return self._started.done() and not self._over.done() and self._is_here
 
     def start(self) -> None:
@@ -130,7 +130,7 @@ class Background:
                 # The keyboard interrupts the main thread, so what comes here is of a function.
                 code = life.run_past_exits(runner.get_loop(), self._main(), is_interrupted=lambda: False)
                 clean = code == 0 and not self._server.driver.left_behind
-        except BaseException as error:  # told to whoever waits
+        except BaseException as error:  # raised where the start is waited for
             if self._started.done():
                 log.exception("a server has failed")
             else:

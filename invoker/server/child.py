@@ -93,7 +93,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The id of the process; 0 before it has started."""
         return self._process.pid if self._process is not None else 0
 
     @property
@@ -135,7 +135,7 @@ class Child:
             self._abort()
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the process at once, by SIGKILL."""
         self._signal(signal.SIGKILL)
 
     def _abort(self) -> None:

@@ -112,7 +112,7 @@ class _Line(asyncio.Protocol):
     # The methods of `asyncio.Protocol`.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Keep the transport of the pipe, and bound its buffer."""
         self._transport = cast("asyncio.Transport", transport)  # that of uvloop is of no class of asyncio
         self._transport.set_write_buffer_limits(_HIGH_BYTES)
 
@@ -136,7 +136,7 @@ class _Line(asyncio.Protocol):
         self._room = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
-        """There is room again."""
+        """Let the task go on that waits for room to write."""
         room, self._room = self._room, None
         if room is not None and not room.done():
             room.set_result(None)
@@ -151,7 +151,7 @@ class _Line(asyncio.Protocol):
     # `Wire`.
 
     def accepted(self) -> None:
-        """There are no headers."""
+        """Do nothing: the pipe has no headers to send."""
 
     def ask(self) -> None:
         """It always reads: what comes is bounded by the windows of the inputs."""
@@ -186,7 +186,7 @@ class _Line(asyncio.Protocol):
         self._early.clear()
 
     async def stop(self) -> None:
-        """Run the stop hooks."""
+        """Run the stop hooks of all functions, once the start is over."""
         if self._starting is not None:
             await asyncio.wait((self._starting,))
         if self._child is not None:
@@ -232,7 +232,7 @@ class _Host:
         self._session = session
 
     async def start(self) -> None:
-        """Run the start hooks."""
+        """Run the start hooks of all functions, and measure the process."""
         for one in self.functions:
             await one.start()
         logs.keep()
@@ -240,7 +240,7 @@ class _Host:
         self._surroundings = Surroundings()
 
     async def stop(self) -> None:
-        """Run the stop hooks."""
+        """Run the stop hooks of all functions, the last started first."""
         self.reactor.gone()
         for one in reversed(self.functions):
             try:
@@ -249,7 +249,7 @@ class _Host:
                 log.error("%s", error)
 
     def take(self, frame: ToChild) -> None:
-        """Take a frame."""
+        """Take a frame of the serving process."""
         if isinstance(frame, Answer):
             self._scope.heard(frame)
             return
@@ -272,7 +272,7 @@ class _Host:
         self._faults[invocation.key] = fault_of(error)
 
     def _fault(self, error: InvocationError | None) -> Fault | None:
-        """What is told of an ending; one that was not admitted was never closed."""
+        """What is reported of an ending; an invocation that was not admitted was never closed."""
         begun = self._session.begun
         return self._faults.pop(begun.id if begun is not None else "", fault_of(error))
 
@@ -283,7 +283,7 @@ class _Host:
         task.add_done_callback(self._waiting.discard)
 
     async def _tell_done(self, done: Done) -> None:
-        """Tell the ending, and that user code has been left: at once, if it leaves soon, as it mostly does.
+        """Report the ending, and that user code has left: at once, if it leaves soon, as it mostly does.
 
         So the caller's next call finds this child idle, rather than about to be.
         """
@@ -367,7 +367,7 @@ def _forget_peak() -> None:
 
 
 def _peak_bytes() -> int:
-    """Memory that was resident at most; 0 where the system does not tell."""
+    """Memory that was resident at most; 0 where the system does not report it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):

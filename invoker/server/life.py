@@ -64,7 +64,7 @@ def limit_end(server: Server) -> None:
 
 
 async def begin(server: Server, told: asyncio.Event) -> bool:
-    """Start the server; False if the process was ``told`` to end meanwhile."""
+    """Start the server; False if ``told`` was set meanwhile, since the process has to end."""
     starting = asyncio.ensure_future(server.start())
     telling = asyncio.ensure_future(told.wait())
     telling.add_done_callback(lambda _: starting.cancel())

@@ -3,15 +3,15 @@
 Theory. An application has a *run* on each event loop that brings it requests, since the driver, its threads and the
 start hooks belong to a loop. A run is one task, which starts a server, waits, and stops it::
 
-    whoever comes first       starts it             who ends it
+    what comes first          starts it             who ends it
     ------------------------  --------------------  -----------------------------------------------------------------
     lifespan of the server    at the startup        the shutdown, which drains
     `async with`, `lifespan`  when it is entered    the end of the block, which drains
     a request                 before it is served   the end of the loop, which cancels its tasks: nothing is drained
 
-Starlette tells mounted applications nothing of its lifespan, so there the first request starts it, unless the host
-application enters `lifespan` in its own. Whoever comes while the server starts waits for it. One that cannot be started
-is told to all of them, and tried again by a request a second later.
+Starlette passes no lifespan on to mounted applications, so there the first request starts it, unless the host
+application enters `lifespan` in its own. Requests that come while the server starts wait for it. If it cannot be
+started, all of them fail, and a request a second later tries again.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class _Run:
         except asyncio.CancelledError:
             self.ready.cancel()
             raise
-        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised in the requests that wait
             self._fail(error)
             return
         if not is_started:
@@ -253,8 +253,8 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
         app = FastAPI(lifespan=functions.lifespan)
         app.mount("/fn", functions)  # POST /fn/square
 
-    Functions run as on the HTTP port: async ones on the event loop, sync ones in threads. Whoever may call the host
-    application may call them, but no web page of another origin, unless ``allowed_origins`` lists it.
+    Functions run as on the HTTP port: async ones on the event loop, sync ones in threads. Everybody who may call the
+    host application may call them, but no web page of another origin, unless ``allowed_origins`` lists it.
 
     Args:
         functions: Functions of any shape, modules with functions, or entrypoints as on the command line.
@@ -276,7 +276,7 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
             raise ConfigError(f"{name} is for ports and processes of invoker's own; here they are the host's")
     theirs = {setting_of(one).env for one in TABLE.settings if one.name in hosts}
     env = {name: text for name, text in os.environ.items() if name not in theirs}
-    settings.setdefault("blocked_s", 0)  # whoever else blocks the loop of the host is its own business
+    settings.setdefault("blocked_s", 0)  # what else blocks the loop is for the host to watch
     config = config_of(settings, env=env)
     if settings.get("protocols") is not None:
         for one in TABLE.served(config):

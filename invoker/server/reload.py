@@ -5,7 +5,7 @@ code: if that is broken, its one sentence is shown and the old child goes on ser
 (for a short time) and a new one takes its ports.
 
 A terminal sends Ctrl-C to both processes. The child ignores it and waits for SIGTERM, so that it hears of the first
-Ctrl-C once, and drains as without ``--reload``. SIGHUP tells it that the code has changed.
+Ctrl-C once, and drains as without ``--reload``. SIGHUP means that the code has changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _DRAIN_S = 3.0
 """What running invocations get when the code changes, unless INVOKER_DRAIN_S says otherwise."""
 
-_VARIABLE = "INVOKER_RELOADED"  # tells a process that it is a child of ``--reload``
+_VARIABLE = "INVOKER_RELOADED"  # set in a process that is a child of ``--reload``
 
 
 def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
@@ -117,7 +117,7 @@ class _Child:
         return code
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once, if it has started."""
         if self._process is not None:
             self._process.kill()
 

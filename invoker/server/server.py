@@ -82,7 +82,7 @@ class Server:
         share_ports: Whether other processes may bind the same ports.
         guard: Limits the time of the process's end.
         is_lame: Whether it says that it is not ready, though it takes calls.
-        numbers: What `/metrics` tells.
+        numbers: What `/metrics` reports.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class Server:
         return config.lame_duck_s + config.drain_s + config.grace_s + self._hooks_limit_s + _CLOSE_LIMIT_S
 
     async def refresh_health(self) -> None:
-        """Tell the watchers of grpc.health.v1 at once what has changed."""
+        """Notify the watchers of grpc.health.v1 at once of what has changed."""
         for one in self._services:
             await one.refresh()
 
@@ -286,13 +286,13 @@ class Server:
         return own | self._transports.ports
 
     def leave(self) -> None:
-        """Tell the clients of the HTTP transport to connect anew; requests are served as before."""
+        """Ask the clients of the HTTP transport to connect anew; requests are served as before."""
         self._transports.leave()
         for one in self._services:
             one.leave()
 
     def _count(self) -> Numbers:
-        """What this process has counted."""
+        """The counts of this process: of the engine, the driver and all services."""
         made = numbers_of(self.engine, self.driver)
         for one in self._services:
             if (counted := one.numbers()) is not None:

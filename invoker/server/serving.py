@@ -1,6 +1,6 @@
 """`serve`: functions of a program or a notebook on ports of their own.
 
-A program that has nothing else to do serves until it is told to stop. A notebook, a program with a running event loop
+A program that has nothing else to do serves until a signal stops it. A notebook, a program with a running event loop
 and any thread but the main one get a `Serving`, and go on. In a notebook a cell is run again and again, so there a new
 server takes the place, and the ports, of an earlier one that serves functions of the same names.
 """
@@ -56,7 +56,7 @@ class Serving:
 
     @property
     def is_running(self) -> bool:
-        """Whether it serves."""
+        """Whether it serves now, or drains."""
         return self._background is not None and self._background.is_running
 
     def stop(self, drain_s: float | None = None) -> bool:
@@ -148,7 +148,7 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
 
 
 def _begun(functions: Sequence[Any], config: Config) -> Serving:
-    """Serve in the background."""
+    """Start a server in a thread of its own, and return once it serves."""
     server = build(config, *functions, is_guest=True)
     background = Background(server, loop_factory(server))
     background.start()

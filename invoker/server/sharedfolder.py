@@ -50,7 +50,7 @@ class SharedFolder:
         _remove_if_left(self.path, self._lock)
 
     def remove(self) -> None:
-        """Remove it, whoever holds it."""
+        """Remove the folder, even if other processes still hold it."""
         os.close(self._lock)
         shutil.rmtree(self.path, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""How the process is told to end, and that it ends, whatever the functions do.
+"""Signals that end the process, and time limits so that it ends whatever the functions do.
 
 ::
 
@@ -70,7 +70,7 @@ class Guard:
     Args:
         last: Called before the process ends by force, with a limit of its own.
         last_s: That limit.
-        told: Called before that, and must not wait.
+        told: Called before that; it must not wait.
 
     Attributes:
         last_s: The same.
@@ -203,7 +203,7 @@ class Signals:
 
 
 class Hangups:
-    """Tells whether SIGHUP comes of a terminal that was closed, which ends what ran in it, or was sent by somebody."""
+    """Decides whether SIGHUP comes from a terminal that was closed, which ends what ran in it, or was sent to us."""
 
     def __init__(self) -> None:
         self._had_terminal = _has_terminal()

@@ -66,7 +66,7 @@ class Table:
 
     @property
     def rows(self) -> tuple[type[Service], ...]:
-        """All services."""
+        """The classes of all services that could be loaded."""
         return self._loaded[0]
 
     @property
@@ -81,7 +81,7 @@ class Table:
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
-        """The commands that services bring."""
+        """The commands that the services add to ``python -m invoker``."""
         return tuple(verb for one in self.rows for verb in one.verbs)
 
     def entry_file(self, entrypoint: str) -> EntryFile | None:
@@ -129,7 +129,7 @@ class Table:
         return config
 
     def has_http(self, config: Config) -> bool:
-        """Whether there is an HTTP transport: whoever serves anything on it serves the HTTP API."""
+        """Whether there is an HTTP transport: a process that serves anything on it serves the HTTP API."""
         return config.http and HTTP in self._chosen(config)
 
     def served(self, config: Config) -> tuple[type[Service], ...]:
@@ -179,7 +179,7 @@ class Table:
         return tuple(one.name for one in self.rows if one.is_default)
 
     def own(self, config: Config) -> tuple[type[Service], ...]:
-        """What the process serves besides."""
+        """The services of the process itself, such as health and metrics, that are served."""
         has_http = self.has_http(config)
         return tuple(one for one in self._own if one.is_served(config, is_chosen=True, has_http=has_http))
 

@@ -66,7 +66,7 @@ class Transports:
 
     @property
     def ports(self) -> set[int]:
-        """Those that are open."""
+        """The TCP ports of the transports that are open."""
         return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
 
     def serve(self, services: Sequence[Service], *, share_ports: bool) -> None:
@@ -126,7 +126,7 @@ class Transports:
         self._handlers.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 
     def leave(self) -> None:
-        """Tell the clients of the HTTP transport to connect anew; requests are served as before."""
+        """Ask the clients of the HTTP transport to connect anew; requests are served as before."""
         if self._http is not None:
             self._http.leave()
 
@@ -209,7 +209,7 @@ class MountedTransports(Transports):
     mounted: MountedTransport | None = None
 
     async def open_http(self, tls: TlsFiles | None) -> None:  # noqa: ARG002 - the host has the connections
-        """Answer from now on."""
+        """Make the transport that the host application calls; it has no socket of its own."""
         from invoker.transports.http.mounted import MountedTransport
 
         self.mounted = MountedTransport(
@@ -219,7 +219,7 @@ class MountedTransports(Transports):
         self._handlers.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 
     def leave(self) -> None:
-        """Tell the clients to connect anew; requests are served as before."""
+        """Ask the clients to connect anew; requests are served as before."""
         if self.mounted is not None:
             self.mounted.leave()
 

@@ -1,4 +1,4 @@
-"""The worker's side of ``--workers``: a process among several on the same ports, told what to do through a socket.
+"""The worker's side of ``--workers``: a process among several on the same ports; its orders come through a socket.
 
 The supervisor starts it as ``python -m invoker`` with its own arguments, and its place in an environment variable.
 The worker says ``ready`` or ``failed``; the supervisor says ``duck`` and ``drain`` (as SIGTERM and SIGINT do for one
@@ -8,7 +8,7 @@ process) or ``retire``:
     serving, retiring --duck, SIGTERM--> lame duck (`invoker.server.stopping`)--> draining
     serving, retiring, lame duck --drain, or the supervisor is gone------> draining
 
-A retiring worker takes no more connections and refuses nothing. Its clients are told to connect anew by the age of
+A retiring worker takes no more connections and refuses nothing. Its clients are asked to connect anew by the age of
 their connections, which is the only way in which gRPC's core says so without failing the calls that cross its words:
 a server that shuts down cancels calls that arrive before the client has heard of it.
 """
@@ -55,7 +55,7 @@ _SLACK_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker is told by the process that starts it.
+    """What a worker gets from the process that starts it.
 
     Attributes:
         number: Its own; none is used twice.

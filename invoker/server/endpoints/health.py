@@ -17,7 +17,7 @@ _PULSE_S = 1.0
 
 
 class HealthService(Service):
-    """Tells callers whether this process is ready and, unless told not to, what it serves (R-015)."""
+    """Reports whether this process is ready and, unless reflection is off, what it serves (R-015)."""
 
     name = "health"
     _health: Health | None = None
@@ -36,12 +36,12 @@ class HealthService(Service):
         self._pulse = asyncio.get_running_loop().create_task(self._beat(self._health), name="health")
 
     async def refresh(self) -> None:
-        """Tell the watchers of a change at once."""
+        """Notify the watchers of a change at once."""
         if self._health is not None:
             await self._health.refresh()
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nobody is waited for
-        """Stop looking for changes."""
+        """Stop looking for changes; no watcher is waited for."""
         if self._pulse is not None:
             self._pulse.cancel()
 

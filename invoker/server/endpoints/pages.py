@@ -38,11 +38,11 @@ class PagesService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """On the HTTP transport only."""
+        """Whether the pages are chosen, and there is an HTTP transport to serve them."""
         return is_chosen and has_http
 
     def http_handler(self, path: str) -> PagesHandler | None:
-        """Who answers their paths."""
+        """The handler of the pages' paths; None for any other path."""
         return self._handler if path in PATHS else None
 
 
@@ -59,7 +59,7 @@ class PagesHandler:
         self._metrics = metrics
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer one request."""
+        """Answer one request for a page; other methods than GET and HEAD get 405."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return only_read(head)

@@ -62,7 +62,7 @@ class _Pool:
         self._default = descriptor_pool.Default()
 
     def FindFileByName(self, name: str) -> Any:  # noqa: N802 - as protobuf spells it
-        """The descriptor of a file."""
+        """The descriptor of the file with this name."""
         return self._find("FindFileByName", name)
 
     def FindFileContainingSymbol(self, symbol: str) -> Any:  # noqa: N802 - as above
@@ -70,7 +70,7 @@ class _Pool:
         return self._find("FindFileContainingSymbol", symbol)
 
     def FindMessageTypeByName(self, name: str) -> Any:  # noqa: N802 - as above
-        """The descriptor of a message."""
+        """The descriptor of the message with this full name."""
         return self._find("FindMessageTypeByName", name)
 
     def FindExtensionByNumber(self, message: Any, number: int) -> Any:  # noqa: N802 - as above

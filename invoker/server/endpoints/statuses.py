@@ -29,7 +29,7 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
             self._server_status[service] = _SERVING
 
     def add_to(self, server: Any) -> None:
-        """Serve grpc.health.v1 on ``server``."""
+        """Serve grpc.health.v1 on a server of grpc.aio."""
         health_pb2_grpc.add_HealthServicer_to_server(self, server)
 
     async def refresh(self) -> bool:
@@ -47,7 +47,7 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
         return await super().Check(request, context)
 
     async def List(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802 - the method's name on the wire
-        """Answer for every service."""
+        """The status of every service, by its name."""
         await self.refresh()
         statuses = {
             service: health_pb2.HealthCheckResponse(status=status) for service, status in self._server_status.items()
