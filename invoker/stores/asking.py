@@ -2,9 +2,9 @@
 
 What was asked meanwhile is done in one go, which makes one transaction of a file and one round trip of a network.
 
-A backend may hang: a server that is stopped, a file that another program has locked. Whoever waits is told after
-`PATIENCE_S` that the store cannot be reached, and from then on everybody is told so at once, until the backend has
-answered a question of our own. What nobody waits for any more is not done, unless it is under way.
+A backend may hang: a server that is stopped, a file that another program has locked. A caller that waits gets, after
+`PATIENCE_S`, the answer that the store cannot be reached; from then on all callers get it at once, until the backend
+has answered a question of our own. What nobody waits for any more is not done, unless it is under way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Answer: TypeAlias = Callable[[Any], None]
 
 
 class _Question:
-    """What was asked; it is over once somebody was told something."""
+    """What was asked; it is over once an answer was given."""
 
     __slots__ = ("answer", "asked", "is_over", "size", "until")
 
@@ -57,7 +57,7 @@ class _Question:
 
 
 class Asking:
-    """Asks a backend in a thread of its own, in the order in which it is told to.
+    """Asks a backend in a thread of its own, in the order of the calls.
 
     Args:
         backend: Is asked.
@@ -96,7 +96,7 @@ class Asking:
 
         Args:
             asked: What.
-            answer: Told of it.
+            answer: Called with the answer.
             is_waited_for: Somebody waits for the answer, so a backend that hangs is one that cannot be reached.
         """
         assert self._loop is not None
@@ -122,7 +122,7 @@ class Asking:
     # On the loop.
 
     def _look(self) -> None:
-        """Tell those who have waited long enough."""
+        """Give an error to callers that have waited long enough."""
         assert self._loop is not None
         more_s = self._bytes / _BYTES_S
         self._timer, late, now = None, list[_Question](), self._loop.time() - more_s

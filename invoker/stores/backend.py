@@ -6,7 +6,7 @@ into what `invoker.core.store.Store` promises: it knows the conversations, a bac
 Theory. Each process is an *owner*. It says again and again that it lives, and each time has a lease. What it holds is
 held while the lease runs; so a process that was killed holds nothing for long. A space has a *key*, which no other
 space ever has, not even a later one of the same name. Changes are numbered in the order in which they were made.
-Whoever begins to listen is told the items that are there and the number of the last change that they contain; the
+A new listener gets the items that are there and the number of the last change that they contain; the
 changes with higher numbers follow.
 """
 
@@ -76,14 +76,14 @@ class Sweep(msgspec.Struct, frozen=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """Say that this process lives."""
+    """Note that this process lives, so that what it holds stays held."""
 
 
 Asked: TypeAlias = Question | Listen | Deafen | Release | IsHeld | Sweep | Beat
 
 
 class Held(msgspec.Struct, frozen=True):
-    """The answer to `Hold`."""
+    """The answer to `Hold`: the space, and the key under which it is held."""
 
     space: Space
     key: int

@@ -248,7 +248,7 @@ class RedisBackend:
             self._is_over.wait(_RETRY_S)
 
     def _hear_all(self, channel: Any) -> None:
-        """Tell what comes, until the connection breaks or the process ends."""
+        """Pass on what comes, until the connection breaks or the process ends."""
         while not self._is_over.is_set():
             events: list[Event] = []
             message = channel.get_message(timeout=_LOOK_S)
@@ -302,7 +302,7 @@ def _items(said: list[bytes]) -> tuple[Item, ...]:
 
 
 def _event(data: bytes) -> Event:
-    """What the script has published."""
+    """Parse a change that the script has published."""
     key, seq, updated, is_new, is_there, length, rest = data.split(b" ", 6)
     if updated == b"-1":
         return Event(int(key), int(seq), Refused(Reason[rest.decode()]))

@@ -76,7 +76,7 @@ class SpaceRows:
         }  # fmt: skip
 
     def answer(self, asked: Asked) -> Any:
-        """Answer a question."""
+        """Answer a question; the type of the answer depends on the question's."""
         return self._kinds[type(asked)](asked)
 
     # Spaces.
@@ -95,7 +95,7 @@ class SpaceRows:
         return 0 <= age_ns < min(part * row.ttl_s, most_s) * SECOND
 
     def read(self, row: Row | None, asked: Get | Scan | Look) -> Any:
-        """Answer what reads one space."""
+        """Answer a question that reads the space of ``row``; None is a space that is missing."""
         if row is None:
             return self._missing(asked.space)
         if isinstance(asked, Look):

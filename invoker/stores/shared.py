@@ -76,7 +76,7 @@ class SharedStore:
         self._is_sweeping = False
 
     def start(self) -> None:
-        """Open the backend."""
+        """Start the thread that opens the backend and asks it."""
         self.asking.start()
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class SharedStore:
         self.asking.close()
 
     def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
-        """Answer a question later."""
+        """Ask the backend; the subscriber gets the answer in a later turn."""
         answer: Callable[[Any], None] = partial(subscriber.answered, key)
         if isinstance(question, Hold):
             answer = partial(self._held, self._claims_of(subscriber), answer)
@@ -95,7 +95,7 @@ class SharedStore:
         self.asking.put(question, answer, is_waited_for=not is_patient)
 
     def subscribe(self, subscriber: Subscriber, news: News) -> None:
-        """Tell of a space from now on."""
+        """Report changes of a space from now on."""
         subscription = _Subscription(news)
         self._claims_of(subscriber).subscriptions.append(subscription)
         self._listens += 1
@@ -192,7 +192,7 @@ class SharedStore:
                 subscription.news.put(UNAVAILABLE)
 
     def _late(self, said: Any) -> None:
-        """An answer comes to who was told that there is none."""
+        """Take an answer to a question that has failed for lack of one."""
         if isinstance(said, Listening):
             self._deaf.add(said.key)
             self._deafen()
@@ -208,7 +208,7 @@ class SharedStore:
         return self._claims.setdefault(subscriber, _Claims())
 
     def _deafen(self) -> None:
-        """Tell the backend what nobody listens to, unless somebody is about to."""
+        """Stop the backend from reporting spaces that nobody listens to, unless somebody is about to."""
         if self._listens or not self._deaf:
             return
         deaf, self._deaf = self._deaf, set()

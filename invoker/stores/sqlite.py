@@ -98,7 +98,7 @@ class SqliteBackend:
             raise StartupError(f"the store in the file '{self._path}' cannot be opened: {error}") from error
 
     def perform(self, asked: Sequence[Asked]) -> list[Any]:
-        """Answer all in one transaction."""
+        """Answer all questions in one transaction, in their order."""
         try:
             try:
                 answers = self._within("BEGIN", asked, Reader(self._rows))

@@ -1,6 +1,6 @@
 """`AuditLog`: a file, or standard error, to which a thread appends lines.
 
-Whoever has something to tell only puts it on a queue; the thread makes lines of it and writes what has come in a
+A caller only puts an event on a queue; the thread makes lines of them and writes what has come in a
 twentieth of a second at once. A file that was moved or deleted, as logrotate does it, is opened anew. What cannot be
 written is lost and counted, as is what does not fit on the queue: nothing that is served waits for a disk.
 """
@@ -66,7 +66,7 @@ class AuditLog:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write all lines that wait, in the calling thread."""
         with self._lock:  # lines must not be mixed up
             lines = []
             for _ in range(len(self._waiting)):
@@ -96,7 +96,7 @@ class AuditLog:
         with self._lock:
             if self._thread is None and not self._is_closed:
                 thread = threading.Thread(target=self._run, name="invoker-audit", daemon=True)
-                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so whoever comes writes
+                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so callers write
                     thread.start()
                     self._thread = thread
 

@@ -1,4 +1,4 @@
-"""`Board`: a file in memory on which each worker writes its numbers, so that any worker can tell the sum of all.
+"""`Board`: a file in memory on which each worker writes its numbers, so that any worker can report the sum of all.
 
 A row holds one process's numbers; only that process writes it, whole, with a checksum, so nobody waits for anybody,
 and what a worker wrote last outlives even its kill. Rows stand far apart, and only what is written takes memory. Row 0
@@ -84,7 +84,7 @@ class Board:
             return cls(os.dup(file.fileno()))
 
     def write(self, index: int, row: Row) -> None:
-        """Replace a row."""
+        """Replace the row of worker ``index``, and set its beat to now."""
         row.beat = time.monotonic()
         text = msgspec.json.encode(row)
         if len(text) > ROW_BYTES - _HEAD:
@@ -113,7 +113,7 @@ class Board:
         return total
 
     def close(self) -> None:
-        """Forget the file."""
+        """Close the file, which ends with its last process."""
         os.close(self.handle)
 
     def _row(self, at: int) -> Row | None:

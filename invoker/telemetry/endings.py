@@ -4,7 +4,7 @@ A log line costs as much as a short invocation, and a lock and a system call bes
 come and written together, a twentieth of a second later; those of faults, which somebody may be waiting to read, are
 written at once. What waits is written when the process stops. A program that has set up logging itself gets records.
 
-An invocation over HTTP ends before its response is made, and the line tells the status of that. So where the client has
+An invocation over HTTP ends before its response is made, and the line has the status of that. So where the client has
 got nothing yet, the line waits for it, and the lines behind it do not; but no longer than a second.
 """
 
@@ -37,7 +37,7 @@ _WAIT_S = 0.05
 _PATIENCE_S = 1.0
 """How long a line waits for the response of its invocation."""
 _MOST = 100_000
-"""Endings that may wait to be written; beyond, whoever ends writes its own."""
+"""Endings that may wait to be written; beyond, the thread of an ending writes its line."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -83,7 +83,7 @@ class Endings:
         self._is_closed = False
 
     def __call__(self, invocation: Invocation) -> None:
-        """Note one ending."""
+        """Log one ending: faults now, with their traceback; others may wait for their turn."""
         error = invocation.error
         if isinstance(error, (FunctionError, CallError, InternalError)):
             self._fault(invocation)
@@ -167,7 +167,7 @@ class Endings:
         with self._lock:
             if self._thread is None and not self._is_closed:
                 thread = threading.Thread(target=self._run, name="invoker-log", daemon=True)
-                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so whoever comes writes
+                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so callers write
                     thread.start()
                     self._thread = thread
 

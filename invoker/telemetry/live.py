@@ -1,8 +1,8 @@
-"""`Live`: what the invocations of this process are doing right now, in numbers, for whoever watches.
+"""`Live`: what the invocations of this process are doing right now, in numbers, for its watchers.
 
 It reads what invocations count anyway, from the loop, while other threads count on: a number may be a moment old, and
 two of them need not be of the same moment. Nothing is counted for its sake, and it takes no lock. Invocations that have
-ended are remembered only while somebody watches. Payloads, headers and errors' texts are never told.
+ended are remembered only while somebody watches. Payloads, headers and errors' texts are never shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from invoker.telemetry.pressure import FLOWING, Flow
 __all__ = ["MOST_INVOCATIONS", "Live"]
 
 MOST_INVOCATIONS: Final = 100
-"""In one snapshot; of more that run, the newest are told."""
+"""In one snapshot; of more that run, the newest are shown."""
 
 _KEPT_S: Final = 10.0
 _MOST_NOTED: Final = 25
@@ -42,7 +42,7 @@ class _Ended:
 
     Attributes:
         at_s: When it ended, on the clock of ``time.monotonic``.
-        told: What is told of it.
+        told: What a snapshot shows of it.
     """
 
     at_s: float
@@ -83,7 +83,7 @@ class Live:
                 self._ended.clear()
 
     def snapshot(self) -> dict[str, Any]:
-        """What is told now: at most `MOST_INVOCATIONS`, those that run before those that have ended."""
+        """A snapshot of now: at most `MOST_INVOCATIONS`, those that run before those that have ended."""
         now = time.monotonic()
         self._noted = 0
         running = list(self._engine.running.values())
@@ -108,7 +108,7 @@ class Live:
 
     @staticmethod
     def encoded(snapshot: dict[str, Any]) -> bytes:
-        """A snapshot as JSON."""
+        """A snapshot as the bytes of a JSON object."""
         return _encode(snapshot)
 
     def _closed(self, invocation: Invocation) -> None:
@@ -165,7 +165,7 @@ def _told(invocation: Invocation, now: float, flow: Flow = FLOWING) -> dict[str,
 def _queued(invocation: Invocation, flow: Flow) -> list[tuple[int, int]]:
     """Frames and bytes that wait in each input. Of several long queues each gets its share of the bytes by its length.
 
-    What is on the line may be for any of several inputs, so only a single one is told to have it.
+    What is on the line may be for any of several inputs, so it is shown only where there is a single one.
     """
     inputs, total = invocation.inputs, invocation.budget.bytes
     frames = [len(one.queue) for one in inputs]

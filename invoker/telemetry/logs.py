@@ -59,7 +59,7 @@ AHEAD: list[Callable[[], None]] = []
 """Called before any line is written; each writes what is to stand before it."""
 
 _LOUD = ("asyncio", "hypercorn", "watchfiles")
-"""Libraries of ours that tell at INFO and DEBUG what they do."""
+"""Libraries of ours that log at INFO and DEBUG what they do."""
 
 _CYAN = "36"
 _BREAKS = re.compile("[\x7f-\x9f\u2028\u2029]")
@@ -129,7 +129,7 @@ def borrowed(level: str, style: str) -> Iterator[None]:
 
 
 class OwnHandler(logging.StreamHandler[Any]):
-    """Writes our lines, and tells as one of them what it could not make a line of."""
+    """Writes our lines, and a line about each record that it could not make a line of."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -143,7 +143,7 @@ class OwnHandler(logging.StreamHandler[Any]):
         return super().handle(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
-        """Tell where the record was made, and what is wrong with it."""
+        """Log where the record was made, and what is wrong with it."""
         text = "a line of the log cannot be written: %.200r, at %s:%s"
         place = (record.pathname, record.lineno)
         told = log.makeRecord(__name__, logging.WARNING, *place, text, (record.msg, *place), sys.exc_info())
@@ -191,7 +191,7 @@ def _extra(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def invoked(context: Context | None) -> dict[str, Any]:
-    """The fields that tell to which invocation a line belongs; none without an invocation."""
+    """The fields that say to which invocation a line belongs; none without an invocation."""
     if context is None:
         return {}
     return {"invocation": context.invocation_id, "function": context.function} | traced(context.metadata)
@@ -246,7 +246,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object: time, level, logger, message, then what is in ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Render one line."""
+        """One line of JSON, without its end; the keys are in the reference of logs."""
         extra = _extra(record)
         made: dict[str, Any] = {
             "time": utc(record.created),
@@ -297,8 +297,8 @@ def own_handler() -> OwnHandler | None:
 def keep() -> None:
     """Let our lines be written as before, though the author's code has set up logging meanwhile.
 
-    `logging.config` disables every logger that it is not told of, and takes the handlers of the root away. What the
-    author's own code logs goes where it says.
+    `logging.config` disables every logger that its settings do not name, and takes the handlers of the root away. What
+    the author's own code logs goes where it says.
     """
     if _own[0] is None:
         return
@@ -314,7 +314,7 @@ _own: list[OwnHandler | None] = [None]
 
 
 def called(protocol: str, peer: str | Client) -> dict[str, Any]:
-    """The fields that tell who has called, and how; and what a client of HTTP got, as far as that is known."""
+    """The fields that say who has called, and how; and what a client of HTTP got, as far as that is known."""
     if isinstance(peer, str):
         return {"protocol": protocol, "peer": peer} if peer else {"protocol": protocol}
     fields = {"protocol": protocol, "peer": peer.address, peer.field: peer.number}

@@ -2,12 +2,12 @@
 
 Who reads a pipe or a terminal may stand still; a process that waits for that serves nobody, and hears no signal. So
 text is written at once only where there is room for much more. Otherwise it goes on a queue, and a thread writes it in
-its order. What does not fit on the queue is dropped and counted, and a line tells the count where those lines would
+its order. What does not fit on the queue is dropped and counted, and a line gives the count where those lines would
 have stood::
 
     write() --nothing waits, and there is room--------------> the descriptor
        +-- there is none --> queue --the thread-------------> the descriptor
-       +-- nor on the queue --> counted, and told by a line as soon as there is room
+       +-- nor on the queue --> counted, and a line says so as soon as there is room
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LogWriter:
     Attributes:
         encoding: As given.
         dropped: Lines that were dropped since the start.
-        lost: Makes the line that tells how many lines were dropped.
+        lost: Makes the line that says how many lines were dropped.
     """
 
     def __init__(self, descriptor: int, encoding: str = "utf-8", *, most: int = _MOST) -> None:
@@ -100,10 +100,10 @@ class LogWriter:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing: whoever logs must not wait. `drain` does."""
+        """Do nothing, so that no logging thread waits. `drain` waits."""
 
     def fileno(self) -> int:
-        """The descriptor."""
+        """The descriptor to which lines are written."""
         return self._descriptor
 
     def drain(self, limit_s: float = _END_S) -> bool:
@@ -184,7 +184,7 @@ class LogWriter:
                 view = view[os.write(self._descriptor, view) :]
             except BlockingIOError:  # somebody else has made it non-blocking
                 select.select([], [self._descriptor], [], 1)
-            except OSError:  # it is full, or nobody reads it any more; so nobody can be told either
+            except OSError:  # it is full, or nobody reads it any more; so no line about that can be written either
                 self.dropped += text.count("\n")
                 return False
         return True

@@ -85,7 +85,7 @@ class Trimmer:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="trim")
 
     def stop(self) -> None:
-        """Stop looking at the budget."""
+        """Stop looking at the budget; memory is trimmed no more."""
         if self._task is not None:
             self._task.cancel()
 

@@ -91,7 +91,7 @@ class Metrics:
     """A Prometheus collector.
 
     Args:
-        numbers: Gives what there is to tell, by the names of this module and of those who give further families.
+        numbers: Gives the counts, by the names of this module and of those that give further families.
         further: Gives what makes the families of the protocols that are served.
     """
 

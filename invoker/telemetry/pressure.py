@@ -27,7 +27,7 @@ PAUSED: Final = "an invocation is paused: its function takes less than its calle
 BLOCKED: Final = "an invocation is blocked: its caller reads less than its function gives"
 
 _LOOK_S: Final = 0.4
-"""Between two looks. What is so at two of them is told, which is within a second of its beginning."""
+"""Seconds between two looks. What is paused or blocked at two looks in a row is logged, within a second."""
 
 
 class Flow(NamedTuple):
@@ -93,7 +93,7 @@ class Pressure:
         self._timer = asyncio.get_running_loop().call_later(_LOOK_S, self._tick)
 
     def stop(self) -> None:
-        """Look at them no more."""
+        """Stop the looks; nothing is logged any more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -102,7 +102,7 @@ class Pressure:
         self.start()
 
     def look(self) -> None:
-        """Tell what was so at the last look, too."""
+        """Log the invocations that are paused or blocked now and were at the last look, too."""
         now: set[tuple[str, str]] = set()
         flowing = flows(self._driver)
         for invocation in tuple(self._driver.engine.running.values()):

@@ -1,4 +1,4 @@
-"""What a process says when it is ready: printed at every log level, since whoever started it waits for it (R-016)."""
+"""What a process prints when it is ready, at every log level: the program that started it waits for it (R-016)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def announce(block: str) -> None:
 
 
 def untyped(specs: Iterable[FunctionSpec]) -> str:
-    """What authors are told of parameters that have no type; empty: all have one."""
+    """A sentence for authors about parameters that have no type; empty: all have one."""
     for spec in specs:
         for one in (*spec.inputs, *spec.spare):
             if is_any(one.type) and one.take is Take.PAYLOAD:

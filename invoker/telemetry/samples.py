@@ -80,7 +80,7 @@ def _is_chat(spec: FunctionSpec) -> bool:
 def _is_plain(stream: StreamSpec, value: Any) -> bool:
     """Whether the value can be typed as plain text: numbers, booleans, text and bytes can.
 
-    Without an annotation text is a str, and 7 would be "7"; whoever reads messages sees their media types.
+    Without an annotation text is a str, and 7 would be "7"; a function that reads messages sees their media types.
     """
     if is_any(stream.type) and stream.take is Take.PAYLOAD:
         return False

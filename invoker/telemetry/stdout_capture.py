@@ -24,7 +24,7 @@ __all__ = ["Lines", "Prints", "ended", "finish", "print_lines"]
 
 _MADE: list[Prints] = []
 _LONGEST = 64 * 1024
-"""A line that goes on longer is told in parts."""
+"""A line of more characters is logged in parts."""
 
 
 def print_lines(*, as_objects: bool) -> None:

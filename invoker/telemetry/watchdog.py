@@ -44,7 +44,7 @@ class Watchdog:
         threading.Thread(target=self._watch, name="invoker-watchdog", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop watching."""
+        """Stop watching the loop; a blocked loop is logged no more."""
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
