@@ -1,6 +1,6 @@
 """``application/vnd.fcp.checkpoint``: named arrays, as devices and servers of federated compute send them.
 
-Theory. A payload has one of two forms, told apart by its first bytes. An *npz* is what ``numpy.savez`` writes: a zip
+Theory. A payload has one of two forms, which differ in the first bytes. An *npz* is what ``numpy.savez`` writes: a zip
 whose entries are files of numpy, ``NAME.npy``. Ours are stored without compression and aligned, so that arrays can be
 views on the payload; how much an update weighs is an entry of its own, ``__examples__.npy``. *Aggregands* are the
 message Checkpoint of federated_api.proto, which is how sums of secure aggregation come (F-130); its vectors are flat
@@ -154,7 +154,7 @@ def _read_npz(payload: bytes, most: int) -> dict[str, Any]:
 
     from invoker.codecs.npy import read_array
 
-    # zipfile lists all entries before it tells how many they are, which takes seconds for a million of them. Bytes of
+    # zipfile lists all entries before it gives their number, which takes seconds for a million of them. Bytes of
     # arrays may look like entries by chance, but not so often.
     if (count := payload.count(_ENTRY)) > _MOST_ENTRIES:
         raise ValueError(f"it has {count} arrays, and at most {_MOST_ENTRIES} are taken")

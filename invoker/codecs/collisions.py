@@ -129,7 +129,7 @@ def _hashed(one: Any, make: _Hash) -> Hashable:
 def _refuse(hashes: Iterable[Hashable]) -> None:
     found = Counter(hashes)
     if sum(many * (many - 1) // 2 for many in found.values()) > _MOST_PAIRS:
-        raise ValueError(f"{max(found.values())} different values have one hash, which would take long to tell apart")
+        raise ValueError(f"{max(found.values())} different values have one hash; comparing them would take too long")
 
 
 def _decimal(text: str) -> int | None:

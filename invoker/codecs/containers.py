@@ -46,7 +46,7 @@ def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callabl
 
     Args:
         parse: Does the work.
-        exceeds: Tells whether a payload has more containers than a number.
+        exceeds: Returns whether a payload has more containers than a number.
         most: Containers that a payload may have.
 
     Returns:
@@ -72,8 +72,8 @@ _decoding: list[None] = []
 def _undisturbed(parse: Callable[[Any], Any], payload: Any) -> Any:
     """Parse while the collector pauses.
 
-    Whoever leaves last turns it on again. Of two threads that come and go at the same time one may decode with the
-    collector on, which is only slower; it is never left off, since each turns it off before it leaves.
+    The last caller that leaves turns it on again. Of two threads that come and go at the same time one may decode with
+    the collector on, which is only slower; it is never left off, since each turns it off before it leaves.
     """
     if not _decoding and not gc.isenabled():  # the author has turned the collector off, so it stays off
         return parse(payload)

@@ -2,7 +2,7 @@
 
 Theory. A megabyte of MessagePack, of text or of tensors takes an event loop some milliseconds. JSON takes it up to a
 tenth of a second, and a few codecs take even longer for their bytes, since they inflate, or call Python for each value.
-They say here from which length on a thread does their work. So whoever decodes on a loop asks one place, for every
+They say here from which length on a thread does their work. So code that decodes on a loop asks one place, for every
 media type.
 """
 

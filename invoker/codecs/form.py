@@ -34,7 +34,7 @@ _LISTS = (list, tuple, set, frozenset)
 
 
 class FormCodec(Specialised):
-    """Forms, both ways."""
+    """Decodes and encodes bodies of ``application/x-www-form-urlencoded``."""
 
     media_types = ("application/x-www-form-urlencoded",)
     applies_marks = True

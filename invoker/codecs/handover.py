@@ -21,9 +21,9 @@ _AS_SET_S: Final = int(INTERVAL_S * 1e6) / 1e6
 class HandedOver:
     """A block of code, which several threads may be within, and a thread several times.
 
-    Methods of lists are atomic, so that threads need no lock. Whoever leaves last puts the interval back: it was made
-    short by each thread before that one left. Of two that come and go at the same time one may be within while the
-    interval is as before, which is only slower.
+    Methods of lists are atomic, so that threads need no lock. The last thread that leaves puts the interval back: it
+    was made short by each thread before that one left. Of two that come and go at the same time one may be within while
+    the interval is as before, which is only slower.
     """
 
     __slots__ = ("_before_s", "_within")

@@ -43,7 +43,7 @@ class Members(NamedTuple):
         properties: In order.
         is_array: A value is an array of them; else an object.
         is_closed: There can be no others.
-        tag: Name and value of a member that tells the class; None if there is none.
+        tag: Name and value of a member that names the class; None if there is none.
         doc: Words for readers; may be empty.
     """
 

@@ -1,4 +1,4 @@
-"""MessagePack, by msgspec."""
+"""The codec of ``application/msgpack``, which msgspec does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What becomes of media types without a codec where any type may be sent: text is text, the rest is raw bytes.
 
 Evergreen's list of media types is open (E-046, E-047, E-039): a function that takes bytes, or says nothing, gets what
-came; one that wants something else is told that its caller sent a type that cannot be made into it.
+came; for one that wants something else the call fails, since its caller sent a type that cannot be made into it.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class PartReader:
 
     Args:
         media_type: Of the body, with its boundary; as text it may be as careless as headers in the wild are.
-        most_parts: A body with more is refused; None: whoever takes them one by one takes any number.
+        most_parts: A body with more is refused; None: any number, for a caller that takes them one by one.
         most_bytes: Of one part; None: the whole body is bounded.
 
     Raises:

@@ -5,7 +5,7 @@ are compared as type checkers do: subclasses pass, an int is a float, and all by
 are compared by their kind, and an array may come as anything of which the tensor codec makes one. What cannot be
 compared (protocols, names that are only known to type checkers, types that other libraries validate) passes.
 
-The answer depends on the annotation and the class alone, so whoever asks does it once for each class.
+The answer depends on the annotation and the class alone, so callers ask once for each class.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _fits(type_: Any, value: Any) -> bool:
 def _is_array(said: Any, value: Any) -> bool:
     if "numpy" not in sys.modules:
         return False
-    from invoker.tensors import array_type  # whoever wrote the annotation has imported numpy
+    from invoker.tensors import array_type  # the module with the annotation has imported numpy
 
     if array_type(said) is None:
         return False

@@ -60,4 +60,4 @@ class SeveralCodec(Specialised):
 
 def several_in(message: Message[bytes]) -> list[Message[bytes]]:
     """The parts of a message of this media type; payloads are views on its own."""
-    return [Message(payload, EMPTY, media_type) for media_type, payload in _DECODE(message.payload)]  # type: ignore[arg-type]  # a view: whoever reads it can have one
+    return [Message(payload, EMPTY, media_type) for media_type, payload in _DECODE(message.payload)]  # type: ignore[arg-type]  # a view: its readers take one

@@ -110,7 +110,7 @@ def _known(type_: Any, where: Place) -> tuple[ArrayType | None, Declared | None]
     several = [one for one in leaves(type_) if wants_arrays([one])]
     if len(several) != 1:
         return None, None
-    from invoker.tensors import array_type, shape_of  # whoever wants arrays has imported numpy
+    from invoker.tensors import array_type, shape_of  # a module that wants arrays has imported numpy
 
     return array_type(several[0]), shape_of(several[0], str(where))
 

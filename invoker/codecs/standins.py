@@ -2,7 +2,7 @@
 
 Theory. msgspec hands what it has no class for to ``dec_hook``. So what it refuses is replaced by a class of ours, a
 stand-in, and the hook lets that make the value of plain ones: unions of several classes with fields, and other unions
-that msgspec cannot tell apart; Enums whose values are neither all text nor all integers; named types that hold
+that msgspec cannot distinguish; Enums whose values are neither all text nor all integers; named types that hold
 themselves (``type Json = ...``); and classes with fields in which such a thing is. The names of other types, of which
 msgspec knows those of Python 3.12, are replaced by what they stand for. All other annotations stay as they are.
 

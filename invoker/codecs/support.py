@@ -54,7 +54,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
     problem = _msgspec(wanted)
     if problem is None or len(members(wanted)) == 1:
         return problem
-    # A union that msgspec cannot tell apart is tried member by member.
+    # A union whose members msgspec cannot distinguish is tried member by member.
     return next((found for one in members(wanted) if (found := _msgspec(one)) is not None), None)
 
 

@@ -191,7 +191,7 @@ def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, wh
         to_text, to_bytes = charsets.decoder("utf-8"), charsets.encoder(parameters.charset)
         change = lambda content: to_bytes(to_text(content))  # noqa: E731 - one of four
     elif media_type.charset is not None:
-        # The peer is told this charset, so the bytes must be text in it.
+        # The peer gets this charset as the media type's, so the bytes must be text in it.
         check = charsets.decoder(parameters.charset)
 
         def change(content: bytes) -> bytes:

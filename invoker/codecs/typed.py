@@ -2,8 +2,8 @@
 
 Theory. msgspec converts what consists of dicts, lists, strings and numbers into dataclasses, TypedDicts, Structs,
 enums, dates and the like, strictly (``"2"`` is no int) or laxly (for text and forms, where everything is a string).
-What it does not know is added here: pydantic models, which pydantic itself validates, unions that msgspec cannot tell
-apart, which are tried member by member, and bytes-likes, which are the payload itself.
+What it does not know is added here: pydantic models, which pydantic itself validates, unions whose members msgspec
+cannot distinguish, which are tried member by member, and bytes-likes, which are the payload itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Marks of pydantic's and `annotated_types`, applied by pydantic whatever codec decodes; what nobody applies is told.
+"""Marks of pydantic and `annotated_types`: pydantic applies them whatever codec decodes, or the start reports them.
 
 Codecs that make values by `converter` give pydantic the whole annotation. Others hand on what they have, such as the
 bytes of a payload, a pickled object or the field of a typed message; their values are validated behind them. A result

@@ -21,7 +21,7 @@ _EXACT: Final = 2**53
 def retried(convert: Callable[[Any], Any], value: Any, *, is_exact: bool = False) -> Any:
     """Convert a plain value that was refused; `REFUSED` if it fits no better.
 
-    Whoever asks raises the first error again by a bare ``raise``, so that no frame holds it, and it no frame.
+    Callers raise the first error again by a bare ``raise``, so that no frame holds it, and it no frame.
 
     Args:
         convert: What makes the wanted type; it raises ``msgspec.ValidationError``.

@@ -30,7 +30,7 @@ class Unserializable(EncodeError):
 
     @property
     def details(self) -> dict[str, str]:
-        """What a caller of the tool bridge is told by name."""
+        """The details of the error that a caller of the tool bridge gets, by name."""
         return {"code": self.code, **({"path": self.path} if self.path else {})}
 
     def within(self, step: object) -> Unserializable:
@@ -68,7 +68,7 @@ class BadAny(DecodeError):
 
     @property
     def details(self) -> dict[str, str]:
-        """What a caller of the tool bridge is told by name."""
+        """The details of the error that a caller of the tool bridge gets, by name."""
         return {"code": self.code, **({"type_url": self.type_url} if self.type_url else {})}
 
     def inside(self, place: Place) -> Self:

@@ -145,7 +145,7 @@ def _decimal(value: int) -> str:
 
 
 def _items(items: Iterable[Any], level: int) -> bytes:
-    """The content of a ListValue."""
+    """Encode the items of a list as the content of a ListValue."""
     if type(items) is not list:
         items = list(items)
     if level > MOST_LEVELS:
@@ -165,7 +165,7 @@ def _items(items: Iterable[Any], level: int) -> bytes:
 
 
 def _entries(entries: dict[Any, Any], level: int) -> bytes:
-    """The content of a Struct."""
+    """Encode the entries of a dict as the content of a Struct."""
     if level > MOST_LEVELS:
         raise _too_deep()
     parts = []

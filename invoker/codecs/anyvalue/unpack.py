@@ -157,7 +157,7 @@ def _float(content: bytes) -> float:
 
 
 def _string(content: bytes) -> Any:
-    """T-112: text, or Snakepit's JSON."""
+    """T-112: A StringValue is text, or JSON as Snakepit writes it."""
     if content and content[0] != 0x0A:
         return parse_json(content)
     return _text(content)

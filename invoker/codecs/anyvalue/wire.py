@@ -29,7 +29,7 @@ def varint(number: int) -> bytes:
 
 
 def sized(content: bytes) -> bytes:
-    """The content behind its size."""
+    """The content with its size in front, as protobuf writes a field of bytes."""
     size = len(content)
     return (VARINTS[size] if size < SHORT else varint(size)) + content
 

@@ -38,7 +38,7 @@ _STEP_BYTES: Final = 1024 * 1024
 """Bytes that are inflated at once."""
 
 _ANY_WRAPPING: Final = 32 + zlib.MAX_WBITS
-"""Both zlib and gzip, told apart by their headers (F-033)."""
+"""Both zlib and gzip; zlib knows them by their headers (F-033)."""
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Start(msgspec.Struct, frozen=True):
     Attributes:
         size: Bytes of the message.
         level: 0, or a key of `LEVELS`.
-        blob: Bytes on the wire; 0: not told. It is 1 where there are none (F-022).
+        blob: Bytes on the wire; 0: not given. It is 1 where there are none (F-022).
     """
 
     size: int
@@ -131,7 +131,7 @@ class Packed(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, message: bytes, level: int) -> Packed:
-        """Compress a message."""
+        """Compress a message at a level of `LEVELS`; 0 leaves it as it is."""
         blob = zlib.compress(message, LEVELS[level]) if level else message
         return cls(blob, level, len(message))
 
@@ -153,7 +153,7 @@ class Incoming(msgspec.Struct, frozen=True):
         """The message; 60 MiB of it take half a second.
 
         Raises:
-            StatusError: It is not what was told (F-034, F-035).
+            StatusError: Its size is not the one that was announced, or it is damaged (F-034, F-035).
         """
         if not self.level:
             return self.blob
@@ -163,19 +163,19 @@ class Incoming(msgspec.Struct, frozen=True):
             while data:
                 if inflater.eof:
                     raise broken("bytes come behind the end of the compressed ones")
-                # One byte more than was told shows that there is more; so 0, which means no bound, never stands here.
+                # One byte more than was announced shows that there is more; so this is never 0, which means no bound.
                 most = min(self.size + 1 - len(message), _STEP_BYTES)
                 try:
                     message += inflater.decompress(data, most)
                 except zlib.error as error:
                     raise broken(f"the bytes cannot be decompressed: {error}") from None
                 if len(message) > self.size:
-                    raise broken(f"the message has more than the {self.size} bytes that were told")
+                    raise broken(f"the message has more than the {self.size} bytes that were announced")
                 data = inflater.unconsumed_tail or inflater.unused_data
         if not inflater.eof:
             raise broken(f"the compressed bytes are cut off: {len(view)} have come")
         if len(message) != self.size:
-            raise broken(f"the message has {len(message)} bytes, and {self.size} were told")
+            raise broken(f"the message has {len(message)} bytes, and {self.size} were announced")
         return message
 
 

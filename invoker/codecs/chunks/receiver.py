@@ -1,7 +1,7 @@
 """`Receiver`: pieces to messages, with bounds on bytes and on work whatever the peer sends.
 
 What is compressed stays so until it is complete. Then it is inflated, never further than one byte beyond the size that
-was told (F-034); whoever has the complete message says when and in which thread (`Incoming`), since it may take long.
+was announced (F-034). The owner of the complete message says when and in which thread (`Incoming`): it may take long.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Receiver:
         if self.total > self._limits.message_bytes:
             raise LimitExceeded(f"a message has over {self._limits.message_bytes} bytes on the wire")
         if not start.level and self.total > start.size:
-            raise broken(f"the message has more than the {start.size} bytes that were told")
+            raise broken(f"the message has more than the {start.size} bytes that were announced")
         self._message += piece.data
 
     def end(self, piece: End) -> Incoming:
@@ -103,6 +103,6 @@ class Receiver:
         if start.blob and self.total != start.blob and not (start.blob == 1 and has_nothing):
             raise broken(f"the message ends after {self.total} of {start.blob} bytes on the wire")
         if not start.level and self.total != start.size:
-            raise broken(f"the message has {self.total} bytes, and {start.size} were told")
+            raise broken(f"the message has {self.total} bytes, and {start.size} were announced")
         self._start, self._message = None, bytearray()
         return Incoming(message, 0 if has_nothing else start.level, start.size)

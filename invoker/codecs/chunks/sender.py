@@ -82,7 +82,7 @@ class Sender:
 
 def _cut(packed: Packed, chunk_bytes: int) -> Iterator[Piece]:
     blob = packed.blob
-    # F-022: A blob of no bytes is one empty Data, and its size is told as 1, for 0 means that it is not told.
+    # F-022: A blob of no bytes is one empty Data, and its size is given as 1, since 0 means that none is given.
     yield Start(packed.size, packed.level, len(blob) or 1)
     count = max(1, -(-len(blob) // chunk_bytes))
     for index in range(count):

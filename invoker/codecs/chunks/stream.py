@@ -41,7 +41,7 @@ class ChunkStream:
         may_receive: Asked whether so many bytes of a message of such a size may be there, when it begins and then step
             by step; the size is that of the message or of its bytes on the wire, whichever is more. If it says no,
             the message is held up, which means that its chunks are not acked, until `resume`.
-        unpacks_aside: Whoever owns this looks for `packed`.
+        unpacks_aside: The owner of this looks for `packed`.
 
     Attributes:
         sent: Bytes of all frames that `drain` gave (F-144).

@@ -1,7 +1,7 @@
 """Whether a value fits a schema, as far as that must be known of defaults.
 
 Authors write ``name: str = None``. A default that its own schema forbids makes a document invalid, and no caller could
-send it, so it is not told.
+send it, so it is left out.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ class Schemas:
         return made
 
     def _drop_defaults(self, schema: Schema) -> None:
-        """Drop defaults that do not fit, which pydantic tells as they are."""
+        """Drop defaults that do not fit, since pydantic writes them unchecked."""
         for one in schema.get("properties", {}).values():
             if isinstance(one, dict) and "default" in one and not self.fits(one, one["default"]):
                 del one["default"]

@@ -66,7 +66,7 @@ def test_F032_an_empty_message_says_that_it_has_one_byte() -> None:
         (Start(4, 0, 4), [b"abcde"], "was to have 4"),
         (Start(4, 0, 4), [b"abc"], "after 3 of 4 bytes"),
         (Start(4, 1, 12), [zlib.compress(b"abcde")], "was to have 12|more than the 4 bytes"),
-        (Start(9, 1, 13), [zlib.compress(b"abcde")], "5 bytes, and 9 were told"),
+        (Start(9, 1, 13), [zlib.compress(b"abcde")], "5 bytes, and 9 were announced"),
         (Start(5, 1, 12), [zlib.compress(b"abcde")[:-1]], "cut off"),
         (Start(5, 1, 14), [zlib.compress(b"abcde"), b"x"], "behind the end"),
         (Start(5, 1, 14), [zlib.compress(b"abcde") + b"x"], "behind the end"),
