@@ -122,7 +122,7 @@ class Invocation:
 
     @property
     def bytes_out(self) -> int:
-        """Payload bytes emitted so far."""
+        """Payload bytes that all outputs have emitted so far."""
         outputs = self.outputs
         return outputs[0].emitted_bytes if len(outputs) == 1 else sum([one.emitted_bytes for one in outputs])
 

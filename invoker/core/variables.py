@@ -90,7 +90,7 @@ def write(
 
 
 def delete(space: str, name: str, *, may_be_missing: bool = False) -> Talk[None]:
-    """Delete a variable (T-119)."""
+    """Delete a variable (T-119); without ``may_be_missing``, one that does not exist is an error."""
     check_name(name)
     answer = yield Put(space, PREFIX + name, None, None if may_be_missing else PRESENT)
     _answered(answer, missing=name)

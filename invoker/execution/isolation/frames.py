@@ -95,7 +95,7 @@ class Hello(msgspec.Struct, tag=1, array_like=True):
 
 
 class Give(msgspec.Struct, tag=2, array_like=True):
-    """A message for input ``index``."""
+    """A message for the input with this index."""
 
     index: int
     message: Packed

@@ -148,7 +148,7 @@ class ChildSession:
         )
 
     def _wants(self, event: Wants) -> Sequence[Step]:
-        """Tell how much was taken at least: all, where the input is empty; else all but half a window."""
+        """Report how much was taken at least: all, where the input is empty; else all but half a window."""
         given = self._given.get(event.index, 0)
         told = (given if event.waits else max(0, given - WINDOW // 2), event.waits)
         if not event.waits:
