@@ -1,4 +1,4 @@
-"""``python -m invoker``."""
+"""What ``python -m invoker`` runs: the command line of `invoker.cli`."""
 
 import sys
 

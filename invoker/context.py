@@ -47,7 +47,7 @@ class Scope(Protocol):
     def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
     ) -> AsyncIterator[Message[bytes]]:
-        """Invoke another function, and give what it gives. Whoever stops before the end calls ``aclose``.
+        """Invoke another function, and give what it gives. A caller that stops before the end calls ``aclose``.
 
         Args:
             caller: Of the invocation that asks; its deadline and metadata are handed down, and callees end with it.
@@ -80,7 +80,7 @@ class Callee(Protocol):
 
 
 class Run(Protocol):
-    """What a context asks of whoever runs its invocation."""
+    """What a context asks of the driver that runs its invocation."""
 
     @property
     def outputs(self) -> Sequence[Any]:

@@ -54,7 +54,7 @@ class MediaType(msgspec.Struct, frozen=True):
 
     @property
     def essence(self) -> str:
-        """``type/subtype`` in lower case."""
+        """``type/subtype`` in lower case, without parameters."""
         return f"{self.type}/{self.subtype}"
 
     @property

@@ -129,13 +129,13 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """Tells something about what a generator gives, between the items: its progress, the unit of what follows.
+    """Information between the items that a generator gives: its progress, the unit of what follows.
 
     It need not be of the type that the generator declares. StreamTool of the tool bridge sends it as metadata. In other
     protocols it is a message with the header ``invoker-metadata``, whose value is the key.
 
     Attributes:
-        key: What is told.
+        key: The name of the information.
         value: Anything that the caller's codec takes.
     """
 

@@ -220,7 +220,7 @@ class TestServer:
         http: The address of the HTTP port, likewise.
     """
 
-    __test__ = False  # tells pytest that this is no test class, despite its name
+    __test__ = False  # for pytest: this is no test class, despite its name
 
     def __init__(self, entrypoint: str, *flags: str) -> None:
         command = [sys.executable, "-m", "invoker", entrypoint, "--host", "127.0.0.1"]

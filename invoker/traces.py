@@ -1,11 +1,11 @@
 """`Trace`: to which trace an invocation belongs, by the headers of W3C Trace Context.
 
 A caller that traces sends ``traceparent: 00-TRACE-PARENT-FLAGS``: the id of the whole trace, and that of its own span,
-of which this invocation becomes a child. The child's own id is made here, for each invocation. Whoever sends none, or
-an invalid one, is not part of a trace, and then a new one begins, as the specification asks. Nothing is exported here:
-a function that exports spans finds in `Context.trace` what it needs.
+of which this invocation becomes a child. The child's own id is made here, for each invocation. A caller that sends
+none, or an invalid one, is not part of a trace, and then a new one begins, as the specification asks. Nothing is
+exported here: a function that exports spans finds in `Context.trace` what it needs.
 
-Who answers a request knows the span before the function runs, and tells the function by the header `SPAN`, which no
+The transport of a request knows the span before the function runs, and passes it on by the header `SPAN`, which no
 client can set.
 """
 
@@ -68,7 +68,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def trace_of(metadata: Headers, *, caller: Trace | None = None) -> Trace:
-    """The trace to which an invocation belongs; a new one, if no header tells of one.
+    """The trace to which an invocation belongs; a new one, if no header has one.
 
     Args:
         metadata: Of the call.
@@ -78,7 +78,7 @@ def trace_of(metadata: Headers, *, caller: Trace | None = None) -> Trace:
         return Trace(caller.trace_id, caller.span_id, new_span(), caller.is_sampled, caller.state, caller.flags)
     found = _parsed(metadata)
     if found is None:
-        # The trace's id is random, which its second flag tells (Trace Context Level 2).
+        # The trace's id is random, as its second flag says (Trace Context Level 2).
         return Trace(secrets.token_hex(16), "", new_span(), flags=0x02)
     flags = int(found["flags"], 16) & _KNOWN_FLAGS
     state = metadata.get("tracestate", "")
@@ -94,7 +94,7 @@ def trace_of(metadata: Headers, *, caller: Trace | None = None) -> Trace:
 
 
 def trace_id_of(metadata: Headers) -> str:
-    """The id of the trace of which the headers tell; empty if they tell of none."""
+    """The id of the trace that the headers name; empty if they name none."""
     found = _parsed(metadata)
     return found["trace"] if found is not None else ""
 
@@ -106,7 +106,7 @@ def request_id_of(metadata: Mapping[str, str]) -> str:
 
 
 def begun(traceparent: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """A new span for a request with this header, and the headers of the response that tell it; None: it is not valid.
+    """A new span for a request with this header, and the headers of the response that carry it; None: it is not valid.
 
     ``traceresponse`` is what the W3C's draft for responses calls it; ``traceparent`` is where most look.
     """

@@ -1,4 +1,4 @@
-"""`described`: what callers can be told of a function, for every protocol and command that tells it.
+"""`described`: what callers can learn about a function, for every protocol and command that describes functions.
 
 `invoker call` asks for it over gRPC, programs and pages over HTTP, and people by `invoker inspect`. Schemas are made
 when they are first read, since most of those who ask need none.
@@ -50,12 +50,12 @@ class DescribedInput:
 
     @property
     def name(self) -> str:
-        """Of the input."""
+        """The name of the input, by which callers give it."""
         return self.stream.name
 
     @property
     def type(self) -> str:
-        """As the author wrote it."""
+        """The annotation as its author wrote it."""
         return render(self.stream.type)
 
     @property
@@ -111,12 +111,12 @@ class DescribedOutput:
 
     @property
     def name(self) -> str:
-        """Of the output."""
+        """The name of the output; empty if it has none."""
         return self.stream.name
 
     @property
     def type(self) -> str:
-        """As the author wrote it."""
+        """The annotation as its author wrote it."""
         return render(self.stream.type)
 
     @property
@@ -165,7 +165,7 @@ class Described:
 
     @property
     def name(self) -> str:
-        """In the catalogue."""
+        """The name of the function in the catalogue."""
         return self.spec.name
 
     @property
@@ -180,7 +180,7 @@ class Described:
 
 
 def described(spec: FunctionSpec) -> Described:
-    """What callers can be told of a function."""
+    """Describe a function to its callers: its texts, inputs and outputs."""
     docs = read_docstring(spec.doc)
     own = tuple(one for one in spec.inputs if not one.is_ignored or not spec.optional)
     taken = {one.name for one in own}

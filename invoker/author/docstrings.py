@@ -1,6 +1,6 @@
 """Reads docstrings: what the function does, what each argument and the result mean, and examples.
 
-Google's, NumPy's and reST's styles are understood, and told apart by what stands there; a docstring may mix them.
+Google's, NumPy's and reST's styles are understood, and recognised by what stands there; a docstring may mix them.
 """
 
 from __future__ import annotations

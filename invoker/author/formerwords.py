@@ -28,7 +28,7 @@ FORMER: Final = {
 
 
 class Former(TypedDict, total=False):
-    """The keywords and their types."""
+    """The former keywords of `@function`, and their types."""
 
     rows: bool
     casting: str

@@ -41,7 +41,7 @@ def given_sync(spec: FunctionSpec, inputs: Sequence[Iterator[Any]]) -> tuple[tup
 async def given_async(
     spec: FunctionSpec, inputs: Sequence[AsyncIterator[Any]]
 ) -> tuple[tuple[str, ...], list[AsyncIterator[Any]]]:
-    """The twin of `given_sync`."""
+    """As `given_sync`, for the inputs of an async function."""
     found: dict[str, AsyncIterator[Any]] = {}
     values: dict[str, Any] = {}
     for one, stream in zip(spec.inputs, inputs, strict=True):

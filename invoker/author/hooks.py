@@ -105,7 +105,7 @@ class Hooks:
 
     @property
     def stop_limit_s(self) -> float:
-        """How long `stop` may take."""
+        """How long `stop` may take, in seconds."""
         return self.timeout_s * ((self.spec.hooks.destroy is not None) + self.is_context_manager)
 
     async def is_ready(self) -> bool:
@@ -199,7 +199,7 @@ async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
         result, error = None, None
         try:
             result = hook()
-        except BaseException as raised:  # noqa: BLE001 - told to whoever waits
+        except BaseException as raised:  # noqa: BLE001 - raised where it is waited for
             error = raised
         try:
             loop.call_soon_threadsafe(settle, result, error)

@@ -41,10 +41,10 @@ __all__ = ["Catalogue", "load", "module_of", "only_function"]
 log = logging.getLogger(__name__)
 
 _SLOW_S: Final = 3.0
-"""After so long whoever waits for an import is told where it is."""
+"""After this many seconds the log says which line of a module an import waits at."""
 
 _YOUNG_S: Final = 2.0
-"""Python tells a compiled file from that of another edit by the size of the source, and its time in whole seconds."""
+"""Python matches a compiled file to its source by the source's size, and its time in whole seconds."""
 
 _PICKLES: Final = (".pkl", ".pickle")
 
@@ -314,7 +314,7 @@ def _load_pickle(source: str, *, allow_pickle: bool) -> Any:
     if not allow_pickle:
         raise LoadError(
             f"'{source}' is a pickle, and loading a pickle runs whatever code it holds with all your rights; "
-            "pass --allow-pickle only if you trust whoever made it"
+            "pass --allow-pickle only if you trust its author"
         )
     _put_on_path(str(Path.cwd()))
     try:

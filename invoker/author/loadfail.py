@@ -49,7 +49,7 @@ def explain_missing_module(name: str, missing: str) -> str:
 
 
 def explain_missing_file(source: str, path: Path) -> str:
-    """There is no such file."""
+    """A sentence about a file that does not exist, with a name that comes close."""
     if path.is_dir():
         return f"'{source}' is a directory; name a file in it, like '{source.rstrip('/')}/file.py:function'"
     if not path.parent.is_dir():

@@ -60,7 +60,7 @@ async def gather_map(
 ) -> AsyncIterator[Any]:
     """Map an async function with overlapping calls; results keep the order of the inputs (R-035).
 
-    At most ``concurrency`` calls have begun and not been handed on; whoever is slow to take results therefore stops
+    At most ``concurrency`` calls have begun and not been handed on; a slow reader of results therefore stops
     further reading. The tasks belong to this generator: closing it cancels and awaits them.
     """
     values = _zip_async(inputs)

@@ -115,7 +115,7 @@ def wrong_names(option: str, wanted: Sequence[str], function: str, own: list[str
 
 
 def input_spec(facts: Facts, one: Argument, style: Style) -> StreamSpec:
-    """Describe what one parameter takes."""
+    """Describe the input that one parameter takes: its name and type, and whether it is a stream."""
     reading = one.reading
     streams = bool(reading.stream) or (style is Style.STREAMING and not reading.said)
     item, take = reading.type, reading.take

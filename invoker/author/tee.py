@@ -187,7 +187,7 @@ class _AsyncSource(_Shared[T]):
     """An async stream. It belongs to one loop, so there is no lock, only a future on which to wait for a change."""
 
     def __init__(self, stream: AsyncIterator[T], buffers: tuple[_Buffer[T], ...], limit: int | None) -> None:
-        from asyncio import current_task  # loaded by whoever has an async stream; `import invoker` goes without
+        from asyncio import current_task  # a program with an async stream has loaded it; `import invoker` goes without
 
         super().__init__(buffers, limit)
         self.stream = stream

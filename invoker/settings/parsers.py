@@ -80,7 +80,7 @@ def store(text: str) -> str:
 
 
 def workers(text: str) -> int:
-    """A number of processes."""
+    """A number of processes, 1 or more; ``auto`` is the number of usable cores."""
     if text.lower() == "auto":
         return usable_cores()
     try:
@@ -118,7 +118,7 @@ def seconds_or_auto(text: str) -> float | str:
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """One of a few words."""
+    """A parser of one of a few words, in any case; the word comes in lower case."""
 
     def parse(text: str) -> str:
         if text.lower() not in choices:
@@ -165,7 +165,7 @@ def host(text: str) -> str:
 
 
 def path(text: str) -> str:
-    """The path of a URL."""
+    """The path of a URL, which starts with a slash and has no query."""
     if not text.startswith("/") or any(sign in text for sign in "?# "):
         raise ValueError("a path that starts with /, such as /sessions")
     return text
@@ -186,7 +186,7 @@ def sink(text: str) -> str:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Texts between commas."""
+    """Texts between commas, without blanks around them; empty ones are dropped."""
     return tuple(one.strip() for one in text.split(",") if one.strip())
 
 

@@ -59,7 +59,7 @@ class Config:
         True, "INVOKER_REFLECTION", parse.switch,
         "Whether callers may learn what is served: gRPC server reflection, what `invoker call` asks, `/functions` and "
         "`/openapi.json`, GraphPipe's metadata, lists of tools and actions, and names in the texts of errors. "
-        "`/metrics`, `/invocations` and the log are the operator's, and tell names all the same.",
+        "`/metrics`, `/invocations` and the log are the operator's, and show names all the same.",
         flag="--no-reflection",
     )  # fmt: skip
     max_message_bytes: int = setting(
@@ -146,7 +146,7 @@ class Config:
     )  # fmt: skip
     drain_s: float = setting(
         30.0, "INVOKER_DRAIN_S", parse.seconds,
-        "How long running invocations may go on once the process is told to stop.", unit="seconds",
+        "How long running invocations may go on once the process has to stop.", unit="seconds",
     )  # fmt: skip
     grace_s: float = setting(
         5.0, "INVOKER_GRACE_S", parse.seconds, "How long user code may take to leave after its invocation has ended.",
@@ -154,7 +154,7 @@ class Config:
     )  # fmt: skip
     settle_s: float = setting(
         0.01, "INVOKER_SETTLE_S", parse.seconds,
-        "Wait between a half-close and the end of a streaming function's inputs, to tell an end from a cancel; clients "
+        "Wait between a half-close and the end of a streaming function's inputs, to see if it is a cancel; clients "
         "that are known to cancel by a reset alone do not wait, except with the gRPC driver aio.", unit="seconds",
     )  # fmt: skip
     lingering_s: float = setting(
@@ -194,7 +194,8 @@ class Config:
         "", "INVOKER_HTTP_UNIX", str, "Path of a Unix socket that serves the same as the HTTP port, without TLS.",
     )  # fmt: skip
     unix_mode: str = setting(
-        "600", "INVOKER_UNIX_MODE", parse.mode, "Permissions of Unix sockets, in octal; whoever may write may connect.",
+        "600", "INVOKER_UNIX_MODE", parse.mode,
+        "Permissions of Unix sockets, in octal; users who may write may connect.",
     )  # fmt: skip
     blocked_s: float = setting(
         0.25, "INVOKER_BLOCKED_S", parse.seconds,
@@ -251,7 +252,7 @@ class Config:
     )  # fmt: skip
     connection_age_s: float | str = setting(
         "auto", "INVOKER_CONNECTION_AGE_S", parse.seconds_or_auto,
-        "gRPC clients are told to connect anew after this long, and their calls go on; 0 means never. 'auto' is 30 "
+        "gRPC clients are asked to connect anew after this long, and their calls go on; 0 means never. 'auto' is 30 "
         "with several workers, and never with one process.", unit="seconds",
     )  # fmt: skip
     store: str = setting(
@@ -326,7 +327,7 @@ class Config:
         return cls(services=tuple(kind(**given(kind, env, flags)) for kind in kinds), **own)
 
     def for_children(self) -> tuple[tuple[str, object], ...]:
-        """What the program of a child process is told of the settings; see `invoker.server.isolated`."""
+        """The settings that the program of a child process gets; see `invoker.server.isolated`."""
         names = (
             *("log_level", "log_format", "pickle_codec", "allow_pickle", "max_containers", "check_outputs", "threads"),
             *("grace_s", "debug", "hook_timeout_s"),

@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _second(first: str, word: str) -> str:
-    """Say how several functions are served, to whoever names more than one entrypoint."""
+    """Say how several functions are served, for a command that names more than one entrypoint."""
     return (
         f"'{word}' is a second entrypoint beside '{first}', and a process serves one; write a module that imports both "
         "functions and decorates each (`fn = invoker.function(fn)`), and name that module alone"
