@@ -1,4 +1,4 @@
-"""What is held unread or undecoded: `Budget` for one invocation, `ProcessBudget` for all conversations of a process.
+"""Bytes held unread or undecoded: `Budget` for one invocation, `ProcessBudget` for all conversations of a process.
 
 Theory. Each of them is bounded by itself, and a thousand of them are not. So all code that keeps bytes of a peer has a
 `Share`. A share is *free* up to `STEP_BYTES`, which nobody counts; beyond that it is charged in steps, ahead of what it
@@ -34,7 +34,7 @@ _SPARE: Final = 16
 
 
 class ProcessBudget:
-    """The limit, and who holds how much of it.
+    """The limit of a process, and the shares that its conversations hold.
 
     Args:
         most_bytes: That may be held at once.
@@ -61,7 +61,7 @@ class ProcessBudget:
         return Share(self)
 
     def charge(self, share: Share, size: int) -> None:
-        """Charge a share with so many bytes more.
+        """Charge a share with more bytes.
 
         Raises:
             Overloaded: They do not fit, and the share is a body, or the one that holds most.
@@ -84,7 +84,7 @@ class ProcessBudget:
             del error  # its traceback knows this frame; a cycle would keep what the callers hold until it is collected
 
     def give_back(self, share: Share, size: int) -> None:
-        """Charge a share with so many bytes less."""
+        """Take bytes off the charge of a share."""
         with self._lock:
             share.charged -= size
             self.held -= size
@@ -108,7 +108,7 @@ class ProcessBudget:
         return has_fallen
 
     def leave_unread(self, change: int) -> None:
-        """So many calls more, or less, have ended before their responses were taken."""
+        """Count calls that have ended before their responses were taken; a negative change takes some off."""
         with self._lock:
             self.unread += change
 
@@ -140,11 +140,11 @@ class ProcessBudget:
 
 
 class Share:
-    """What one holder has of the budget.
+    """The part of the budget that one holder has.
 
     Attributes:
         charged: Bytes; a little more than it holds.
-        mark: Up to so many held bytes nothing need be said.
+        mark: While it holds at most this many bytes, it need not be charged.
         end: Ends the holder from any thread, or says that it will; None: it cannot be ended, or was.
     """
 
@@ -185,7 +185,7 @@ class Share:
 
 
 class Unread:
-    """What has been sent to one peer that did not take it yet; for large messages only.
+    """Bytes sent to one peer that it has not taken yet; for large messages only.
 
     A call that is over counts as one that runs until this is taken, so that `INVOKER_MAX_INVOCATIONS` bounds it.
 
@@ -222,7 +222,7 @@ class Unread:
         return refusal
 
     def hold(self, size: int, end: End | None) -> None:
-        """So many bytes of all messages are under way now; ``end`` as of `add`."""
+        """Set the bytes of all messages that are under way to ``size``; ``end`` as of `add`."""
         self._hold(size, end)
         self._last = size
         self._share.shrink(size)

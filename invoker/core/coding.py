@@ -275,7 +275,7 @@ def _reference(value: Ref, index: int) -> Message[bytes]:
     """A message whose content lies elsewhere.
 
     Raises:
-        EncodeError: Its media type is none, or its URI not fit for the wire.
+        EncodeError: Its media type is malformed, or its URI is not fit for the wire.
     """
     try:
         media_type = parse(value.media_type)

@@ -99,7 +99,7 @@ class Engine:
         self._plans = self._new_plans()
 
     def limit_calls(self, per_minute: int) -> None:
-        """Let so many invocations begin within any 60 seconds, of all functions and parties; 0 means no limit."""
+        """Limit the invocations that begin within any 60 seconds, of all functions and parties; 0 means no limit."""
         self.limiter = Limiter(per_minute)
         self._plans = self._new_plans()
 

@@ -17,7 +17,7 @@ from invoker.errors.wording import known_as, quoted
 __all__ = ["MOST_INPUTS", "Names", "Words", "bind_outputs", "in_order", "is_slip", "listed", "meant"]
 
 MOST_INPUTS: Final = 1000
-"""So many inputs are opened for one request; each takes memory before its value is looked at."""
+"""Inputs that one request may open; each takes memory before its value is looked at."""
 
 _LONG_ENOUGH: Final = 4
 

@@ -16,7 +16,7 @@ another one wrongly is at fault itself (E-129). Everywhere else it is INVALID_AR
 
 @dataclass(frozen=True, slots=True)
 class ErrorPolicy:
-    """What an operator says about how invocations end.
+    """An operator's rules for the errors with which invocations end.
 
     Attributes:
         shows: What peers see of an exception of user code: its type and ``message``, its ``type``, or ``none`` (R-117).

@@ -17,7 +17,7 @@ class StepSession:
     """One invocation: a frame is a sequence of `CallStep`; `Send` carries each `Emitted`."""
 
     def receive(self, frame: Sequence[CallStep]) -> Sequence[CallStep]:
-        """Give the steps as they are."""
+        """Return the frame, which is a list of steps already."""
         return frame
 
     def half_close(self) -> Sequence[CallStep]:

@@ -25,7 +25,7 @@ class Outlet(Protocol):
         """Return once it is certain that the peer's frames have ended, and were not cut off (R-109).
 
         Raises:
-            Cancelled: They were.
+            Cancelled: The peer cut its frames off.
         """
 
     def is_gone(self) -> bool:

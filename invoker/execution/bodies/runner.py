@@ -76,7 +76,7 @@ class Host(Protocol):
         """Whether `resume` is called for every reader that waits, even while reading has not paused."""
 
     def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> Awaitable[None] | None:
-        """Send one output; what the body has to await before it goes on, or None."""
+        """Send one output; returns what the body has to await before it goes on, or None."""
 
     def ended(self, invocation: Invocation, index: int) -> None:
         """One of several outputs ended normally, after its last message."""
@@ -100,10 +100,10 @@ class Runner(Protocol):
         """Start the body; raises Overloaded when there is no room for it."""
 
     def feed(self, command: Any) -> None:
-        """Apply a Feed to the invocation and wake who waits for it."""
+        """Apply a Feed to the invocation, and wake its reader."""
 
     def end_inputs(self, command: Any) -> None:
-        """Apply an EndInput to the invocation and wake who waits for it."""
+        """Apply an EndInput to the invocation, and wake its readers."""
 
     def close_output(self, command: CloseOutput) -> None:
         """Nobody reads an output any more: its generator is closed when it gives another value."""

@@ -23,7 +23,7 @@ class Spread(SpreadBody):
     """Takes over from a body that called the function, once that has given several iterators.
 
     Args:
-        body: That body; it does not wait for input, and its lock may be taken again by who has it.
+        body: That body; it does not wait for input, and the holder of its lock may take it again.
         inputs: As the function holds them; from now on they are pulled under the lock.
         threads: Where a thread for each further output comes from.
     """

@@ -35,8 +35,8 @@ __all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
 log = logging.getLogger(__name__)
 
 OUTPUT_QUEUE = 16
-"""Values of one output that wait for the wire; who gives more waits (R-127). A large value counts as so many, until the
-peer has room for the next one."""
+"""Values of one output that wait for the wire; a function that gives more waits (R-127). A large value counts as so
+many, until the peer has room for the next one."""
 
 
 class ThreadRunner(SpreadBody):
@@ -200,8 +200,8 @@ class ThreadRunner(SpreadBody):
     def _batch(self) -> list[tuple[int, Message[bytes] | None]] | None:
         """Take what waits for the wire, in the order in which the body gave it.
 
-        Each output has room for a few values, so one that is fast starves no other (R-131). It is None when the body is
-        over and everything is sent.
+        Each output has room for a few values, so a fast one does not starve the others (R-131). Returns None when the
+        body is over and everything is sent.
         """
         with self.lock:
             batch, self._queue = self._queue, []  # never the queue itself, which the body's thread goes on to fill

@@ -34,7 +34,7 @@ Encode: TypeAlias = Callable[[int, Any], tuple[int, Message[bytes]]]
 
 
 def is_of_many(value: Any) -> bool:
-    """Whether a value has so many members or letters that it may be large."""
+    """Whether a value has enough members or characters to be large."""
     return type(value) in _SIZED and len(value) > _MANY
 
 

@@ -20,11 +20,11 @@ __all__ = ["Variables", "awaited", "blocking"]
 class Variables:
     """Reads and writes variables. A sync function gets results; an async one awaits them.
 
-    All methods raise VariableError where the name is none, a quota is reached, the session is gone, the store cannot be
+    All methods raise VariableError if the name is invalid, a quota is reached, the session is gone, the store cannot be
     reached, or the function was not called in a session.
 
     Args:
-        run: Brings a talk with the store to its end.
+        run: Asks the store the questions of a talk, and returns its result.
     """
 
     __slots__ = ("_run",)

@@ -227,7 +227,7 @@ class PipeScope:
 
 
 class _Reply:
-    """What comes for one question, and the iterators that its arguments are."""
+    """The answers to one question, and the iterators among its arguments."""
 
     def __init__(
         self, number: int, streams: list[AsyncIterator[Message[bytes]]], send: Callable[[Any], object]

@@ -29,7 +29,7 @@ _HIGH_BYTES: Final = 256 * 1024
 
 
 class Tenant(Protocol):
-    """Who uses a child: the runner of an invocation. Called on the loop."""
+    """The user of a child: the runner of an invocation. Called on the loop."""
 
     def heard(self, frame: FromChild) -> Awaitable[None] | None:
         """Take a frame; what must be awaited before the next one, or None."""
@@ -182,7 +182,7 @@ class Child(asyncio.Protocol):
             self._work()
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - the process says why
-        """The process has ended, or is about to."""
+        """Take the end of the pipe: the process has ended, or is about to."""
         self.is_gone = True
         if self._reaping is None:
             self._reap(_END_S)

@@ -182,7 +182,7 @@ class Answer(msgspec.Struct, tag=7, array_like=True):
 
 
 class Ready(msgspec.Struct, tag=8, array_like=True):
-    """The functions are loaded and started, or why not."""
+    """The functions are loaded and started, or the reason why not."""
 
     problem: str = ""
 

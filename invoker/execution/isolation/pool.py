@@ -183,7 +183,7 @@ class Children:
             self._waiting.remove(tenant)
 
     def give_back(self, child: Child) -> None:
-        """The invocation has left user code, or was never begun."""
+        """Take back a child whose invocation has left user code, or was never begun."""
         child.tenant = None
         self.busy.discard(child)
         self._keep(child)
@@ -332,7 +332,7 @@ class Janitor:
         self._process: subprocess.Popen[bytes] | None = None
 
     def began(self, group: int) -> None:
-        """A child has begun, whose group has its number."""
+        """Note a child that has begun; its process group has this number."""
         if self._process is None:
             program = Path(__file__).with_name("janitor.py")
             ours, theirs = os.pipe()

@@ -322,7 +322,7 @@ class Reactor:
     # Endings.
 
     def fail(self, error: InvocationError) -> None:
-        """End the conversation at once, with what it owns: a frame breaks its protocol, or nobody can go on with it."""
+        """End the conversation and its invocations at once: a frame breaks its protocol, or it cannot go on."""
         for runner in list(self.runners.values()):
             self._finish(runner, error)
         self._close(Close(error))

@@ -49,7 +49,7 @@ __all__ = ["Fetching", "SessionReactor", "SessionWire", "StoringSession"]
 log = logging.getLogger(__name__)
 
 Fetching: TypeAlias = Callable[[str, int, Callable[[bytes], None]], Awaitable[None]]
-"""Get what a URI refers to, at most so many bytes, and hand over each piece; raises InvocationError."""
+"""Fetches a URI, up to a limit of bytes, and hands over each piece; raises InvocationError."""
 
 _MANY_FRAMES = 2**31
 
@@ -143,7 +143,7 @@ class SessionReactor(Reactor):
 
     @property
     def settles(self) -> bool:
-        """E-010: a broken end is never taken for a half-close."""
+        """Always true: a broken end must not be taken for a half-close (E-010)."""
         return True
 
     @property

@@ -85,7 +85,7 @@ class Shared:
         self.heed(owner)
 
     def join(self, holder: Holder, *, is_owner: bool) -> Runner:
-        """Let one more conversation hold the invocation, and give its runner. Who owns it already stays an owner."""
+        """Let one more conversation hold the invocation, and give its runner. An owner stays an owner."""
         if holder not in self.owners:
             self.feeders.pop(holder, None)
             (self.owners if is_owner else self.feeders)[holder] = None

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Subscribed(Protocol):
-    """A conversation that has a subscription.
+    """A conversation that subscribes to spaces of the store.
 
     Attributes:
         runners: Of what it runs.

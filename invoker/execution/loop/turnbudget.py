@@ -20,7 +20,7 @@ __all__ = ["NOTED_S", "TURN_S", "TurnBudget"]
 T = TypeVar("T")
 
 TURN_S: Final = 0.005
-"""When it has taken so long, others have a turn."""
+"""Seconds after which others have a turn."""
 
 NOTED_S: Final = 0.0002
 """What takes less is not added up: no more than a few hundred messages of one body are here at a time."""

@@ -102,7 +102,7 @@ class Inside:
         """Do nothing: the reader gets nothing before the first value."""
 
     def ask(self) -> None:
-        """Let the tasks that feed go on."""
+        """Let the tasks go on that feed the inputs."""
         self._is_paused = False
         self._wake(self._asking)
 

@@ -27,7 +27,7 @@ _EARLY_S = 0.01
 
 
 class CallWatchdog:
-    """Looks at the clock for one conversation.
+    """Checks the time limits of one conversation.
 
     Args:
         driver: Knows the times, and counts threads that are stuck.

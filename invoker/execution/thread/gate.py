@@ -59,7 +59,7 @@ class Ticket:
 
 
 class Gate:
-    """Lets one thread at a time take a turn; see the module.
+    """Lets one thread at a time take a turn; the module's docstring explains turns.
 
     Attributes:
         is_crowded: Whether there are so many threads that each should come here, not only those with a batch to do.
@@ -120,7 +120,7 @@ class Gate:
                     self._pass()
 
     def beat(self) -> bool:
-        """End a turn in which nothing has moved for two beats, and return whether anybody is at the gate."""
+        """End a turn in which nothing has moved for two beats, and return whether any thread is at the gate."""
         with self._lock:
             owner = self._owner
             now = None if owner is None else (owner, owner.turns, len(owner.work))

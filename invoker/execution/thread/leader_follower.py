@@ -7,8 +7,9 @@ while what it serves is short. The lead is passed on to another thread of the po
 * before it enters a function that has lately been slow,
 * by the sweeper, once the leader has been in user code for longer than a beat.
 
-Who has passed the lead on finishes what it serves, and goes back to the pool. So work that blocks delays other work by
-two beats at most, and short work costs neither a lock nor a wake-up. Each transport that has leaders has its own.
+A thread that has passed the lead on finishes what it serves, and goes back to the pool. So work that blocks delays
+other work by two beats at most, and short work costs neither a lock nor a wake-up. Each transport that has leaders has
+its own.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class LeaderFollower:
             self._appoint()
 
     def stop(self) -> None:
-        """Appoint nobody any more. The transport wakes the thread that waits; who serves something finishes that."""
+        """Appoint no leader any more. The transport wakes the thread that waits; the others finish what they serve."""
         with self._lock:
             self.leader = None
 

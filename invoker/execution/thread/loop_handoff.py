@@ -48,7 +48,7 @@ class LoopHandoff:
             self._is_back = True
 
     def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
-        """Look whether the peer is gone; False when nobody waits any more."""
+        """Check whether the peer is gone; False when no call waits any more."""
         if not self._is_back and self._is_gone():
             self._awaiting.cancel()
             return False

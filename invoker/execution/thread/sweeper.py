@@ -27,11 +27,11 @@ LOOK_S = 0.1
 """How often conversations are looked after, about."""
 
 _BEATS = 50
-"""For so many beats the sweeper stays awake when nobody counts on it any more, so that not each call wakes it."""
+"""Beats for which the sweeper stays awake after its last call, so that not each call has to wake it."""
 
 
 class Swept(Protocol):
-    """A conversation that is looked after."""
+    """A conversation that the sweeper looks at in each beat."""
 
     def sweep(self, now: float) -> bool:
         """Look after the conversation; False when it is over."""
