@@ -4,7 +4,7 @@ asyncio's own server tries again at once, logs each try, and accepts nobody unti
 descriptors are kept in reserve. When all others are taken, a new connection gets one of the reserve, and the connection
 that has been without a request for longest is ended to make room for the next. So a probe is still answered, and the
 log has one line a minute. If no connection can be ended, or those that could are new, accepting pauses for a moment,
-and who comes waits in the backlog of the kernel.
+and new connections wait in the backlog of the kernel.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Acceptor:
         self._retry = self._loop.call_later(_RETRY_S, self._resume)
 
     def _accept(self) -> None:
-        """Accept those who wait; the loop calls this again as long as somebody waits."""
+        """Accept the connections that wait; the loop calls this again as long as there are any."""
         self._refill()
         for _ in range(_AT_ONCE):
             try:

@@ -66,7 +66,7 @@ _AHEAD = 16
 _MOST_STATS = 64
 
 _CUT_S = 1.0
-"""Calls that were cut have so long at least until they are gone."""
+"""Seconds that calls which were cut have at least until they are gone."""
 
 _OTHER, _SHUTDOWN = object(), object()
 _NEVER_S = 1e12  # a deadline beyond this time is none

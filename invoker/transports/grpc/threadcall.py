@@ -87,7 +87,7 @@ class ThreadCall(Operations):
 
     @property
     def pace(self) -> Pace:
-        """Of the function; says whether it takes turns with others."""
+        """The pace of the function, which says whether it takes turns with others."""
         return self._ticket.pace
 
     @pace.setter
@@ -173,7 +173,7 @@ class ThreadCall(Operations):
         return None
 
     def await_frame(self, delay_s: float) -> bool:
-        """Wait at most so long for the next frame; whether it is here. Not if the peer has half-closed."""
+        """Wait at most this long for the next frame; whether it is here, which is False after a half-close."""
         frames, until = self._frames, time.time() + delay_s  # the clock of completion queues
         with self.lock:
             self._polling = True

@@ -247,7 +247,7 @@ class UnaryCall:
 
     @property
     def peer(self) -> str:
-        """Its address, as gRPC writes it."""
+        """The address of the peer, as gRPC writes it."""
         return str(self._call.peer().decode())
 
     @property

@@ -125,14 +125,14 @@ class PreparedRequest(Protocol):
         """A session for one of them, and what it is still to receive; it sends the `Response`."""
 
     def refusal(self, error: InvocationError) -> Response:
-        """The response to one for which there is no session."""
+        """The response to a request for which there is no session."""
 
 
 class RequestSession(CallSession, Protocol):
     """The session of one request, which also makes the response of an error."""
 
     def refusal(self, error: InvocationError) -> Response:
-        """The response if it has sent none, or has not yet."""
+        """The response for an error, if none was sent yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class SocketSettings:
         max_message_bytes: A longer message ends its conversation.
         ping_s: Between two pings.
         linger_s: How long the peer may take to close after us.
-        write_s: A peer that takes nothing for so long loses its connection.
+        write_s: A peer that takes nothing for this long loses its connection.
     """
 
     max_message_bytes: int = 4 * 1024 * 1024
@@ -192,7 +192,7 @@ class Conversation(Protocol):
         """What is said at the end."""
 
     def over(self) -> None:
-        """The connection is closed; called once."""
+        """Called once, when the connection is closed."""
 
 
 class SocketHandler(Protocol):
@@ -243,15 +243,15 @@ class HttpApp:
     Args:
         driver: Its drain ends the connections, and its memory budget counts the bodies.
         settings: Limits in bytes and time.
-        handler: Gives who answers a path; None: nobody does.
-        sockets: Gives who serves the WebSockets of a path; None: nobody does.
+        handler: Gives the handler of a path; None: there is none.
+        sockets: Gives what serves the WebSockets of a path; None: there is none.
 
     Attributes:
         connections: All that are open on the loop.
         is_leaving: Whether responses ask clients of HTTP/1 to use another connection.
         origins: Judges who may call.
-        handler: Gives who answers a path.
-        sockets: Gives who serves the WebSockets of a path.
+        handler: Gives the handler of a path.
+        sockets: Gives what serves the WebSockets of a path.
     """
 
     def __init__(

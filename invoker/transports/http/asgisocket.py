@@ -40,7 +40,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
     """Serve one WebSocket, from its handshake on.
 
     Args:
-        app: Judges it, and knows who serves which path.
+        app: Judges it, and knows what serves each path.
         head: Of its handshake.
         scope: Of the connection, by ASGI.
         receive: Of the connection.

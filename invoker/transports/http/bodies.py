@@ -18,7 +18,7 @@ _BARE: Final = re.compile(rb"(?<!\r)\n")
 
 
 class Counted:
-    """Takes one body of so many bytes; as `Chunks`."""
+    """Takes one body whose length is known; as `Chunks`."""
 
     __slots__ = ("_left", "is_over", "rest")
 
@@ -58,7 +58,7 @@ class Chunks:
         self._is_last = False
 
     def take(self, data: bytes) -> bytes:
-        """What more of the payload is here.
+        """The next bytes of the payload in ``data``.
 
         Raises:
             RefusedError: The chunks are not well formed.

@@ -41,7 +41,7 @@ class CachedHead:
         is_traced: Whether the same bytes mean something else the next time.
 
     Raises:
-        RefusedError: It is none.
+        RefusedError: The bytes are no valid head.
     """
 
     __slots__ = ("begin", "choice", "data", "handler", "head", "is_traced", "packed", "verdict")
@@ -101,10 +101,10 @@ class Heads:
 
         Args:
             data: From the first byte of a request.
-            seen: In so many bytes of it there is no end of a head.
+            seen: Bytes at its beginning that are known to have no end of a head.
 
         Raises:
-            RefusedError: It is none, or cannot become one.
+            RefusedError: The bytes are no head, and no more bytes could make them one.
         """
         end = data.find(_END, max(0, seen + 1 - len(_END)))
         if end < 0:

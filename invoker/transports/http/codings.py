@@ -52,7 +52,7 @@ UNPACKED: Final = (*PACKED, "deflate")
 """Codings of requests."""
 
 MOST: Final = 3
-"""A body may be packed so many times."""
+"""Times that one body may be packed."""
 
 _ELEMENT: Final = re.compile(r"([!#$%&'*+\-.^_`|~0-9a-z]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?")
 _OTHER_NAMES: Final = {"x-gzip": GZIP}
@@ -110,7 +110,7 @@ def _chosen(accept: str, ours: tuple[str, ...]) -> Choice | None:
 
 
 def _weights(accept: str) -> Mapping[str, float]:
-    """What is listed, with its weight; what is not well formed counts as not listed."""
+    """The listed codings with their weights; malformed ones are left out."""
     weights: dict[str, float] = {}
     for element in accept.lower().split(",", _MOST_ELEMENTS)[:_MOST_ELEMENTS]:
         found = _ELEMENT.fullmatch(element.strip(" \t"))

@@ -28,7 +28,7 @@ from typing import Any, Final, Protocol
 __all__ = ["NEW_S", "Connection", "Connections", "State"]
 
 NEW_S: Final = 0.05
-"""So long one of which nothing has come is new: where descriptors are short, it is spared, and newcomers wait."""
+"""Seconds for which a silent connection is new: where descriptors are short, it is spared, and newcomers wait."""
 
 _MANY = 2**31 - 1
 _SPARE = 8
@@ -66,7 +66,7 @@ class Connections:
     """All connections of one transport.
 
     Attributes:
-        most: Beyond so many, one that may be ended is ended for each new one.
+        most: Beyond this number, an old connection is ended for each new one, if one may be.
         open: All of them.
         idle: Those without a request, the one that has been so for longest first, and until when each is spared; None:
             it is not, since it has asked before, or has sent a part of a request.
@@ -103,7 +103,7 @@ class Connections:
 
     @property
     def spare(self) -> int:
-        """So many newcomers are left in peace until they have asked, and so many there may be beyond `most`."""
+        """New connections that are spared until their first request, and that there may be beyond `most`."""
         return self.most // _SPARE + 1
 
     @property

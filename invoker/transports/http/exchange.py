@@ -33,10 +33,10 @@ class HttpSettings:
     """How requests are treated.
 
     Attributes:
-        idle_s: A connection without a request under way ends after so long; a head must come within it, too.
+        idle_s: A connection without a request under way ends after this long; a head must come within it, too.
         body_s: A body may take this long, and longer by what it has brought at ``body_bytes_per_s``, else 408.
         body_bytes_per_s: The slowest upload that is tolerated.
-        write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
+        write_s: A client that takes nothing of its response for this long, MiB by MiB, loses its connection.
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
         origins: Of web pages that may call; see `Origins`.
         hosts: Names for a transport that is bound to loopback; see `Origins`.
@@ -101,8 +101,8 @@ class Exchange(ABC):
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
         share: What the body takes of the process's memory, until the response is made.
-        is_stream: Whether the body may take any time, and who listens counts what it holds of it. Set by who listens.
-        untaken: What is long of the response, and not taken by the client; None: nothing is.
+        is_stream: Whether the body may take any time; the listener sets it, and then counts what it holds itself.
+        untaken: The long part of the response that the client has not taken; None: there is none.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Exchange(ABC):
         return None
 
     async def whole(self, most_bytes: int) -> bytearray | None:
-        """The whole body, instead of its chunks; None as soon as it has more than so many bytes.
+        """The whole body, instead of its chunks; None as soon as it is longer than the limit.
 
         It grows as it comes: memory is taken for what was sent, not for what was announced.
 
@@ -291,7 +291,7 @@ class Exchange(ABC):
         return DeadlineExceeded(f"only {self._received} bytes of the body came in time")
 
     def _begin_timing(self) -> None:
-        """The body has to be waited for."""
+        """Start the clock of the body, which has to be waited for."""
         if self._late_timer is None and not self.is_stream:
             self._late_timer = asyncio.get_running_loop().call_at(self._until_s, self._check_late)
 

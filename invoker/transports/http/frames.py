@@ -116,7 +116,7 @@ class FrameReader:
         self._most_bytes = most_bytes
         self._data = b""
         self._at = 0  # where the next frame begins
-        self._need = _HEAD  # so many bytes are wanted before it is looked at again
+        self._need = _HEAD  # bytes that have to be here before they are looked at again
         self._parts: list[bytes] = []  # what has come since
         self._come = 0  # bytes of them
         self._opcode = 0  # of the message that is not complete; 0: there is none
@@ -142,7 +142,7 @@ class FrameReader:
         `FRAGMENT` stands for a fragment that does not end its message, so that a caller can count all frames.
 
         Raises:
-            FrameError: What comes is refused; nothing behind it can be read.
+            FrameError: The bytes are no frame that is allowed here; nothing after them can be read.
         """
         while True:
             data, at = self._data, self._at
@@ -237,7 +237,7 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
     if size <= _MANY:
         key = (mask * (size + 3 >> 2))[:size]
         return (int.from_bytes(payload) ^ int.from_bytes(key)).to_bytes(size)
-    numpy: Any = sys.modules.get("numpy")  # ten times as fast, but not worth 20 MB to who has no use for it
+    numpy: Any = sys.modules.get("numpy")  # ten times as fast, but not worth 20 MB to programs without arrays
     if hasattr(numpy, "frombuffer") and hasattr(numpy, "uint32"):  # else another thread imports it right now
         whole = size & -_MASK
         words = numpy.frombuffer(payload, numpy.uint32, whole // _MASK) ^ numpy.frombuffer(mask, numpy.uint32)

@@ -5,7 +5,7 @@ begins a request that the next frame takes back. So each connection has an allow
 request nor a part of one. The allowance grows slowly with time, and by what is sent to the client, since a client that
 takes a long response has to send WINDOW_UPDATEs. A client that exceeds it gets ENHANCE_YOUR_CALM (RFC 9113, 10.5).
 
-The parser works off whatever it is given before anybody else has a turn, so it is given a few frames at a time.
+The parser handles all that it is given before other tasks have a turn, so it is given a few frames at a time.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Buffer(StreamBuffer):
             await self._paused.wait()
 
     async def pop(self, max_length: int) -> bytes:
-        """Take so many bytes at most."""
+        """Take at most this many bytes."""
         data = bytes(self.buffer[:max_length])
         del self.buffer[:max_length]
         if len(self.buffer) < BUFFER_LOW_WATER:

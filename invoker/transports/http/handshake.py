@@ -1,8 +1,8 @@
 """The handshake of a WebSocket, as an answer to its request (RFC 6455, 4.2).
 
-Who may connect was judged by then. A path without conversations is 404; a handshake that is not right is 400, or 426
-where another version of the protocol would be. Then the service may refuse it. Otherwise the connection goes over to a
-`SocketConnection`.
+Whether the client may connect was judged before. A path without conversations is 404; a handshake that is not right is
+400, or 426 where another version of the protocol would be. Then the service may refuse it. Otherwise the connection
+goes over to a `SocketConnection`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
     """What answers a handshake.
 
     Args:
-        app: Knows who serves which path.
+        app: Knows what serves each path.
         head: Asks for a WebSocket.
     """
 

@@ -18,7 +18,7 @@ regular language::
 
 A Transfer-Encoding other than ``chunked`` is 501, another version of HTTP 505, a head with too many fields 431.
 
-The same bytes always mean the same, so who reads many heads of one peer may keep the last one with what it meant.
+The same bytes always mean the same, so a reader of many heads of one peer may keep the last one with what it meant.
 """
 
 from __future__ import annotations

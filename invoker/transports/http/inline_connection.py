@@ -161,7 +161,7 @@ class LateWrites:
         return len(self._tasks)
 
     def write(self, connection: Connection, parts: Iterator[bytes], size: int) -> None:
-        """Begin; so many bytes are kept until they are taken."""
+        """Begin to write; ``size`` bytes are kept until the client has taken them."""
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._write(connection, parts), name="response")
         self._tasks.add(task)

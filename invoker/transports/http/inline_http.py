@@ -55,11 +55,11 @@ _AT_ONCE: Final = 64
 _NOTHING: Final[Iterator[bytes]] = iter(())
 _EVICTABLE: Final = 64
 _LOOK_S: Final = 0.1
-"""How often it is looked for connections that wait for too long; so long the rest of a body may take."""
+"""Seconds between two looks for connections that wait for too long; the rest of a body may take as long."""
 
 
 def can_lead() -> bool:
-    """Whether this system has what is needed."""
+    """Whether this system has the calls that `InlineHttp` needs."""
     return hasattr(select, "epoll") and hasattr(os, "eventfd")
 
 
@@ -121,7 +121,7 @@ class InlineHttp:
         """End a connection without a request; whether there was one.
 
         Args:
-            new_s: One of which nothing has come is spared for so long.
+            new_s: Seconds for which a connection that has sent nothing is spared.
         """
         for one in evictable(_first(self._idle, _EVICTABLE), time.monotonic() - new_s):
             if self._idle.pop(one.fd, None) is not None:

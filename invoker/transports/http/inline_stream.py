@@ -68,7 +68,7 @@ class InlineStream(Whole):
         super().keep(frame)
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
-        """Send each value; as ever, but while the lock is held."""
+        """Send each value, while the lock is held."""
         invocation = self.invocation
         if invocation.limit is not None:
             super().send_all(index, values)
@@ -91,7 +91,7 @@ class InlineStream(Whole):
                         self.perform(step)
 
     def is_slow(self, took_s: float) -> bool:
-        """As ever; one that has given many items meanwhile may lead while it gives the first of them."""
+        """As the base; a thread that has given many items meanwhile may lead while it gives the first of them."""
         return super().is_slow(took_s) and took_s > _ITEM_S * sum([one.emitted for one in self.invocation.outputs])
 
     def look(self, now: float) -> None:

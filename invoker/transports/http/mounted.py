@@ -1,7 +1,7 @@
 """`MountedTransport`: the HTTP transport without sockets: another program's ASGI server brings the requests.
 
 That program may stand behind any name and any proxy, so the transport cannot know its own names, and judges `Host` only
-if they are set; the rules of foreign web pages hold as ever (ADR 0045). Paths count from where the transport is
+if they are set; the rules of foreign web pages hold as always (ADR 0045). Paths count from where the transport is
 mounted. What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
 """
 
@@ -32,7 +32,7 @@ class MountedTransport:
         driver: Runs the conversations.
         handler: Gives who answers a path; None: nobody does.
         settings: Limits in bytes and time.
-        sockets: Gives who serves the WebSockets of a path; None: nobody does.
+        sockets: Gives what serves the WebSockets of a path; None: there is none.
     """
 
     def __init__(

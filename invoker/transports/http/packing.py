@@ -107,7 +107,7 @@ def headers_for(headers: Iterable[tuple[str, str]], coding: str) -> tuple[tuple[
 
 
 def pack(response: Response, coding: str) -> Response:
-    """The response in a coding that `coding_for` has given; it takes long where the body is long."""
+    """Compress a response with the coding that `coding_for` chose, which is slow for a long body."""
     headers = headers_for(response.headers, coding)
     if coding == IDENTITY:
         return Response(response.status, headers, response.body, response.pieces, response.close)

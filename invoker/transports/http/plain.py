@@ -30,7 +30,7 @@ MOST_BODY_BYTES: Final = 64 * 1024
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1024 * 1024
 _TIMES: Final = 8
-"""A head that was read takes so many times its bytes."""
+"""The memory of a head that was read, as a multiple of its bytes."""
 
 _END: Final = b"\r\n\r\n"
 _STRANGE: Final = frozenset({"content-encoding", "expect", "http2-settings", "transfer-encoding", "upgrade"})

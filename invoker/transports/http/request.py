@@ -26,7 +26,7 @@ __all__ = ["HIGH_BYTES", "BodySource", "Request"]
 log = logging.getLogger(__name__)
 
 HIGH_BYTES = 64 * 1024
-"""So many bytes are read ahead of who wants them."""
+"""Bytes that are read ahead of their reader."""
 
 
 class BodySource(Protocol):
@@ -50,7 +50,7 @@ class BodySource(Protocol):
         """The end of its body; if it is not whole, the client has to see that."""
 
     def leave_to(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
-        """Leave the connection to who speaks something else, with what was read of that."""
+        """Leave the connection to another protocol, with what was read of that."""
 
     def abort(self) -> None:
         """End the connection now, without a farewell to the client."""

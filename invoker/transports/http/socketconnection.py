@@ -44,7 +44,7 @@ __all__ = ["SocketConnection"]
 log = logging.getLogger(__name__)
 
 _ROOM_BYTES: Final = 64 * 1024
-"""So many bytes leave at once, without waiting for the end of the turn."""
+"""This many bytes leave at once, without waiting for the end of the turn."""
 _TURN: Final = 128
 """Frames of one connection after which others have a turn."""
 _SILENCES: Final = 3
@@ -100,7 +100,7 @@ class SocketConnection(asyncio.Protocol):
         """Begin the conversation; asyncio calls it once."""
         self._transport = transport
         self.peer = Client(peer_of(transport.get_extra_info("peername")), field="")
-        self._read_control = ReadControl(self._transport, self.abort, patience_s=0.0)  # who ends his bytes has left
+        self._read_control = ReadControl(self._transport, self.abort, patience_s=0.0)  # an end of the bytes is the end
         self._connections.enter(self)
         self._pings.set(self._settings.ping_s, self._ping)
         self._listener = self._conversation.begin(self)

@@ -22,9 +22,9 @@ from invoker.transports.http.exchange import Exchange
 __all__ = ["HEAD_S", "HEARTBEAT_S", "Streamed", "StreamingSession"]
 
 HEAD_S: Final = 0.5
-"""The head of a stream leaves after so long, although there is no item; until then an error has a status of its own."""
+"""Seconds after which the head of a stream leaves without an item; until then an error has a status of its own."""
 HEARTBEAT_S: Final = 15.0
-"""A stream in which nothing was written for so long gets a heartbeat, if its format has one."""
+"""Seconds without a write after which a stream gets a heartbeat, if its format has one."""
 _MOST_BYTES: Final = 2048
 _TURN_S: Final = 0.002
 """A body that costs more at once lets others have a turn: a hundred thousand blank lines, or parts of one byte."""

@@ -45,7 +45,7 @@ MOST_HELD: Final = 4 * 1024
 _PROMPT_S: Final = 200e-6
 """An item that followed the one before within this time is held for what follows it."""
 _LOOK_S: Final = 0.05
-"""How often it is looked whether the client is there, by who asks for each item."""
+"""Seconds between two looks whether the client is there, by the thread that asks for each item."""
 _LAST: Final = b"0\r\n\r\n"
 
 
@@ -89,7 +89,7 @@ class StreamReply:
         invocation: Is shown as blocked while the client takes too little; None before its first item.
         is_over: Whether the response is.
         is_swept: Whether the sweeper looks at what is held.
-        lock: Held by who writes.
+        lock: Held by the thread that writes.
         seen: What the sweeper saw held.
         wrote_s: When something was written last.
     """
@@ -374,7 +374,7 @@ class StreamReply:
         return self._rest + self._pieces(is_last=not is_cut)
 
     def _pieces(self, *, is_last: bool = False) -> bytes:
-        """What is held, as one chunk."""
+        """The items that are held, as one chunk."""
         head, held, packer = self._head, self.held, self._packer
         self._head, self.held, self._size = b"", None, 0
         body = b"" if held is None else held[0] if len(held) == 1 else b"".join(held)

@@ -54,7 +54,7 @@ class HttpTransport:
         tls: For TLS; None serves plain text.
         settings: Limits in bytes and time.
         share_port: Whether other processes may bind the same port.
-        sockets: Gives who serves the WebSockets of a path; None: nobody does.
+        sockets: Gives what serves the WebSockets of a path; None: there is none.
         unix: Path of a Unix socket that serves the same; empty: there is none.
         unix_mode: Permissions of its file, in octal.
 

@@ -7,7 +7,7 @@ one's input::
     wire --feed--> [gzip] --at most PIECE_BYTES--> [zstd] --at most PIECE_BYTES--> take
 
 One `take` is one step of one stage, so it never lasts long, and a caller in a loop can let others have a turn.
-What comes out is counted by who takes it. What the stages make for each other, and each member of gzip or frame of zstd
+What comes out is counted by its reader. What the stages make for each other, and each member of gzip or frame of zstd
 that begins, is counted here: `_SLACK_BYTES` and `_TIMES` times what came are allowed, which no single stage can reach.
 """
 
@@ -23,7 +23,7 @@ from invoker.transports.http.codings import GZIP, PACKED, ZSTD, zstd_module
 __all__ = ["PIECE_BYTES", "STEPS", "Unpacker"]
 
 STEPS: Final = 16
-"""So many steps are short enough for one turn of the loop."""
+"""Steps that are short enough for one turn of the loop."""
 
 PIECE_BYTES: Final = 64 * 1024
 """So much is unpacked at once."""
@@ -33,7 +33,7 @@ _SLICE_BYTES: Final = 4 * 1024
 _SLACK_BYTES: Final = 16 * 1024 * 1024
 _TIMES: Final = 1100
 _MEMBER_BYTES: Final = 8 * 1024
-"""To begin a member costs as much as to unpack so many bytes."""
+"""Bytes whose unpacking costs as much as the beginning of a member."""
 _WINDOW_LOG: Final = 23
 """RFC 9659: a window of zstd has at most 8 MiB."""
 
@@ -66,7 +66,7 @@ class Unpacker:
         self._stages[0].feed(data)
 
     def steps(self, most: int) -> bytes | None:
-        """What so many steps give at most, until one gives something; as `take`."""
+        """Do as `take`, up to ``most`` times, until it gives something."""
         data = self.take()
         while data == b"" and most > 1:
             most -= 1
@@ -152,7 +152,7 @@ class _Stage:
             raise DecodeError(f"the body ends before its {self._coding} does")
 
     def _next(self) -> _Member:
-        """Begin a member; what follows the first one must be another one."""
+        """Begin a member; after the first one only further members may come."""
         if self.members and self._coding == "deflate":
             raise DecodeError("something follows behind the deflate of the body")
         self.members += 1
