@@ -15,8 +15,8 @@ class Verb(NamedTuple):
     """A command of the command line.
 
     Attributes:
-        name: The word.
-        takes: What stands behind it, for the list of commands.
+        name: The word of the command line.
+        takes: Its arguments, for the list of commands.
         about: What it does, for the same list.
         description: The same as a sentence, for the help of the command.
         module: Has ``add_arguments(parser)`` and ``run(options)``; it is loaded when the command is given.

@@ -198,7 +198,7 @@ class Service:
         """The methods that the gRPC transport serves for it.
 
         Raises:
-            ConfigError: Its settings say what cannot be.
+            ConfigError: Its settings cannot be met.
         """
         return ()
 
@@ -226,7 +226,7 @@ class Service:
         return below
 
     def socket_handler(self, path: str) -> SocketHandler | None:  # noqa: ARG002 - as `http_handler`
-        """Who serves the WebSockets of this path of the HTTP transport; None: the service does not claim it."""
+        """The handler of the WebSockets of this path of the HTTP transport; None: the service does not claim it."""
         return None
 
     def numbers(self) -> Numbers | None:

@@ -24,7 +24,7 @@ def add_connection(group: argparse._ArgumentGroup) -> None:
         metavar="SECONDS",
         type=positive,
         default=10.0,
-        help="wait so long for a connection; default 10",
+        help="how long to wait for a connection; default 10",
     )
 
 

@@ -160,7 +160,7 @@ class Exchange:
             return ()
 
     def cancel(self) -> None:
-        """Cancel the call, at any time and any number of times; wakes who reads and stops who feeds."""
+        """Cancel the call, at any time and any number of times; wakes the reader and stops the feeder."""
         if self.over:
             return
         self._cancelled = True

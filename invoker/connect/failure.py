@@ -45,7 +45,7 @@ class UnknownName(UsageError):
 
 
 def explained(status: Status, detail: str, target: str) -> str:
-    """What gRPC itself says of an ending, in words that say what to do; what a peer says is left as it is.
+    """Turn gRPC's own text about an ending into one that says what to do; a peer's text is left as it is.
 
     These texts are all that gRPC gives, so they are looked at; only words for people hang on it.
     """

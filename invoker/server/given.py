@@ -1,4 +1,4 @@
-"""`config_of`: the settings that a program gives as values of Python; `spelled`: errors that name them so."""
+"""`config_of`: settings that a program gives as keyword arguments; `spelled`: errors that name them in this form."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 
 def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ) -> Config:
-    """The settings that a program gives, and behind them the environment.
+    """The settings that a program gives; those that it does not give come from the environment.
 
     Args:
         values: By the names of settings, as ``max_message_bytes``. None stands for a value that is not given. Settings
             that take several values take a list, or a dict where each value has a name.
-        env: Variables.
+        env: Environment variables.
 
     Raises:
         TypeError: There is no such setting.

@@ -156,7 +156,7 @@ class Server:
 
     @property
     def grpc_address(self) -> str:
-        """``host:port`` once started; empty when nothing is served on it."""
+        """``host:port`` of the gRPC transport once started; empty when nothing is served on it."""
         return self._transports.grpc_address
 
     @property

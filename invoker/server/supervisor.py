@@ -63,7 +63,7 @@ class Backoff:
     Args:
         first_s: After the first.
         most_s: At most.
-        calm_s: Who has lived for this long starts the count anew.
+        calm_s: After a process has lived for this long, the count starts anew.
     """
 
     def __init__(self, first_s: float = 0.1, most_s: float = 30.0, calm_s: float = 10.0) -> None:
@@ -169,7 +169,7 @@ class Supervisor:
             self._board.close()
 
     async def _serve(self, group: asyncio.TaskGroup) -> None:
-        """Fill the slots; on a signal, end all workers, for whose tasks the group waits."""
+        """Keep all slots filled; on a signal, end all workers, whose tasks the group waits for."""
         self._group = group
         self._publish()
         for slot in self._slots:

@@ -85,7 +85,7 @@ class Table:
         return tuple(verb for one in self.rows for verb in one.verbs)
 
     def entry_file(self, entrypoint: str) -> EntryFile | None:
-        """The kind of file that an entrypoint is the name of; None: it is none that a service takes."""
+        """The kind of file that an entrypoint names; None: no service takes such a file."""
         files = (one.entry_file for one in self.rows if one.entry_file is not None)
         return next((one for one in files if entrypoint.endswith(one.suffix)), None)
 

@@ -1,7 +1,4 @@
-"""`Transports`.
-
-Which transports a server has, and where they listen; `MountedTransports`: those of one whose host has the sockets.
-"""
+"""`Transports` of a server, and where they listen; `MountedTransports`: without sockets, which the host has."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ class Transports:
         return self._handlers.hides(name)
 
     async def open_grpc(self, tls: TlsFiles | None) -> None:
-        """Bind the gRPC transport, and answer.
+        """Bind the gRPC transport, and begin to answer.
 
         Raises:
             StartupError: It cannot be bound.
@@ -138,7 +135,7 @@ class Transports:
             await self._grpc.stop(grace_s)
 
     def _socket(self, path: str) -> SocketHandler | None:
-        """Who serves the WebSockets of a path of the HTTP transport."""
+        """The handler of the WebSockets of a path of the HTTP transport."""
         return next((handler for one in reversed(self._services) if (handler := one.socket_handler(path))), None)
 
     def _http_settings(self) -> HttpSettings:

@@ -95,7 +95,7 @@ class Asking:
         """Ask; ``answer`` is called on the loop, never from within this call.
 
         Args:
-            asked: What.
+            asked: The question.
             answer: Called with the answer.
             is_waited_for: Somebody waits for the answer, so a backend that hangs is one that cannot be reached.
         """

@@ -18,11 +18,11 @@ from invoker.stores.rows import SECOND, SpaceRows
 __all__ = ["Reader", "Rows", "WriteNeededError"]
 
 _DEAD_NS: Final = 3600 * SECOND
-"""What a process holds is forgotten when its lease has been over for so long; until then it may come back."""
+"""Seconds after the end of a process's lease until what it holds is forgotten; until then it may come back."""
 
 
 class WriteNeededError(Exception):
-    """A transaction that only reads came to where something must be written."""
+    """Something has to be written in a transaction that only reads."""
 
 
 class Reader:

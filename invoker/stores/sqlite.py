@@ -119,7 +119,7 @@ class SqliteBackend:
         return answers
 
     def idle(self) -> float:
-        """Read what happened, and say that this process lives, when it is time."""
+        """Read what other processes did, and renew this process's lease when that is due."""
         try:
             now = time.monotonic()
             if now >= self._beat_at:

@@ -88,7 +88,7 @@ class Board:
         row.beat = time.monotonic()
         text = msgspec.json.encode(row)
         if len(text) > ROW_BYTES - _HEAD:
-            raise AssertionError(f"a row of {len(text)} bytes: there are only so many names")
+            raise AssertionError(f"a row of {len(text)} bytes, though names are few")
         os.pwrite(self.handle, b"%08x%08x" % (zlib.crc32(text), len(text)) + text, index * ROW_BYTES)
 
     def read(self) -> dict[int, Row]:

@@ -1,6 +1,6 @@
 """`LogWriter`: a stream for the log that never makes anybody wait, whatever reads it.
 
-Who reads a pipe or a terminal may stand still; a process that waits for that serves nobody, and hears no signal. So
+The reader of a pipe or a terminal may stand still; a process that waits for that serves nobody, and hears no signal. So
 text is written at once only where there is room for much more. Otherwise it goes on a queue, and a thread writes it in
 its order. What does not fit on the queue is dropped and counted, and a line gives the count where those lines would
 have stood::

@@ -1,4 +1,4 @@
-"""Who waits for whom in the running invocations: `flows` for one moment, `Pressure` for the log.
+"""Which side of each running invocation waits for the other: `flows` for one moment, `Pressure` for the log.
 
 An invocation is *paused* while nothing more is read for it, because its function takes less than its caller sends. It
 is *blocked* while its function waits until its caller has read more. Where a thread of its own reads for a function,
@@ -50,7 +50,7 @@ FLOWING: Final = Flow()
 
 
 def flows(driver: Driver) -> dict[str, Flow]:
-    """Those invocations, by their id, of which there is more to say than what they know themselves; on the loop."""
+    """The flow of invocations, by id, where their conversations know more than they do; called on the loop."""
     found: dict[str, Flow] = {}
     for one in tuple(driver.conversations):
         if isinstance(one, Reactor) and one.is_paused:

@@ -24,7 +24,7 @@ class HealthService(Service):
     _pulse: asyncio.Task[None] | None = None
 
     def add_servicers(self, server: Any, names: Sequence[str]) -> None:
-        """Both of them; watchers hear of a change within a second."""
+        """Add health and, if it is on, reflection to a server; watchers get a change within a second."""
         from invoker.server.endpoints.statuses import Health
 
         self._health = Health(tuple(names), self.around.is_ready)
