@@ -73,7 +73,7 @@ class Scope(Protocol):
 
 
 class Callee(Protocol):
-    """A nested call that goes on."""
+    """A nested call that has begun and not ended."""
 
     def abandon(self) -> None:
         """End it, because its caller is over; from any thread."""
@@ -310,7 +310,7 @@ class Context:
         """The variables of the tool bridge's session in which the function was called: get, set, delete and list.
 
         ``ctx.variables.get("model", "small")``, ``ctx.variables.set("step", 3)``; an async function awaits them. They
-        raise VariableError, for one where the function was not called in a session.
+        raise VariableError, for example where the function was not called in a session.
         """
         return _run_of(self).variables
 

@@ -70,7 +70,7 @@ class DescribedInput:
 
     @cached_property
     def default(self) -> Any:
-        """As JSON has it; `NOTHING` if there is none, none that JSON has, or none that a caller could send."""
+        """The default as JSON; `NOTHING` if there is none, JSON cannot hold it, or no caller could send it."""
         if self.said is NOTHING:
             return NOTHING
         made, schema = plain_value(self.said), self.schema
@@ -147,14 +147,14 @@ class DescribedOutput:
 
 @dataclass(frozen=True)
 class Described:
-    """A function.
+    """A function, as its callers see it.
 
     Attributes:
         spec: As it was read.
         docs: Its docstring.
         inputs: In the order of their index; options come last.
         outputs: In the order of their index.
-        examples: Of calls, as Python has them.
+        examples: Calls of it, as Python source.
     """
 
     spec: FunctionSpec

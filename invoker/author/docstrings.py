@@ -159,7 +159,7 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _examples(lines: list[str]) -> Iterator[str]:
-    """Statements behind ``>>>``, with the lines behind ``...`` that belong to them."""
+    """The statements after ``>>>``, with their continuation lines after ``...``."""
     made: list[str] = []
     for line in [*lines, ""]:
         text = line.strip()

@@ -118,7 +118,7 @@ def _half_made(error: BaseException) -> str | None:
 
 
 def explain_slow(name: str, thread: int, seconds: float) -> str:
-    """Importing a module takes long: a thread is still in it, and maybe will be for ever."""
+    """A sentence about a slow import: where the thread is that may stay in it for ever."""
     frames = traceback.extract_stack(sys._current_frames().get(thread))  # noqa: SLF001 - there is no public way
     own = [one for one in frames if _is_authors(one.filename)]
     where = f", at {_short(own[-1].filename)}:{own[-1].lineno} (`{own[-1].line}`)" if own else ""

@@ -118,7 +118,7 @@ def _add(made: Prepared, served: dict[str, Prepared]) -> None:
 
 
 def _name_of(function: Any) -> str:
-    """A name for what has none; empty for all others, which know theirs."""
+    """The name ``lambda`` for a lambda; empty for all other functions, which have a name."""
     return "lambda" if getattr(function, "__name__", "") == "<lambda>" else ""
 
 

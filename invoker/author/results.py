@@ -30,7 +30,7 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
 
     Args:
         spec: What the signature promises.
-        result: Of the call.
+        result: What the call returned.
         wait: Gives the result of an awaitable; async iterators are read through it too.
 
     Raises:

@@ -5,8 +5,8 @@ Theory. ``map<string, Aggregand> aggregands = 1``, and ``Aggregand {repeated uin
 packed vector has a hundred thousand of them, so numpy reads them: the k-th byte of every number in one step, and some
 hundred kilobytes at once, since that takes ten times their memory.
 
-A number of one byte becomes eight, and a field of two bytes an object. So who reads what others have sent says how much
-it may become, and fields are counted: a million of them would keep a thread busy for a second.
+A number of one byte becomes eight, and a field of two bytes an object. So a reader of what others have sent says how
+much it may become, and fields are counted: a million of them would keep a thread busy for a second.
 """
 
 from __future__ import annotations

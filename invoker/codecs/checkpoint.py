@@ -181,7 +181,7 @@ def _read_npz(payload: bytes, most: int) -> dict[str, Any]:
 
 # A wrong checksum is not looked for: what carried the payload has done so, and each array says its own length.
 def _content(payload: memoryview, entry: ZipInfo, most: int) -> memoryview | bytes:
-    """The bytes of one entry; of a stored one a view."""
+    """The bytes of one entry; a view of the payload if the entry is not compressed."""
     head = payload[entry.header_offset : entry.header_offset + _LOCAL_BYTES]
     if len(head) < _LOCAL_BYTES or bytes(head[:4]) != b"PK\3\4" or entry.flag_bits & _ENCRYPTED:
         raise ValueError(f"its entry {entry.filename!r} is not where the zip says, or is encrypted")

@@ -114,8 +114,8 @@ _NO_SIGNS: Final = bytes(one for one in range(256) if one not in b'"[{')
 def json_list_exceeds(payload: bytes, most: int) -> bool:
     """Whether a JSON array has more elements than that, as far as its beginning shows.
 
-    To cut hundreds of thousands of elements apart takes a second, and only the first ones are looked at here. What
-    has further arrays in it down to the fifth level, or is no JSON, may be let pass.
+    Splitting hundreds of thousands of elements takes a second, so only the first ones are counted here. An array that
+    nests others down to the fifth level, or is no JSON, may pass.
     """
     if payload.count(b",") < most:
         return False

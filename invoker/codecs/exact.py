@@ -1,8 +1,8 @@
 """`ExactCodec`: values between functions of one process, which keep what MessagePack would change or refuse.
 
-It writes MessagePack, and ``google.protobuf.Any`` for what that has no form for: a span of time, an object of a peer's
-class, an integer of more than 64 bits. Each message bears the media type of what was written, so the codec of that
-reads it.
+It writes MessagePack, or ``google.protobuf.Any`` for values that MessagePack cannot hold: a span of time, an object of
+a peer's class, an integer of more than 64 bits. Each message has the media type of its encoding, so that the codec of
+that type reads it.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def members_of(cls: Any, arguments: Sequence[Any] = ()) -> Members | None:
     """Read a class; None if its values have no fields.
 
     Args:
-        cls: It.
-        arguments: For its type parameters.
+        cls: The class.
+        arguments: The types that its type parameters stand for.
 
     Raises:
         NameError: An annotation cannot be resolved.

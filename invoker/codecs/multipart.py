@@ -32,7 +32,7 @@ _ESCAPES: Final = {'"': "%22", "\r": "%0D", "\n": "%0A"}
 
 
 class MultipartCodec(Specialised):
-    """Multipart forms, both ways; a wildcard never means them."""
+    """Decodes and encodes multipart forms; a wildcard never selects them."""
 
     media_types = ("multipart/form-data",)
     applies_marks = True

@@ -146,7 +146,7 @@ def _is_number(cls: type, value: Any) -> bool:
 
 
 def _hint(type_: Any, value: Any) -> str:
-    """How to mend it, where that is plain."""
+    """A hint how to mend the value, if there is one."""
     if value is None:
         return f"; declare {spell(type_)} | None if it may give none"
     classes = [typing.get_origin(one) or one for one in members(type_)]

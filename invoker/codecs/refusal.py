@@ -77,7 +77,7 @@ def choices(wanted: Sequence[Any], *, has_literals: bool = False) -> str:
 
 
 def _choices_at(text: str, type_: Any) -> str:
-    """List the choices at the place where msgspec met none of them."""
+    """List the allowed values at the place where msgspec found another one."""
     found = _NO_MEMBER.fullmatch(text)
     if found is None:
         return ""

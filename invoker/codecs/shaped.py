@@ -1,6 +1,7 @@
 """Declared shapes of arrays, checked on what a codec made and on what a function gave, whichever transport is used.
 
-A size that has a name is the same within one message only; of several inputs nobody knows here which belong together.
+A named size is compared within one message only, because it is not known here which messages of several inputs belong
+together.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
         where: Starts the text of its errors.
 
     Raises:
-        SpecError: The annotation declares a shape that is none.
+        SpecError: The annotation declares an invalid shape.
 
     Source: docs/reference/graphpipe.md 2.4 (G-062, G-068).
     """

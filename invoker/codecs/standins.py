@@ -6,9 +6,9 @@ that msgspec cannot distinguish; Enums whose values are neither all text nor all
 themselves (``type Json = ...``); and classes with fields in which such a thing is. The names of other types, of which
 msgspec knows those of Python 3.12, are replaced by what they stand for. All other annotations stay as they are.
 
-Which member of a union is meant: for an object the one whose tag, a ``Literal`` field, it has; else the one that knows
-most of its members, of those that find all that they need; of several the first that takes it, as for all other values.
-An Enum is meant by the name of a member, else by its value.
+A union takes an object as the class whose tag, a ``Literal`` field, it has; else, of the classes whose required fields
+it has, as the one that knows most of its members, or as the first of several. It takes all other values as the first
+member that takes them. A member of an Enum is given by its name, else by its value.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class StandIn(metaclass=_Whatever):
 
     @classmethod
     def make(cls, value: Any, convert: Convert) -> Any:
-        """Make the value.
+        """Make the value that the stand-in stands for from a plain one.
 
         Raises:
-            msgspec.ValidationError: It is none.
+            msgspec.ValidationError: ``value`` does not fit.
         """
         raise NotImplementedError
 
@@ -252,7 +252,7 @@ def _in_order(several: tuple[tuple[Any, Any, Members | None], ...], value: Any) 
 
 
 def _tagged(found: Members, value: Mapping[Any, Any]) -> int:
-    """0 if a member's tag is there, 1 if it has none, -1 if another's is there."""
+    """0 if the value has the member's tag, 1 if the member has no tag, -1 if the value has another tag."""
     for one in found.properties:
         annotation = _bare(one.annotation)
         if typing.get_origin(annotation) is typing.Literal and one.name in value:

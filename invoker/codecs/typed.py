@@ -163,7 +163,7 @@ def _with_models(type_: Any) -> Iterator[Any]:
 
 
 def _is_imported() -> bool:
-    """Whether there can be marks or classes of these libraries: who writes them has imported one."""
+    """Whether there can be marks or classes of these libraries: a module with them has imported one."""
     return any(name in sys.modules for name in _LIBRARIES)
 
 

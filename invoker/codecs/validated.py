@@ -54,7 +54,7 @@ def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Spe
         type_: The annotation.
         where: Starts the text of errors.
         essence: Of the media type, for the same.
-        codec: It; marks of msgspec's are left to an author's.
+        codec: The codec; if it is an author's own, msgspec's marks are left to it.
     """
     if codec.applies_marks and bytes_like(type_) is None:
         return decode

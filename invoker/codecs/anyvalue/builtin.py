@@ -79,7 +79,7 @@ def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
 
 
 def _settled(value: Any, made: Any) -> Any:
-    """What was made of a value. It must be of another class, or it would be asked for again and again."""
+    """The replacement of a value; it must be of another class, or replacing would not end."""
     return made if type(made) is not type(value) else _refuse(type(value))
 
 

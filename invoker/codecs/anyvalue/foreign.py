@@ -15,7 +15,7 @@ __all__ = ["parse_json", "snakepit"]
 
 
 def snakepit(name: str) -> Callable[[bytes], Any] | None:
-    """The reader of a type of Snakepit's, by the part of its URL behind the last slash; None if it is none."""
+    """The reader of a Snakepit type, by the last part of its URL; None if Snakepit has no such type."""
     kind = name.removeprefix("snakepit.")
     if kind == "float":
         return _float

@@ -31,7 +31,7 @@ def unpack(data: bytes) -> Any:
     """The value of a serialised ``google.protobuf.Any``.
 
     Raises:
-        BadAny: It is none, its type is not known here, or the bytes are not of that type.
+        BadAny: The bytes are no Any, its type is not known here, or its content is not of that type.
     """
     size = len(data) - _AT
     if 0 < size < len(_SHORT_TEXTS) and data.startswith(_SHORT_TEXTS[size]):  # as most values are

@@ -1,6 +1,6 @@
 """`ChunkStream`: one stream of messages, both directions, whose frames may be chunks.
 
-It stands between the wire and what understands messages, and is the same for a client and a server::
+It stands between the wire and the session, and is the same for a client and a server::
 
     stream = ChunkStream(parse=pb.ClientStreamMessage.FromString, writes=pb.ServerStreamMessage)
     for message in stream.receive(frame):       # complete messages; mostly none or one

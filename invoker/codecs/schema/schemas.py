@@ -6,7 +6,7 @@ known by its type, and two types of one name get different names. What a class o
 pydantic. What nobody can describe is the schema ``{}``, which every value fits, with its spelling in Python.
 
 Bytes are base64 within a structure. A whole input or output that is bytes is its payload as it is, which JSON does not
-have; who writes a description of a wire says that there.
+have; the description of a wire has to say that.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class Schemas:
         return (int,) if issubclass(cls, collections.Counter) else arguments[1:2]
 
     def _foreign(self, annotation: Any, name: str) -> Schema:
-        """What pydantic says, with its definitions among ours."""
+        """The schema that pydantic makes, with its definitions added to ours."""
         schema, definitions = pydantic_schema(annotation, gives=self._gives)
         if name and schema.get("$ref", "") != REF + name and "properties" in schema:
             definitions = {**definitions, name: schema}
