@@ -15,7 +15,9 @@ import time
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import certifi
 import hypothesis
 import pytest
 
@@ -38,6 +40,9 @@ SLOW_FAMILIES = (
 # the whole package again; that took a quarter of the suite's time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A client of httpx reads the certificates that certifi has, which takes 50 ms. Tests that speak TLS trust their own.
+certifi.where = lambda: str(Path(__file__).parent / "data" / "authority.pem")
 
 # Threads of libraries that live as long as the process; whoever starts them first is not to blame.
 _HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-", "invoker-guard")

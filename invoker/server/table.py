@@ -10,11 +10,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, make_dataclass
 from functools import cached_property
-from importlib.metadata import entry_points
 from typing import Any, Final
 
 from invoker.attach.declared import INTERFACE, EntryFile, Verb, load
 from invoker.attach.service import Service
+from invoker.codecs.custom import installed
 from invoker.errors import ConfigError
 from invoker.errors.wording import describe
 from invoker.settings import Config
@@ -201,8 +201,7 @@ class Table:
         """The rows, and why those of other distributions are left out."""
         rows = [load(one) if isinstance(one, str) else one for one in self._given]
         refused = []
-        points = sorted(entry_points(group=self._group), key=lambda one: one.name) if self._group else ()
-        for entry in points:
+        for entry in installed(self._group) if self._group else ():
             try:
                 rows.append(_fitting(entry.load(), (*rows, *self._own)))
             except Exception as error:  # noqa: BLE001 - code of others may raise anything

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -265,7 +266,7 @@ def test_a_built_in_codec_may_serve_another_name() -> None:
 def test_entry_points_bring_codecs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A class, an instance or a list; what cannot be loaded stops the start."""
     points = [metadata.EntryPoint("rows", "tests.codecs.test_custom:Rows", "invoker.codecs")]
-    monkeypatch.setattr(metadata, "entry_points", lambda *, group: points if group == "invoker.codecs" else [])
+    monkeypatch.setattr(custom, "installed", lambda group: points if group == "invoker.codecs" else [])
     assert decode(ROWS, b"a,b", registry=builtin()) == [["a", "b"]]
     with pytest.raises(UnsupportedMediaType):
         builtin(entry_points=False).decoder(ROWS, Any)
@@ -276,6 +277,20 @@ def test_entry_points_bring_codecs(monkeypatch: pytest.MonkeyPatch) -> None:
         LoadError, match=r"codec 'gone' \(tests.codecs.nowhere:Rows\) cannot be loaded: No module named"
     ):
         builtin()
+
+
+def test_installed_packages_are_read_once_for_each_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is installed is found where Python looks for modules now."""
+    named = custom.installed("invoker.test")
+    info = tmp_path / "some-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[invoker.test]\nb = some:b\na = some:a\n")
+    assert custom.installed("invoker.test") == named == []
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [one.name for one in custom.installed("invoker.test")] == ["a", "b"]
+    monkeypatch.setattr(metadata, "entry_points", lambda: pytest.fail("it was read again"))
+    assert [one.value for one in custom.installed("invoker.test")] == ["some:a", "some:b"]
 
 
 MANY = [Rows, TextCodec(("text/markdown",))]
