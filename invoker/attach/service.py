@@ -218,11 +218,11 @@ class Service:
         return ()
 
     def http_handler(self, path: str) -> Handler | None:  # noqa: ARG002 - for those that answer some
-        """Who answers this path of the HTTP transport; None: the service does not claim it."""
+        """The handler of this path of the HTTP transport; None: the service does not claim it."""
         return None
 
     def http_over(self, path: str, below: Handler) -> Handler:  # noqa: ARG002 - as `http_handler`
-        """Who answers this path in front of who was found for it; it may leave requests to ``below``."""
+        """A handler in front of ``below``, which was found for this path; it may leave requests to that."""
         return below
 
     def socket_handler(self, path: str) -> SocketHandler | None:  # noqa: ARG002 - as `http_handler`

@@ -80,7 +80,7 @@ def _vector(name: str, data: memoryview, fields: Iterator[None], most_bytes: int
     if not 0 <= bits <= _MOST_BITS:
         raise ValueError(f"its vector {name!r} has values of {bits} bits, and at most {_MOST_BITS} are possible")
     if 0 < bits < _MOST_BITS and values.size and int(values.max()) >> bits:
-        raise ValueError(f"its vector {name!r} has a value {values.max()} that takes more than the {bits} bits it says")
+        raise ValueError(f"its vector {name!r} has a value {values.max()} that needs more than its {bits} bits")
     return values
 
 

@@ -45,7 +45,7 @@ def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callabl
     """A parser that counts the containers of payloads of more than `SMALL_BYTES`.
 
     Args:
-        parse: Does the work.
+        parse: The parser of payloads.
         exceeds: Returns whether a payload has more containers than a number.
         most: Containers that a payload may have.
 

@@ -148,7 +148,7 @@ class Specialised:
         return encode(value)
 
     def can_encode(self, value: Any) -> bool:
-        """Whether values of this type have a form; what is inside may still have none."""
+        """Whether values of this type can be encoded; an element inside one may still fail."""
         return self.encoder(Offer(self, parse(self.media_types[0])), type(value), Place("value")) is not None
 
 

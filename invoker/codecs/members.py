@@ -37,12 +37,12 @@ class Property(NamedTuple):
 
 
 class Members(NamedTuple):
-    """What the values of a class consist of.
+    """The members that the values of a class have.
 
     Attributes:
-        properties: In order.
-        is_array: A value is an array of them; else an object.
-        is_closed: There can be no others.
+        properties: The members, in order.
+        is_array: A value is encoded as an array of them; else as an object.
+        is_closed: A value has no other members.
         tag: Name and value of a member that names the class; None if there is none.
         doc: Words for readers; may be empty.
     """

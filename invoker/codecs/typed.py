@@ -297,7 +297,7 @@ _ATOMS = frozenset({
 
 
 def _hook(kinds: tuple[type, ...], *, strict: bool) -> Callable[[Any, Any], Any]:
-    """What makes values of classes that msgspec does not know, among values that came by one way.
+    """Make the ``dec_hook`` that makes values of classes which msgspec does not know.
 
     Args:
         kinds: Classes that come as they are, besides those of JSON.

@@ -1,4 +1,4 @@
-"""How a call ends when it does not end well, as its caller sees it.
+"""The errors with which a call can end, as its caller sees them.
 
 These are not part of the tree in `invoker.errors`: those are errors that an invoker sends to its peers, these are what
 a client gets from its peer, which may be any invoker in any language.

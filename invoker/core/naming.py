@@ -96,7 +96,7 @@ def listed(
     """Ids by the names of ports; ``alias`` gives the name that the function knows.
 
     Raises:
-        Exception: Of ``words``: a name is there twice.
+        Exception: A name is given twice; the error is the one that ``words`` makes.
     """
     found: dict[str, str] = {}
     for name, id in ports:

@@ -39,7 +39,7 @@ _SLOW_S = 1.0
 
 
 class Keeping(SyncBody):
-    """A body that runs in the thread which has all of its input; see the module.
+    """A body that runs in the thread which has all of its input; the module's docstring says more.
 
     Args:
         driver: Knows the sweeper, and what is being drained.

@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class Whole(Keeping):
-    """One session with the one invocation that it opens, and the body of that; see the module.
+    """One session with the one invocation that it opens, and the body of that; the module's docstring says more.
 
     Args:
         session: Translates.
@@ -351,7 +351,7 @@ class Whole(Keeping):
     def check_thread(self) -> None:
         """Raise EncodeError in every thread but the one that runs the function."""
         if threading.get_ident() != self._thread:
-            raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
+            raise EncodeError("this function may send only from the thread that runs it")
 
     def deliver(self, event: Event) -> None:
         """Give the session an event, and do the steps that it answers with."""

@@ -70,7 +70,7 @@ class Background:
             raise
 
     def stop(self, drain_s: float | None = None) -> bool:
-        """Drain, close transports and run the stop hooks; whether nothing was cut, no hook failed and all has ended.
+        """Drain, close transports and run the stop hooks; True if nothing was cut, no hook failed and all has ended.
 
         Args:
             drain_s: How long running invocations may go on; None: as long as the settings say.

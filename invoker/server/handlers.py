@@ -1,4 +1,4 @@
-"""`Handlers`: who answers a path of the HTTP transport."""
+"""`Handlers`: finds the handler of a path of the HTTP transport."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Handlers:
         self._services = services
 
     def __call__(self, path: str) -> Handler | None:
-        """Who answers this path, with whatever services add to each answer; None: nobody does."""
+        """The handler of this path, with all that services add to each answer; None: there is none."""
         handler = self._owner(path)
         if handler is not None:
             for one in self._services:

@@ -264,7 +264,7 @@ class Server:
         self.driver.close()
 
     def end_rest(self) -> None:
-        """Write the lines of all invocations, since the process ends now; from any thread."""
+        """Log all invocations that still run, since the process ends now; from any thread."""
         self.driver.end_rest()
         self._endings.close()
 

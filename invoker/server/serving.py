@@ -60,7 +60,7 @@ class Serving:
         return self._background is not None and self._background.is_running
 
     def stop(self, drain_s: float | None = None) -> bool:
-        """Let running invocations end, and stop; whether all of them did. It can be called again, and in any thread.
+        """Let running invocations end, and stop; True if all of them ended. It may be called again, in any thread.
 
         Args:
             drain_s: How long they may go on; default: ``drain_s`` of the settings, 30 seconds.

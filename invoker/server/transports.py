@@ -70,7 +70,7 @@ class Transports:
         """Say what is served, before a transport opens.
 
         Args:
-            services: A later one is asked before an earlier one who answers a path.
+            services: For the handler of a path a later one is asked before an earlier one.
             share_ports: Whether other processes may bind the same ports.
         """
         self._services, self._share_ports = services, share_ports

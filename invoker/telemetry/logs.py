@@ -69,7 +69,7 @@ _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "task
 
 
 def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
-    """Send log lines to a stream; whether they are text.
+    """Send log lines to a stream; returns whether they are text.
 
     Args:
         level: debug, info, warning or error; then levels of loggers, as in ``info,myapp=debug``.
@@ -350,7 +350,7 @@ def place_of(function: Any) -> str:
 
 
 def log_ending(invocation: Invocation) -> None:
-    """Write the line of an ending now."""
+    """Log the ending of an invocation now."""
     record = ending_record(invocation)
     if log.isEnabledFor(record.levelno):
         log.handle(record)

@@ -107,7 +107,7 @@ class LogWriter:
         return self._descriptor
 
     def drain(self, limit_s: float = _END_S) -> bool:
-        """Wait until all has been written, but not for a reader that stands still; whether all was."""
+        """Wait until all has been written, but not for a reader that stands still; returns whether all was."""
         if self._is_direct:
             return True
         done = threading.Event()

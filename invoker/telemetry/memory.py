@@ -37,7 +37,7 @@ _TIMES_THREADS = 2
 
 
 def malloc_trim() -> bool:
-    """Ask the C library; whether it gave something back. It does nothing where there is no such function."""
+    """Ask the C library; returns whether it gave something back. It does nothing where there is no such function."""
     with contextlib.suppress(AttributeError, OSError):
         return bool(ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0)))
     return False

@@ -43,7 +43,7 @@ def test_F087_values_have_no_more_bits_than_they_say() -> None:
     message.aggregands["w"].values.extend([3, 4])
     assert read_aggregands(message.SerializeToString())["w"].tolist() == [3, 4]
     message.aggregands["w"].bitwidth = 2
-    with pytest.raises(ValueError, match="'w' has a value 4 that takes more than the 2 bits"):
+    with pytest.raises(ValueError, match="'w' has a value 4 that needs more than its 2 bits"):
         read_aggregands(message.SerializeToString())
     message.aggregands["w"].bitwidth = 65
     with pytest.raises(ValueError, match="65 bits"):

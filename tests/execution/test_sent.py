@@ -188,7 +188,7 @@ def test_a_direct_function_sends_from_its_own_thread_only():
 
     assert directly(spread) == ([], None)
     assert len(seen) == 2
-    assert all("from the thread that runs it only" in one for one in seen)
+    assert all("only from the thread that runs it" in one for one in seen)
 
 
 async def test_an_awaitable_of_a_sync_function_does_not_send():

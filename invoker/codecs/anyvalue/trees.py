@@ -109,7 +109,7 @@ def _struct(content: bytes, level: int) -> dict[str, Any]:
 def _sized(content: bytes, at: int, tag: int = 0x0A) -> tuple[int, int]:
     """Where a field of bytes with this tag begins and ends."""
     if content[at] != tag:
-        raise ValueError("a ListValue or a Struct has a field that is none of its own")
+        raise ValueError("a ListValue or a Struct has an unknown field")
     if at + 1 >= len(content):
         raise ValueError("it ends within a field")
     size = content[at + 1]
@@ -145,7 +145,7 @@ def _unusual(content: bytes, level: int) -> Any:
     made: Any = None
     for number, kind, found in fields(content):
         if _KINDS.get(number) != kind:
-            raise ValueError("a Value has a field that is none of its own")
+            raise ValueError("a Value has an unknown field")
         if isinstance(found, int):
             made = bool(found) if number == 4 else None
         elif number == 2:

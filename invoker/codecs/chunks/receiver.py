@@ -54,7 +54,7 @@ class Receiver:
             raise broken(f"{piece.level} is no compression level; 0 to {max(LEVELS)} are")
         size, blob, most = piece.size, piece.blob, self._limits.message_bytes
         if size < 0 or blob < 0:
-            raise broken(f"a message of {size} bytes, {blob} of them on the wire, cannot be")
+            raise broken(f"the sizes of a message, {size} bytes and {blob} on the wire, must not be negative")
         if size > most or blob > most:
             raise LimitExceeded(f"a message of {size} bytes, {blob} on the wire, exceeds the limit of {most} bytes")
         if blob and piece.level == UNCOMPRESSED and blob != size and (size, blob) != (0, 1):
@@ -73,7 +73,7 @@ class Receiver:
         if start is None:
             raise broken(f"chunk {piece.index} comes outside a message")
         if piece.index != self._count:
-            raise broken(f"chunk {piece.index} comes, and it is the turn of {self._count}")
+            raise broken(f"chunk {piece.index} has come, and chunk {self._count} was expected")
         if size > self.chunk_bytes:
             raise broken(f"chunk {piece.index} has {size} bytes and exceeds the limit of {self.chunk_bytes} bytes")
         if self._count == self._limits.chunks:

@@ -49,7 +49,7 @@ class ThreadRunner(SpreadBody):
         grace_s: How long user code may take to leave before its thread counts as stuck (R-116).
         on_left: Called with the runner on the loop once user code has been left.
         debug: Whether the peer may see tracebacks.
-        memory: Counts large values that the body has made and that are not at the wire yet; None: nobody does.
+        memory: Counts large values that the body has made and that are not at the wire yet; None: nothing does.
     """
 
     def __init__(

@@ -279,7 +279,7 @@ class Frames:
         while len(rest) - at >= _HEAD:
             size = int.from_bytes(rest[at : at + _HEAD], "big")
             if size >= _LONGEST:
-                raise Cut(f"a frame of {size} bytes is announced, and none has as many as {_LONGEST}")
+                raise Cut(f"a frame of {size} bytes is announced; every frame has less than {_LONGEST} bytes")
             end = at + _HEAD + size
             if end > len(rest):
                 break

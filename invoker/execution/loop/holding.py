@@ -24,7 +24,7 @@ class HoldingReactor(Reactor):
         super().__init__(session, wire, driver, on_close, deadline=deadline, is_counted=False)
 
     def arrived(self, frame: Any | None) -> bool:
-        """Apply one frame, or the half-close (None); whether more is wanted now."""
+        """Apply one frame, or the half-close (None); returns whether more is wanted now."""
         if frame is not None and not self._is_closed:
             try:
                 self._share.grow(self._held + len(frame))

@@ -107,7 +107,7 @@ class Reactor:
         return any(one.invocation.heeds_end for one in self.runners.values())
 
     def arrived(self, frame: Any | None) -> bool:
-        """Apply one frame, or the half-close (None); whether more is wanted now."""
+        """Apply one frame, or the half-close (None); returns whether more is wanted now."""
         if self._is_closed:
             return True  # R-114: the rest of the input is discarded
         try:

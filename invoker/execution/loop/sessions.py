@@ -152,7 +152,7 @@ class SessionReactor(Reactor):
         return self._storing.stalled
 
     def arrived(self, frame: Any | None) -> bool:
-        """Apply one frame, or the half-close (None); whether more is wanted now."""
+        """Apply one frame, or the half-close (None); returns whether more is wanted now."""
         if self._is_closed:
             return True
         try:

@@ -116,7 +116,7 @@ class Single(SyncBody):
     def check_thread(self) -> None:
         """Raise EncodeError in every thread but the one that runs the function."""
         if threading.get_ident() != self._thread:
-            raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
+            raise EncodeError("this function may send only from the thread that runs it")
 
     def break_off(self, error: InvocationError) -> None:
         """End the invocation, and notify the peer at once."""

@@ -26,7 +26,7 @@ __all__ = ["TimedSingle"]
 
 
 class TimedSingle(Single):
-    """The body of a direct conversation whose invocation has a time limit; see the module."""
+    """The body of a direct conversation whose invocation has a time limit; the module's docstring says more."""
 
     __slots__ = ()
 

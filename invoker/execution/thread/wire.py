@@ -31,7 +31,7 @@ class Wire(Protocol):
         """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
 
     def await_frame(self, delay_s: float) -> bool:
-        """Wait at most this long for the next frame; whether it is here, which is False after a half-close."""
+        """Wait at most this long for the next frame; returns whether it is here, which is False after a half-close."""
 
     def write(self, frame: Any, *, hold: bool) -> None:
         """Send one frame, or hold it for what follows at once; waits while the peer is slow."""

@@ -236,7 +236,7 @@ class AioCall:
             self._advance()
 
     def _count(self, size: int) -> bool:
-        """Count a large frame until the call is done, which is all that grpc.aio reports; whether it may leave.
+        """Count a large frame until the call is done, which is all that grpc.aio reports; returns whether it may leave.
 
         grpc.aio ends no call whose message it has taken, so what does not fit ends its own call before that.
         """

@@ -120,7 +120,7 @@ class Operations:
             self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
 
     def send_now(self, frame: bytes) -> bool:
-        """Send one frame, unless it would have to wait; whether that was done."""
+        """Send one frame, unless it would have to wait; returns whether that was done."""
         self.glance()
         if self._sending or self.is_gone or self._is_finished:
             return False
@@ -176,7 +176,7 @@ class Operations:
         self.unread.add(len(frame or b""), lambda error: self.cut(int(error.status), str(error)), copies=COPIES)
 
     def _count_unlocked(self, frame: bytes) -> bool:
-        """Do so with the lock held, which is given up meanwhile; whether the frame can still be sent then."""
+        """Do so with the lock held, which is given up meanwhile; returns whether the frame can still be sent then."""
         self._sending = True  # so that nobody else sends
         self.lock.release()
         try:

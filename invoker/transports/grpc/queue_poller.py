@@ -289,7 +289,7 @@ class QueuePoller:
             self.begin_all()
 
     def begin_all(self) -> bool:
-        """Begin the bodies that have come, outside of any task; whether there were some. Of many, some in each turn."""
+        """Begin the bodies that have come, outside of any task, some in each turn; returns whether there were any."""
         coming = self._coming
         if not coming:
             return False

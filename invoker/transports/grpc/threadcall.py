@@ -47,7 +47,7 @@ _LARGE = 16 * 1024
 
 
 class ThreadCall(Operations):
-    """One call; see the module.
+    """One call; the module's docstring says more.
 
     Args:
         call: As grpcio's private layer gives it.
@@ -173,7 +173,7 @@ class ThreadCall(Operations):
         return None
 
     def await_frame(self, delay_s: float) -> bool:
-        """Wait at most this long for the next frame; whether it is here, which is False after a half-close."""
+        """Wait at most this long for the next frame; returns whether it is here, which is False after a half-close."""
         frames, until = self._frames, time.time() + delay_s  # the clock of completion queues
         with self.lock:
             self._polling = True

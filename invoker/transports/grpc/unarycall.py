@@ -70,7 +70,7 @@ class ArrivalStats:
 
 
 class UnaryCall:
-    """One call; the `Outlet` of its conversation. See the module.
+    """One call; the `Outlet` of its conversation. The module's docstring says more.
 
     Args:
         call: As grpcio's private layer gives it.
@@ -117,7 +117,7 @@ class UnaryCall:
     # For the thread that accepted the call.
 
     def take(self, stats_of: Callable[[], ArrivalStats], *, takes_one: bool = False) -> bool:
-        """Receive what is there, and what comes in a moment; whether that is all, with its end.
+        """Receive what is there, and what comes in a moment; returns whether that is all, with its end.
 
         Args:
             stats_of: Gives what is known of calls of this kind; asked for if not all is there.
@@ -199,7 +199,7 @@ class UnaryCall:
         return is_done
 
     def over(self, *, is_taken: bool) -> None:
-        """The call is over; whether the peer has taken all of it."""
+        """The call is over; returns whether the peer has taken all of it."""
         for one in (self._unread, self._thread_call.unread if self._thread_call is not None else None):
             if one is not None:
                 one.take() if is_taken else one.part()
@@ -314,7 +314,7 @@ class UnaryCall:
             self._is_gone = True
 
     def _glance(self, *, until_sent: bool = False) -> bool:
-        """Take the events that are there, the one of a send at most; whether that was there."""
+        """Take the events that are there, the one of a send at most; returns whether that was there."""
         while self._pending:
             event = self.queue.poll(0)
             if event.completion_type != DONE:

@@ -1,4 +1,4 @@
-"""`HttpApp`: what is the same for every request of the HTTP transport: who may call, and who answers.
+"""`HttpApp`: what is the same for every request of the HTTP transport: who may call, and which handler answers.
 
 First `Origins` judges who may call. Every path belongs to a `Handler`: the part of a service that answers requests of
 this transport.
@@ -280,7 +280,7 @@ class HttpApp:
 
         Args:
             head: Of a request.
-            handler: Who answers it; one that has ``takes_packed = False`` gets its body as it is.
+            handler: Its handler; one that has ``takes_packed = False`` gets its body as it is.
             verdict: Of the origins.
         """
         packed = _AS_IT_IS

@@ -89,8 +89,8 @@ class _Known(NamedTuple):
 
     Attributes:
         coded: Whether it may call, and how bodies are packed.
-        handler: Who answers; None: nobody.
-        begin: The same, if it needs no task for that.
+        handler: The handler of the path; None: there is none.
+        begin: How the handler begins without a task; None: it needs one.
     """
 
     coded: Coded

@@ -44,7 +44,7 @@ class AsgiExchange(Exchange):
         receive: Of the request.
         send: Of the request.
         settings: Limits.
-        memory: Counts the body; None: nobody does.
+        memory: Counts the body; None: nothing does.
         packed: How the body is packed.
 
     Attributes:

@@ -28,7 +28,7 @@ class Counted:
         self._left = size
 
     def take(self, data: bytes) -> bytes:
-        """What more of the body is here."""
+        """The next bytes of the body in ``data``."""
         left = self._left
         self.is_over = len(data) >= left
         if len(data) == left:

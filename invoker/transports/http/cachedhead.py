@@ -27,15 +27,15 @@ class CachedHead:
 
     Args:
         data: Of the head.
-        app: Judges it, and knows who answers.
+        app: Judges it, and knows the handlers.
         is_local: Whether it came by a Unix socket.
 
     Attributes:
         data: Of the head.
         head: As the front sees it.
         verdict: Whether it may call.
-        handler: Who answers; None: nobody.
-        begin: The same, if it needs no task for that.
+        handler: The handler of the path; None: there is none.
+        begin: How the handler begins without a task; None: it needs one.
         packed: How the body is packed.
         choice: In which coding the response leaves.
         is_traced: Whether the same bytes mean something else the next time.
@@ -62,7 +62,7 @@ class CachedHead:
                 self.verdict = Verdict(closing(self.verdict.response), self.verdict.headers)
 
     def meet(self, request: Request, app: HttpApp) -> Handler | None:
-        """Answer a request with this head, or let it be listened to; else give who answers it in a task."""
+        """Answer a request with this head, or let it be listened to; else give its handler, which needs a task."""
         request.headers, request.choice = self.verdict.headers, self.choice
         if self.verdict.response is not None:
             request.answer(app.judged(self.verdict.response, request.head))
@@ -85,7 +85,7 @@ class Heads:
     """Reads the heads of one connection.
 
     Args:
-        app: Judges them, and knows who answers.
+        app: Judges them, and knows the handlers.
         is_local: Whether they come by a Unix socket.
     """
 

@@ -112,7 +112,7 @@ class Connections:
         return len(self.open) > self.most + self.spare and not self._end(self.waiting)
 
     def make_room(self, others: int = 0) -> bool:
-        """End a connection that is not new, and for which nothing runs; whether there was one.
+        """End a connection that is not new, and for which nothing runs; returns whether there was one.
 
         Args:
             others: Connections without a request that somebody else has.
@@ -120,7 +120,7 @@ class Connections:
         return self._end(self.idle if len(self.idle) + others > self.spare else self.waiting)
 
     def evict(self) -> bool:
-        """End any connection for which nothing runs, since there is no descriptor left; whether there was one."""
+        """End any connection for which nothing runs, for want of descriptors; returns whether there was one."""
         now = time.monotonic()
         old = (one for one, spared_s in islice(self.idle.items(), _AT_ONCE) if spared_s is None or spared_s <= now)
         return self._end(self.idle, list(old)) or self._end(self.waiting)

@@ -59,7 +59,7 @@ class Listener(Protocol):
     """Who hears a request as it comes, instead of reading it; a reactor is one."""
 
     def arrived(self, frame: Any | None) -> bool:
-        """A chunk of the body or its end (None) came; whether more is wanted now."""
+        """A chunk of the body or its end (None) came; returns whether more is wanted now."""
 
     def fail(self, error: InvocationError) -> None:
         """There will be no more: the body is late, or more than the process may hold."""
@@ -69,7 +69,7 @@ class Listener(Protocol):
 
 
 class _Nobody:
-    """Gets what comes behind the answer; else the request and the listener that answered would keep each other."""
+    """Takes the place of a listener that has answered, so that the request does not keep that one alive."""
 
     def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - as `Listener`
         return True
@@ -90,7 +90,7 @@ class Exchange(ABC):
     Args:
         head: Everything but the body.
         settings: Limits.
-        memory: Counts the body; None: nobody does.
+        memory: Counts the body; None: nothing does.
         packed: How the body is packed; it is unpacked here, and the head does not mention it.
 
     Attributes:

@@ -304,7 +304,7 @@ class Http1(asyncio.Protocol):
         self._writer.begin(head, request, close=self._ends, is_chunked=is_chunked)
 
     def streamed(self, data: bytes | Iterator[bytes]) -> bool:
-        """Write a piece of its body; whether the client takes more at once."""
+        """Write a piece of its body; returns whether the client takes more at once."""
         return self._state is not _STREAMING or self._is_lost or self._writer.write(data)
 
     def ended(self, *, is_whole: bool) -> None:

@@ -29,7 +29,7 @@ class Inbox:
         taken: Called with how many more bytes were taken.
 
     Attributes:
-        on_gone: Called when the client has left, whether or not anybody asks; None: nobody wants to know.
+        on_gone: Called when the client has left, whether or not anybody asks; None: no notice is wanted.
     """
 
     def __init__(self, taken: Callable[[int], None]) -> None:

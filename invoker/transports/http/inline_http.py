@@ -118,7 +118,7 @@ class InlineHttp:
             self._timer = self._loop.call_later(_LOOK_S, self._look)
 
     def evict(self, new_s: float = 0.0) -> bool:
-        """End a connection without a request; whether there was one.
+        """End a connection without a request; returns whether there was one.
 
         Args:
             new_s: Seconds for which a connection that has sent nothing is spared.
@@ -376,7 +376,7 @@ class InlineHttp:
             self._call_loop(self._changed.set)
 
     def _call_loop(self, callback: Callable[..., object], *args: object) -> bool:
-        """Have the loop do something; whether it will."""
+        """Have the loop do something; returns whether it will."""
         try:
             self._loop.call_soon_threadsafe(callback, *args)
         except RuntimeError:  # it has closed

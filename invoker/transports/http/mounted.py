@@ -30,7 +30,7 @@ class MountedTransport:
 
     Args:
         driver: Runs the conversations.
-        handler: Gives who answers a path; None: nobody does.
+        handler: Gives the handler of a path; None: there is none.
         settings: Limits in bytes and time.
         sockets: Gives what serves the WebSockets of a path; None: there is none.
     """

@@ -62,7 +62,7 @@ class PlainHeads:
     """Reads heads, and keeps what they say.
 
     Args:
-        handler: Gives who answers a path.
+        handler: Gives the handler of a path.
         origins: Judges who may call.
         is_local: Whether they come by a Unix socket.
         codings: In which responses may leave.

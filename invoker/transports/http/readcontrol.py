@@ -28,7 +28,7 @@ class ReadControl:
 
     Args:
         transport: Of the connection.
-        lost: Called when the peer has left while nothing was read; None: nobody wants to know.
+        lost: Called when the peer has left while nothing was read; None: no notice is wanted.
         patience_s: How long a peer that sends no more may wait until something is read.
     """
 

@@ -44,7 +44,7 @@ class BodySource(Protocol):
         """The head of a response that is streamed."""
 
     def streamed(self, data: bytes | Iterator[bytes]) -> bool:
-        """A piece of its body; whether the client takes more at once."""
+        """A piece of its body; returns whether the client takes more at once."""
 
     def ended(self, *, is_whole: bool) -> None:
         """The end of its body; if it is not whole, the client has to see that."""
@@ -236,7 +236,7 @@ class Request(Exchange):
             self._source.ask()
 
     def _unpack(self, listener: Listener, unpacker: Unpacker) -> bool:
-        """Give the listener what was unpacked; whether nothing more can be done now."""
+        """Give the listener what was unpacked; returns whether nothing more can be done now."""
         try:
             for _ in range(STEPS):
                 if self._is_answered or self._is_held:

@@ -117,7 +117,7 @@ class Streamed:
     # The listener of the exchange.
 
     def arrived(self, frame: Any | None) -> bool:
-        """Take a chunk of the body, or its end; whether more is wanted now."""
+        """Take a chunk of the body, or its end; returns whether more is wanted now."""
         if frame is None:
             if self._settle_s and self._reactor.settles:
                 self._timers.append(self._loop.call_later(self._settle_s, self._end))
@@ -193,7 +193,7 @@ class Streamed:
             self._exchange.ask()
 
     def write(self, frame: Any) -> bool:
-        """Write a head, a piece or a whole response; whether the client takes more at once."""
+        """Write a head, a piece or a whole response; returns whether the client takes more at once."""
         if type(frame) is BodyChunk:
             self._written_s = time.monotonic()
             return self._write(frame.payload)

@@ -48,7 +48,7 @@ class HttpTransport:
 
     Args:
         driver: Runs the conversations.
-        handler: Gives who answers a path; None: nobody does.
+        handler: Gives the handler of a path; None: there is none.
         host: Address to listen on.
         port: 0 takes a free one.
         tls: For TLS; None serves plain text.

@@ -130,7 +130,7 @@ class Writer:
         self._leave_soon()
 
     def write(self, data: bytes | Iterator[bytes]) -> bool:
-        """Write a piece of a streamed response, or the parts of a long one; whether the client takes more at once."""
+        """Write a piece of a streamed response, or parts of a long one; True if the client takes more at once."""
         if not isinstance(data, bytes) or ((self._long or self._is_making) and data):
             if not self._is_mute:
                 self._long.append(iter((data,)) if isinstance(data, bytes) else data)

@@ -263,7 +263,7 @@ def test_T112_a_value_with_several_kinds_or_long_numbers() -> None:
         (labelled(GOOGLE + "Int64Value", b"\n\x00"), GOOGLE + "Int64Value", "wire type 2 instead of 0"),
         (labelled(GOOGLE + "Timestamp", b"\x08" + b"\xff" * 8 + b"\x7f"), GOOGLE + "Timestamp", "cannot be read"),
         (labelled(GOOGLE + "Struct", b"\x0a\x02\x1a\x00"), GOOGLE + "Struct", "neither its key nor its value"),
-        (labelled(GOOGLE + "ListValue", b"\x12\x00"), GOOGLE + "ListValue", "none of its own"),
+        (labelled(GOOGLE + "ListValue", b"\x12\x00"), GOOGLE + "ListValue", "an unknown field"),
         (labelled("x/python.int", b"\n\x02ab"), "x/python.int", "invalid literal"),
         (labelled("x/snakepit.float", b"[1"), "x/snakepit.float", "cannot be read"),
     ],

@@ -58,8 +58,8 @@ def test_F032_an_empty_message_says_that_it_has_one_byte() -> None:
 @pytest.mark.parametrize(
     ("start", "chunks", "text"),
     [
-        (Start(-1, 0, 1), [], "cannot be"),
-        (Start(1, 0, -1), [], "cannot be"),
+        (Start(-1, 0, 1), [], "must not be negative"),
+        (Start(1, 0, -1), [], "must not be negative"),
         (Start(4, 4, 4), [], "no compression level"),
         (Start(4, -1, 4), [], "no compression level"),
         (Start(4, 0, 5), [], "uncompressed message of 4 bytes cannot have 5"),

@@ -130,14 +130,14 @@ def test_F019_what_a_second_checkin_offers_replaces_the_first() -> None:
 @pytest.mark.parametrize(
     ("messages", "text"),
     [
-        ([start(9, 0, 9), data(1, b"123")], "the turn of 0"),
+        ([start(9, 0, 9), data(1, b"123")], "chunk 0 was expected"),
         ([start(9, 0, 9), data(0, b"123"), end(2)], "after 2 chunks"),
         ([start(9, 0, 9), start(9, 0, 9)], "inside another one"),
         ([data(0, b"123")], "outside a message"),
         ([end(1)], "has not begun"),
         ([ack(0)], "answers no chunk"),
         ([start(9, 0, 9), checkin()], "Chunk reassembly in progress"),
-        ([start(-1, 0, 9)], "cannot be"),
+        ([start(-1, 0, 9)], "must not be negative"),
         ([start(9, 7, 9)], "no compression level"),
         ([start(9, 0, 9), data(0, bytes(2 * 8192 + 65537))], "exceeds the limit"),
         ([chunk()], "neither start"),
