@@ -65,7 +65,7 @@ class DescribedInput:
 
     @cached_property
     def schema(self) -> Schema:
-        """Of one value, as it stands alone."""
+        """The JSON Schema of one value by itself."""
         return schema_of(self._annotation, self.stream.constraints)
 
     @cached_property
@@ -130,7 +130,7 @@ class DescribedOutput:
 
     @cached_property
     def schema(self) -> Schema:
-        """Of one value, as it stands alone."""
+        """The JSON Schema of one value by itself."""
         return schema_of(self._annotation, self.stream.constraints, gives=True)
 
     def shared_schema(self, schemas: Schemas) -> Schema:

@@ -158,7 +158,7 @@ def _explain_own(error: StartupError) -> str | None:
 
 
 def _named_at(error: BaseException) -> str:
-    """The function or class whose decorators, parameters or fields stand in the line that raised; empty if none do."""
+    """The function or class that has decorators, parameters or fields in the line that raised; empty if none has."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     try:
         tree = ast.parse("".join(linecache.getlines(frames[-1].filename)))

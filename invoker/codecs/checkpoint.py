@@ -58,7 +58,7 @@ class CheckpointCodec(Specialised):
     media_types = (CHECKPOINT,)
 
     def can_decode(self, type_: Any) -> bool:
-        """Checkpoints, the payload as it is, or whatever comes."""
+        """Whether the annotation wants a checkpoint, bytes, or leaves the choice to the codec."""
         return is_any(type_) or checkpoint_wanted(type_) is not None or bytes_like(type_) is not None
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:

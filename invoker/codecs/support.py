@@ -29,7 +29,7 @@ __all__ = ["decodable", "wants_arrays"]
 def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
     """Say in one sentence why no codec can decode to this annotation; None if one can.
 
-    A codec that the author registered is believed about what it says it decodes.
+    A codec that the author registered decides itself which types it decodes.
 
     Args:
         type_: The annotation.

@@ -78,7 +78,7 @@ class TextCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that spells values of ``cls``; bytes only where the peer asked for text by name."""
+        """A closure that writes values of ``cls`` as text; bytes only where the peer asked for text by name."""
         try:
             parameters = _read_parameters(offer.media_type)
         except ValueError:

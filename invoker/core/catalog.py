@@ -1,4 +1,4 @@
-"""`Catalog`: name -> function. What one process serves."""
+"""`Catalog`: the functions that one process serves, by name."""
 
 from __future__ import annotations
 

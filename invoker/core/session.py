@@ -17,7 +17,7 @@ __all__ = ["CallSession", "Session"]
 
 
 class Session(Protocol):
-    """One wire conversation of one protocol."""
+    """One conversation with a peer, in one protocol."""
 
     def receive(self, frame: Any) -> Iterable[Step]:
         """Translate one frame of the peer.

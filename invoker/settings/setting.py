@@ -120,7 +120,7 @@ def parsed(one: Setting, text: str, origin: str) -> Any:
     """The value that a text means.
 
     Raises:
-        ConfigError: None; names where the text comes from.
+        ConfigError: The text is no value of the setting; the error names where the text comes from.
     """
     try:
         return one.parse(text.strip())

@@ -73,7 +73,7 @@ _GRPC = Purpose("gRPC", "GRPC_PORT", "INVOKER_HOST")
 
 
 def no_grpc(address: str) -> StartupError:
-    """Say why gRPC cannot listen at ``host:port``, which grpcio does not: because of the address, or of the port."""
+    """Find out why gRPC cannot listen at ``host:port``, since grpcio does not say: the address, or the port."""
     host = address.rpartition(":")[0].strip("[]")
     try:
         family, kind, protocol, _, free = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]

@@ -202,7 +202,7 @@ class PipeScope:
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool  # noqa: ARG002 - as `Scope`
     ) -> Iterator[Message[bytes]] | None:  # fmt: skip
-        """No other function runs in this process."""
+        """None, since no other function runs in this process."""
         return None
 
     async def ask(self, caller: Context, question: Any) -> Any:  # noqa: ARG002 - the serving process knows the caller

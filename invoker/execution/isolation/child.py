@@ -48,7 +48,7 @@ class Keeper(Protocol):
         """The child has loaded its functions, or says why it cannot."""
 
     def left(self, child: Child, *, is_worn: bool) -> None:
-        """The child's invocation has left user code."""
+        """Called when the child's invocation has left user code."""
 
     def ended(self, child: Child) -> None:
         """The process has ended, and has been waited for."""

@@ -249,7 +249,7 @@ class Http1(asyncio.Protocol):
     # Bodies.
 
     def ask(self) -> None:
-        """Somebody waits for the body of the request."""
+        """Read on, since the request waits for more of its body."""
         if self._waits:
             self._waits = False
             self._transport.write(_GO_ON)

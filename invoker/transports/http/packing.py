@@ -164,7 +164,7 @@ class Packer:
         return self._stream.flush(self._flush)
 
     def end(self) -> bytes:
-        """The end; call it once, and only if the stream has ended as it should."""
+        """The last bytes; call it once, and only if the stream has ended as it should."""
         return self._stream.flush()
 
 
