@@ -143,7 +143,7 @@ MIB = 1 << 20
 
 def test_T070_what_sessions_keep_counts_as_memory_and_the_one_that_keeps_most_loses_it() -> None:
     """Sixty-four MiB of each of forty sessions are 2.5 GiB; the others keep theirs."""
-    memory = ProcessBudget(23 * MIB // 2)
+    memory = ProcessBudget(47 * MIB // 4)
     large, small = Cache(memory), Cache(memory)
     large.done("a", "x" * (3 * MIB))
     large.done("b", "x" * (3 * MIB))
