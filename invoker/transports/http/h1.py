@@ -145,8 +145,8 @@ class Http1(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
         """The connection is over: drop what waits, and notify the request that the client is gone."""
-        self._is_lost = True
-        self._data = b""
+        self._is_lost, self._data = True, b""
+        self._read_control.close()
         self._writer.drop()
         request = self._request
         if request is not None and not request.is_gone:

@@ -60,6 +60,12 @@ class ReadControl:
             self._is_shut = False
             self._transport.resume_reading()
 
+    def close(self) -> None:
+        """The connection is over: forget it, and do not look again, since a timer would keep all that it holds."""
+        self._lost = None
+        if self._timer is not None:
+            self._timer.cancel()
+
     def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         self._shut_s = loop.time()

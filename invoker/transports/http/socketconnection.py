@@ -127,8 +127,8 @@ class SocketConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
         """The connection is over: stop its timers, and notify the conversation."""
         self._is_lost = True
-        self._pings.close()
-        self._alarm.close()
+        for timer in (self._pings, self._alarm, self._read_control):
+            timer.close()
         self._connections.leave(self)
         self._leave()
         self._long.taken()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -151,3 +152,20 @@ async def test_a_peer_that_is_there_is_waited_for(monkeypatch: pytest.MonkeyPatc
         count = len(looks)
         await asyncio.sleep(0.05)
         assert len(looks) == count
+
+
+async def test_nothing_is_kept_by_a_connection_that_is_over() -> None:
+    """The timer of the next look would keep it, and what it holds, for a second."""
+
+    class Holder:
+        def leave(self) -> None:
+            pass
+
+    async with connected() as (_, transport):
+        holder = Holder()
+        read_control = ReadControl(transport, holder.leave)
+        read_control.shut()
+        gone = weakref.ref(holder)
+        read_control.close()
+        del holder, read_control
+        assert gone() is None
