@@ -198,13 +198,14 @@ class ThreadCall(Operations):
         Raises:
             Cancelled: As `read`.
         """
-        if self._held is not None:
+        held = self._held
+        if held is not None:
             if self._sending:
                 self._await_sent()
-            if len(self._held) > STEP_BYTES:
-                self._count(self._held)
+            if len(held) > STEP_BYTES and self._held is not None:
+                self._count(held)
             with self.lock:
-                held = self._held  # the sweeper may have sent it meanwhile
+                held = self._held  # the sweeper may have sent it meanwhile, at any moment before
                 if held and not self.is_gone:
                     self._send(held, BUFFER_HINT if hold else NO_FLAGS)
         if hold:
@@ -269,10 +270,11 @@ class ThreadCall(Operations):
         Returns:
             Whether every operation is done, so that the queue can serve another call.
         """
-        if self._held is not None and self._sending:
+        held = self._held
+        if held is not None and self._sending:
             self._await_sent()
-        if self._held is not None and len(self._held) > STEP_BYTES:
-            self._count(self._held)
+        if held is not None and len(held) > STEP_BYTES and self._held is not None:
+            self._count(held)
         with self.lock:
             self.send_status(code, detail, trailers)
             self.glance()

@@ -11,6 +11,7 @@ import pytest
 
 from invoker import Context, Status
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.transports.grpc.threadcall import ThreadCall
 from tests.conftest import SLOW
 from tests.transports.riff import Riff, data, eventually, start
 
@@ -115,6 +116,31 @@ def test_R064_R046_a_violation_is_told_while_a_function_does_not_pull(emits, wro
         assert heard.wait(1 * SLOW)
         assert left.wait(1 * SLOW)
         assert eventually(lambda: riff.driver.engine.counters.finished == {Status.UNKNOWN: 1})
+
+
+@pytest.mark.parametrize("size", [16, 100_000])
+def test_a_frame_that_the_sweeper_sends_in_between_is_sent_once(size, monkeypatch):
+    """At the worst moment: when the one before it has left, and its own thread is about to send it."""
+    await_sent = ThreadCall._await_sent
+
+    def swept_then(self):
+        await_sent(self)
+        with self.lock:
+            self.flush()  # as the sweeper does
+
+    monkeypatch.setattr(ThreadCall, "_await_sent", swept_then)
+
+    def numbers(xs: Iterator[bytes]) -> Iterator[bytes]:
+        for x in xs:
+            for number in range(300):
+                yield x + str(number).encode()
+
+    with Riff("direct", numbers) as riff:
+        padding, call = bytes(size), riff.call()
+        for _ in range(3):
+            call.send(data(padding))
+            assert call.some(300) == [padding + str(number).encode() for number in range(300)]
+        assert call.rest() == []
 
 
 def test_frames_that_wait_for_a_function_are_kept_for_it():
