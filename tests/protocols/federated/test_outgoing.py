@@ -119,7 +119,7 @@ def test_F039_a_large_answer_needs_chunks() -> None:
     talk.say(checkin(protocol_options_request=options(supports_chunked_blob_transfer=False)))
     talk.tell(Accepted(msgspec.structs.replace(OFFER, forms={})))
     assert talk.error.status is Status.RESOURCE_EXHAUSTED
-    assert "takes no chunks" in str(talk.error)
+    assert "clients without chunks" in str(talk.error)
 
 
 def test_F040_a_large_eligibility_task_is_packed_too() -> None:

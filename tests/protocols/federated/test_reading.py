@@ -96,7 +96,10 @@ def test_F062_the_duration_is_found_among_events() -> None:
 def test_F064_events_have_a_most_number_and_a_most_size() -> None:
     """Exactly so many pass."""
     reported(*[stats(1)] * 3)
-    for events, text in (([stats(1)] * 4, "4 train events"), ([Any(value=bytes(990))] * 2, "bytes of train events")):
+    for events, text in (
+        ([stats(1)] * 4, "4 train events"),
+        ([Any(value=bytes(990))] * 2, "events of 1986 bytes exceed"),
+    ):
         with pytest.raises(StatusError, match=text) as caught:
             reported(*events)
         assert caught.value.status is Status.INVALID_ARGUMENT

@@ -13,9 +13,9 @@ import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.budget import ProcessBudget
-from invoker.transports.grpc.joiningcall import JoiningCall
 from invoker.transports.grpc.loopcall import LoopCall
 from tests.conftest import SLOW
+from tests.transports.grpc.posted import Event, Posted
 from tests.transports.riff import FAST, Riff, data, eventually, form, start
 
 
@@ -121,79 +121,7 @@ def test_R115_an_async_function_is_cancelled_where_it_waits(kind):
             assert left.acquire(timeout=SLOW)
 
 
-class _Posted:
-    """A call of which nothing ever comes back, and whoever brings its events."""
-
-    def __init__(self) -> None:
-        self.posted: list[object] = []
-
-    def start_server_batch(self, operations: object, tag: object) -> None:
-        self.posted.append(tag)
-
-    def later(self, flush: Callable[[], None]) -> None:
-        flush()
-
-    def opened(self) -> None:
-        """It begins."""
-
-    def closed(self) -> None:
-        """It has heard of its end."""
-
-
-class _Event:
-    success = False
-
-    def __init__(self, *, is_cancelled: bool = False) -> None:
-        self.batch_operations = [self]
-        self._is_cancelled = is_cancelled
-
-    def cancelled(self) -> bool:
-        return self._is_cancelled
-
-
-class _Listener:
-    settles = False
-
-    def __init__(self, wire: JoiningCall, *, finishes: bool) -> None:
-        self._thread_call, self._finishes = wire, finishes
-
-    def gone(self) -> None:
-        if self._finishes:
-            self._thread_call.finish(1, "gone")
-
-
-@pytest.mark.parametrize("is_finished", [True, False])
-def test_E003_a_session_is_over_once_its_peer_is_gone_whatever_is_on_its_way(is_finished):
-    """A transport that stops brings no more events; if one comes after all, it does not count twice."""
-    call, told = _Posted(), []
-    wire = JoiningCall(call, call)
-    wire._listener = _Listener(wire, finishes=not is_finished)
-    wire.over = lambda: told.append("over")
-    wire.write(b"on its way")
-    assert call.posted
-    if is_finished:
-        wire.finish(0, "")
-    assert told == []
-    wire._on_close(_Event(is_cancelled=True))
-    assert told == ["over"]
-    wire._on_sent(_Event())
-    assert told == ["over"]
-
-
-def test_E003_a_session_that_ends_after_its_peer_has_gone_is_over_at_once():
-    """The queue poller of a transport that has stopped meanwhile flushes nothing any more."""
-    call, told = _Posted(), []
-    call.later = lambda flush: None
-    wire = JoiningCall(call, call)
-    wire._listener = _Listener(wire, finishes=False)
-    wire.over = lambda: told.append("over")
-    wire._on_close(_Event(is_cancelled=True))
-    assert told == []
-    wire.finish(1, "gone")
-    assert told == ["over"]
-
-
-class _Frame(_Event):
+class _Frame(Event):
     success = True
 
     def message(self) -> bytes:
@@ -214,7 +142,7 @@ class _Hearer:
 @pytest.mark.parametrize("takes_one", [True, False])
 def test_a_frame_that_is_the_last_one_is_the_end_as_well(takes_one):
     """Nothing more is received then; otherwise the next frame is asked for."""
-    call, hearer = _Posted(), _Hearer()
+    call, hearer = Posted(), _Hearer()
     wire = LoopCall(call, call, 0.002, takes_one=takes_one)
     wire.open(hearer)
     before = len(call.posted)
@@ -224,7 +152,7 @@ def test_a_frame_that_is_the_last_one_is_the_end_as_well(takes_one):
     assert len(call.posted) - before == (not takes_one)
 
 
-class _Turn(_Posted):
+class _Turn(Posted):
     """A turn of the loop, whose end a test brings about."""
 
     def __init__(self) -> None:

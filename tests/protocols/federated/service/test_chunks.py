@@ -113,7 +113,7 @@ async def test_F039_without_chunks_a_message_has_4_mib_at_most(serve: Serve) -> 
         await committed(server)
         device = Device(channel)
         await device.ask()
-        with pytest.raises(EOFError, match=r"RESOURCE_EXHAUSTED.*takes no chunks"):
+        with pytest.raises(EOFError, match=r"RESOURCE_EXHAUSTED.*clients without chunks"):
             await device.read()
 
 

@@ -81,7 +81,7 @@ class Peer:
         address: ``host:port``, or the path of its socket.
         seen: Requests of all connections, in order.
         connections: How many there were.
-        gone: Set when a client has closed a connection, or cut it.
+        gone: Set when a connection is over, and closed at this end.
         asked: Set when a request has come.
     """
 
@@ -123,6 +123,12 @@ class Peer:
             assert not thread.is_alive()
 
     def _serve(self, sock: socket.socket) -> None:
+        try:
+            self._converse(sock)
+        finally:
+            self.gone.set()  # our end is closed by now, so that a client which looks sees it
+
+    def _converse(self, sock: socket.socket) -> None:
         with contextlib.suppress(OSError), sock, self._secured(sock) as line:
             self._open.add(line)
             try:
@@ -132,7 +138,6 @@ class Peer:
                         pass
             finally:
                 self._open.discard(line)
-                self.gone.set()
 
     def _secured(self, sock: socket.socket) -> socket.socket:
         return self.tls.wrap_socket(sock, server_side=True) if self.tls else sock
