@@ -2,14 +2,14 @@
 
 A round is one invocation. Its conversation is translated like that of a peer, only that the frames are the words of a
 round: `Begin`, then a `Report` for each update in the order in which they were accepted, then `Enough`; or `Abandon` at
-any time. Whoever runs it gives it to a reactor for sessions that store, with a wire that nobody reads, a window of
+any time. The backing runs it by a reactor for sessions that store, with a wire that nobody reads, a window of
 `AHEAD` messages, and the words as frames. The round hears::
 
     taken(ordinal)                  the input has taken this report, in order
-    finished(checkpoint, error)     the last thing, once: the function is through, or whoever ran it gave it up
+    finished(checkpoint, error)     the last thing, once: the function has ended, or its run was given up
 
 The function is fed at most `AHEAD` reports, and `AHEAD_BYTES`, before it reads them (F-081). What it was fed more than
-that waits here, and the devices that sent it wait for their answers. The reactor tells that there is room by `Wants`:
+that waits here, and the devices that sent it wait for their answers. The reactor reports room by `Wants`:
 half of the window is free. Where bytes were the bound, that says too little, so the session waits until the function
 itself does (`hears_waits`).
 """
@@ -48,7 +48,7 @@ _MODEL: Final = 1
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """Open the invocation."""
+    """The first word of a round: open the invocation of its function."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Enough(msgspec.Struct, frozen=True):
-    """There are no more reports."""
+    """No more reports will come, so the function's input ends."""
 
 
 class Abandon(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ Word: TypeAlias = Begin | Report | Enough | Abandon
 
 
 class Hears(Protocol):
-    """The round, which is told what becomes of its reports."""
+    """The round, which is notified of what becomes of its reports."""
 
     def taken(self, ordinal: int) -> None:
         """The input has taken a report."""
@@ -85,7 +85,7 @@ class AggregatingSession:
     """One round's invocation.
 
     Args:
-        hears: Is told; see the module.
+        hears: The round that is notified; see the module.
         function: Its name in the catalogue.
         model: What the round starts from, for a function that takes it as its second input; None: it does not.
         metadata: Of the conversation, for the function's `Context`.
@@ -107,7 +107,7 @@ class AggregatingSession:
         self._checkpoint: bytes | None = None
 
     def receive(self, frame: Word) -> Iterable[Step]:
-        """Do what the round says."""
+        """Translate one word of the round into steps."""
         if self._is_over:
             return ()
         if isinstance(frame, Begin):
@@ -122,7 +122,7 @@ class AggregatingSession:
         return self._feed()
 
     def half_close(self) -> Iterable[Step]:
-        """Whoever runs this has no more words: the round is given up."""
+        """No more words can come, so the round is given up."""
         return self.receive(Abandon(Cancelled("the round was given up")))
 
     def deliver(self, event: Event) -> Iterable[Step]:

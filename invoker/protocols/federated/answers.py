@@ -18,7 +18,7 @@ _LONGEST_S: Final = 315_576_000_000.0
 
 
 def window(given: Window) -> pb.RetryWindow:
-    """A window that clients can trust: 0 <= delay_min <= delay_max, and both are told (F-056)."""
+    """A valid retry window: 0 <= delay_min <= delay_max, and both are set (F-056)."""
     least = _sane(given.delay_min_s)
     return pb.RetryWindow(
         retry_token=given.token,
@@ -36,18 +36,18 @@ def ack(windows: tuple[Window, Window]) -> pb.ServerStreamMessage:
 
 
 def rejection(given: Window | None) -> pb.RejectionInfo:
-    """No place for this client; it is told when to come again if it asked for no ack (F-059)."""
+    """The rejection of a client; it has a retry window if the client asked for no ack (F-059)."""
     return pb.RejectionInfo(retry_window=None if given is None else window(given))
 
 
 def report_response(given: Window | None) -> pb.ServerStreamMessage:
-    """The report was taken (F-059)."""
+    """The answer to a report that was taken, with a retry window if there is one (F-059)."""
     response = pb.ReportResponse(retry_window=None if given is None else window(given))
     return pb.ServerStreamMessage(report_response=response)
 
 
 def resource(given: Resource, *, gzip: bool) -> pb.UriResource:
-    """Where a client downloads a blob; how long it may be cached is told exactly if it may be (F-067)."""
+    """Where a client downloads a blob; ``max_age`` is set if the client may cache it (F-067)."""
     message = pb.UriResource(uri=given.gzip_uri if gzip and given.gzip_uri else given.uri)
     if given.cache_id:
         message.client_cache_id = given.cache_id

@@ -149,7 +149,7 @@ class PopulationConfig:
 
 @dataclass(frozen=True, slots=True)
 class FederatedConfig:
-    """All populations of a process."""
+    """The populations that a process serves, as its configuration file lists them."""
 
     populations: tuple[PopulationConfig, ...]
 
@@ -220,7 +220,7 @@ class _Table:
         return given
 
     def tables(self, key: str) -> list[_Table]:
-        """An array of tables; each is told by its name."""
+        """An array of tables; errors name each by its `name`."""
         self._known.append(key)
         found = self._values.get(key, [])
         if isinstance(found, dict):

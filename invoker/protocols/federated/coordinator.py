@@ -2,7 +2,7 @@
 
 Theory. The coordinator is pure: it is called on one loop, never waits, and answers by notices. Its time is injected.
 What it needs of the world it asks its `Backing`. A service makes a coordinator, opens populations, calls `tick` when
-the backing was told to `wake` it, and `leave` whenever a conversation ends, however it does.
+the backing's `wake` has asked for it, and `leave` whenever a conversation ends, however it does.
 
 It drains in two steps (F-143): `drain` accepts no more devices, and rejects those that wait and those that check in,
 also to populations that are closed meanwhile. Rounds that have clients go on until the coordinator is no longer
@@ -120,7 +120,7 @@ class RoundCoordinator:
             population.drain()
 
     def stop(self) -> None:
-        """End all conversations and rounds."""
+        """End all conversations and rounds with `ShuttingDown`."""
         self.drain()
         self._is_stopped = True
         for name in list(self._populations):
@@ -134,7 +134,7 @@ class RoundCoordinator:
         return any(population.is_busy for population in self._populations.values())
 
     def status(self) -> Sequence[TaskStatus]:
-        """How each task stands."""
+        """The status of each task of all populations."""
         return [task.status() for one in self._populations.values() for task in one.tasks.values()]
 
     @property
@@ -147,13 +147,13 @@ class RoundCoordinator:
         return self._timers.next()
 
     def tick(self) -> None:
-        """Do what is due."""
+        """Call all timers that are due; `next_tick` gives the time of the next one."""
         self._timers.run()
 
     # Of sessions.
 
     def enter(self, device: Device, metadata: Headers) -> None:
-        """A conversation begins."""
+        """A conversation begins; raises `ShuttingDown` once the coordinator has stopped."""
         if self._is_stopped:
             raise ShuttingDown("this process takes no more devices")
         named = self._populations.get(metadata.get(_POPULATION, ""))

@@ -23,7 +23,7 @@ _TEXTS: Final = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 
 
 def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
-    """Whether a serialized message has more than so many fields; what is malformed is the parser's to tell.
+    """Whether a serialized message has more than ``most`` fields; malformed ones are left to the parser.
 
     Args:
         frame: The message.

@@ -64,8 +64,8 @@ class Gate(Generic[K]):
         most_bytes: Of large messages, and reports, at once; see the module.
         timers: What is due when.
         owner: Gives the owner of a key.
-        resume: Told the key of one that may go on.
-        put_out: Told the key of one that is too slow while others wait; it has no room any more.
+        resume: Called with the key of each message that may go on.
+        put_out: Called with the key of a message that is too slow while others wait; it loses its room.
 
     Attributes:
         held: Bytes for which there is no room left for others.
@@ -93,7 +93,7 @@ class Gate(Generic[K]):
 
     @property
     def waiting(self) -> int:
-        """How many stand in line."""
+        """How many messages wait for room."""
         return len(self._line)
 
     def ask(self, key: K, size: int, upto: int) -> bool:
@@ -167,8 +167,8 @@ class Gate(Generic[K]):
     def _look(self) -> None:
         self._timer, now = None, self._timers.now()
         for key, one in list(self._messages.items()):
-            # Whoever was put out before may have taken others with it, have made room for them, or was all that others
-            # waited for.
+            # A client that was put out before may have taken others with it, have made room for them, or was all that
+            # they waited for.
             if self._line and one.until <= now and key not in self._line and self._messages.get(key) is one:
                 self._put_out(key)
                 self.leave(key)

@@ -10,7 +10,7 @@ it time to half-close, then its conversation ends with OK (F-015). Each stage bu
     WAITING    it waits for a round                          the round's decision
     ACCEPTED   its round waits for its report                a report; the end of reporting, ABORTED (F-016)
     REPORTED   its round has its report and feeds it         ReportTaken; the round's failure, ABORTED
-    ANSWERED   it was told an answer, and should half-close  5 s later, OK
+    ANSWERED   it has its answer, and should half-close      5 s later, OK
     OVER       its conversation ends                         `leave`
 """
 
@@ -58,13 +58,13 @@ class Party(Protocol):
     """A round as its devices see it."""
 
     def report(self, member: Member, report: ReportIn) -> None:
-        """Take a plain report."""
+        """Take a report that came without secure aggregation."""
 
     def secure(self, member: Member, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
         """Take a message of secure aggregation."""
 
     def leave(self, member: Member) -> None:
-        """The device has left."""
+        """Remove a device whose conversation is over."""
 
 
 class RoundContext:
@@ -93,7 +93,7 @@ class Member:
         population: That it checked in to; empty: none.
         has_token: Its retry token is used within its window, so it is preferred (F-055).
         round: That it waits for or takes part in; None: in none.
-        number: Its place in the round's list; it is told to nobody but secure aggregation.
+        number: Its place in the round's list; only secure aggregation uses it.
     """
 
     __slots__ = ("_limit", "_round_context", "device", "has_token", "number", "peer", "population", "round", "stage")
@@ -111,11 +111,11 @@ class Member:
 
     @property
     def is_over(self) -> bool:
-        """It has heard its ending."""
+        """Whether its last message is sent: it is answered, or its conversation is over."""
         return self.stage in (Stage.ANSWERED, Stage.OVER)
 
     def move(self, stage: Stage) -> None:
-        """It stands elsewhere now, and has no time limit there yet."""
+        """Enter another stage, for now without a time limit."""
         states = self._round_context.tally.states
         states[self.stage.value] -= 1
         states[stage.value] += 1
@@ -131,42 +131,42 @@ class Member:
         self._limit = self._round_context.timers.after(seconds, action)
 
     def tell(self, notice: Notice) -> None:
-        """Give its session a notice, unless its conversation is over."""
+        """Send its session a notice, unless its conversation is over."""
         if self.stage is not Stage.OVER:
             self.device.mailbox.put(notice)
 
     def accept(self, offer: Offer) -> None:
-        """It takes part."""
+        """Count the device as accepted, and send it the offer of its round."""
         self.move(Stage.ACCEPTED)
         self._round_context.tally.accepted[self.population, offer.task] += 1
         self.tell(Accepted(offer))
 
     def reject(self, reason: str) -> Rejected:
-        """It takes no part; gives the notice, which its session has not been told."""
+        """Count the device as rejected; returns the notice, which the caller sends to its session."""
         self._round_context.tally.rejected[self.population, reason] += 1
         self._answered()
         return Rejected(reason)
 
     def thank(self) -> None:
-        """Its report was taken, or counted as failed."""
+        """Send `ReportTaken`: its report was taken, or counted as failed."""
         if not self.is_over:
             self._answered()
             self.tell(ReportTaken())
 
     def over(self, error: InvocationError | None) -> None:
-        """Its conversation ends, if it has not heard its ending."""
+        """End its conversation, unless it has its last message."""
         if not self.is_over:
             self.cut(error)
 
     def cut(self, error: InvocationError | None) -> None:
-        """Its conversation ends, also if it only has to half-close."""
+        """End its conversation, also where it only has to half-close."""
         if self.stage is not Stage.OVER:
             self.tell(Over(error))
             self.round = None
             self.move(Stage.OVER)
 
     def forget(self) -> None:
-        """It has left: nothing is told any more, and no time runs."""
+        """Stop its timer and send no more notices, since the device has left."""
         if not self.is_over:
             self._round_context.tally.dropped[self.stage.value] += 1
         self.move(Stage.OVER)

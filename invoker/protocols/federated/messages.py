@@ -246,7 +246,7 @@ class Mailbox(Protocol):
     """Brings notices to one session. The service makes it; its end is the end of the conversation."""
 
     def put(self, notice: Notice) -> None:
-        """Add a notice; the session is told in a later turn."""
+        """Add a notice; the session gets it in a later turn of the loop."""
 
     def next(self) -> Awaitable[Sequence[Notice]]:
         """Wait for notices, and take all that are there."""

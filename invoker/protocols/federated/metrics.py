@@ -33,13 +33,13 @@ COUNTERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     "invoker_round_chunk_bytes": (("direction",), "Bytes of the chunk layer: `sent` to devices, and `received`."),
 }
-"""By family, its labels and what it tells."""
+"""By family: its labels and its help text."""
 
 GAUGES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "invoker_round_sessions": (("state",), "Devices that are connected, by what they wait for."),
     "invoker_round_held_bytes": ((), "Bytes of large messages and of reports that no function has taken yet."),
 }
-"""By family, its labels and what it tells."""
+"""By family: its labels and its help text."""
 
 BOUNDS: Final = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 """Seconds; the buckets of how long rounds took."""

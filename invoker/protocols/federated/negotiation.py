@@ -65,7 +65,7 @@ def terms_for(can: Capabilities, settings: DeviceSettings) -> Terms:
 
 
 def options_for(terms: Terms, *, secagg: bool = False) -> pb.ProtocolOptionsResponse:
-    """Tell a client the terms; always all of them, for each such message replaces the one before (F-018, F-134).
+    """The message with the terms; it has all of them, since each such message replaces the last one (F-018, F-134).
 
     Args:
         terms: For chunks.

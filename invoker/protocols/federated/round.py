@@ -13,13 +13,13 @@ Theory::
 
 A selection that is too small rejects all; another round takes its place, which is no failure.
 
-Whoever was accepted is in one place at any time: *outstanding*, until its report or its departure; *pending*, from its
+An accepted device is in one place at any time: *outstanding*, until its report or its departure; *pending*, from its
 report until the function's input has taken it, which answers it (F-081); or counted for good. A report that was
 accepted counts even if its device leaves before it is answered. When the round closes, those outstanding hear ABORTED
 at once; when the function ends early, so do those pending, whose reports were never fed and count as late (F-053).
 
-The round calls nobody who calls it back within the same call: notices wait in mailboxes, words for the function are
-given in a later turn, and what a commit has become is told in one.
+The round calls nothing that calls it back within the same call: notices wait in mailboxes, and words for the function
+and the outcome of a commit are delivered in a later turn of the loop.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _WHY: Final = {
 
 
 class Phase(enum.Enum):
-    """What a round is doing."""
+    """The phases of a round; see the module."""
 
     SELECTING = "selecting"
     REPORTING = "reporting"
@@ -75,7 +75,7 @@ class Phase(enum.Enum):
 
 
 class Rounds(Protocol):
-    """The task of a round, which is told its end."""
+    """The task of a round, which is notified of its end."""
 
     population: str
     setup: TaskSetup
@@ -127,7 +127,7 @@ class Round:
         return self.phase is Phase.SELECTING and self.selection.has_room(is_preferred=is_preferred)
 
     def join(self, member: Member) -> None:
-        """Wait for the decision."""
+        """Add a device to the selection; it waits until that is decided."""
         self.selection.join(member, self)
 
     @property
@@ -178,7 +178,7 @@ class Round:
         self._after(self.config.report_timeout_s, self.close)
 
     def report(self, member: Member, report: ReportIn) -> None:
-        """Take a plain report."""
+        """Take a report that came without secure aggregation."""
         self._count_code(report)
         if report.status != Status.OK:
             self._lose(member, "failed")  # F-060
@@ -239,7 +239,7 @@ class Round:
         self._round_context.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
 
     def _feed(self, update: bytes, more: dict[str, str]) -> None:
-        """Give a report to the function, with facts that tell nothing of its client (F-080)."""
+        """Give a report to the function, with facts that reveal nothing about its client (F-080)."""
         assert self._tell is not None
         facts = {"population": self._task.population, "task": self.config.name, "round": str(self.number)}
         headers = Headers(facts | {"ordinal": str(self._ordinal)} | more)
@@ -266,7 +266,7 @@ class Round:
         self._after(limit, lambda: self.fail("aggregate_timeout"))
 
     def taken(self, ordinal: int) -> None:
-        """The function's input has taken a report, so whoever sent it is answered (F-081)."""
+        """The function's input has taken a report, so the devices that sent it are answered (F-081)."""
         if self.phase is Phase.ENDED:
             return  # they have heard that it failed
         self._taken += 1
@@ -275,12 +275,12 @@ class Round:
             one.thank()
 
     def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
-        """The function has ended."""
+        """Commit the function's checkpoint, or fail the round with its error."""
         self._tell = None
         if self.phase not in (Phase.REPORTING, Phase.AGGREGATING):
             return
         if error is not None:
-            # F-140: What the function says may tell of an update.
+            # F-140: The text of the function's error may reveal an update, so it is not logged.
             told = {"phase_id": self.phase_id, "status": error.status.name, "error": type(error).__name__}
             log.warning("the aggregation of a round has failed", extra=told)
             self.fail("aggregation")
@@ -331,7 +331,7 @@ class Round:
     # Endings.
 
     def fail(self, reason: str, error: InvocationError | None = None) -> None:
-        """The round has failed: nothing of it counts, and whoever waits for an answer hears ``error``, or ABORTED."""
+        """The round has failed: nothing of it counts, and devices that wait for an answer get ``error``, or ABORTED."""
         if self.phase is Phase.ENDED:
             return
         if self.phase is Phase.SELECTING:

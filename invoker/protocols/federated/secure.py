@@ -111,7 +111,7 @@ class SecureRound(Round):
         self._in_order[number].tell(Secure(message))
 
     def _drop(self, number: int, reason: Drop) -> None:
-        """A device is put out; it has been told why, unless it has said so itself (F-126)."""
+        """A device is put out; it has been sent the reason, unless it left by its own message (F-126)."""
         member = self._in_order[number]
         if self.phase is not Phase.REPORTING or member not in self.outstanding:
             return

@@ -23,8 +23,8 @@ class Selection:
         round_context: What all rounds of the coordinator share.
         config: Of its task.
         least: With fewer clients the round does not begin.
-        decided: Told who was chosen, and then all others have been rejected; or nobody, if there are too few, who still
-            wait for being rejected.
+        decided: Called with the chosen devices, when all others are rejected; or with none if there are too few, which
+            its caller rejects.
     """
 
     def __init__(

@@ -154,7 +154,7 @@ class DeviceSession:
         return self._told()
 
     def receive(self, frame: bytes) -> Sequence[Step]:
-        """Translate one frame."""
+        """Translate one frame of the device; errors end the conversation with their status."""
         steps = list(self.begin())
         if self.is_closed or self._is_half_closed:
             return steps
@@ -174,7 +174,7 @@ class DeviceSession:
         return (*steps, *self._told())
 
     def half_close(self) -> Sequence[Step]:
-        """The client sends no more."""
+        """The client sends no more; the conversation ends unless work is left to do."""
         steps = list(self.begin())
         if self.is_closed:
             return steps
@@ -317,7 +317,7 @@ class DeviceSession:
         self._has_unmasked = secure.WhichOneof("message_content") == "unmasking_response"
         self.coordinator.secure(self, secure, self._report(message.report_request) if is_masked else None)
 
-    # What the coordinator tells.
+    # What the coordinator sends.
 
     def _heed(self, notice: Notice) -> None:
         if type(notice) is Resume:
@@ -374,7 +374,7 @@ class DeviceSession:
         return steps
 
     def _count(self) -> None:
-        """Tell the coordinator what has moved (F-141)."""
+        """Report the bytes that were sent and received since the last call (F-141)."""
         sent, received = self._stream.sent - self._moved[0], self._stream.received - self._moved[1]
         if sent or received:
             self._moved = (self._stream.sent, self._stream.received)

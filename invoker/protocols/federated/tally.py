@@ -1,4 +1,4 @@
-"""`Tally`: what metrics and logs tell of populations. It counts; it never sees an update (F-140, F-141)."""
+"""`Tally`: what metrics and logs show of populations. It counts; it never sees an update (F-140, F-141)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Tally:
         sent: Bytes of the chunk layer to clients.
         received: Bytes of the chunk layer from clients.
         records: The last rounds, the latest at the end.
-        observers: Told of each round when it has ended.
+        observers: Called with the record of each round when it has ended.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Tally:
         self.observers: list[Callable[[RoundRecord], None]] = []
 
     def ended(self, record: RoundRecord) -> None:
-        """Count a round that has ended, and tell of it."""
+        """Count a round that has ended, and call the observers."""
         self.records.append(record)
         for what in ("ok", "failed", "invalid", "late", "dropped", "cut"):
             if many := getattr(record, what):

@@ -25,24 +25,24 @@ class Timer:
         return self._action is None
 
     def cancel(self) -> None:
-        """It shall not happen. Idempotent."""
+        """Drop the timer, so that it never fires. Idempotent."""
         if self._action is not None:
             self._action = None
             self._timers.forget()
 
     def fire(self) -> None:
-        """Let it happen."""
+        """Call the action, unless the timer was cancelled."""
         action, self._action = self._action, None
         if action is not None:
             action()
 
 
 class Timers:
-    """What is due when.
+    """The timers of a coordinator; its `tick` calls those that are due.
 
     Args:
         now: The clock, in seconds; it never goes back.
-        wake: Told the time of a timer that is earlier than all others.
+        wake: Called with the time of a new timer that is earlier than all others.
     """
 
     def __init__(self, now: Callable[[], float], wake: Callable[[float], None]) -> None:
@@ -53,7 +53,7 @@ class Timers:
         self._cancelled = 0
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        """Let something happen after so many seconds."""
+        """Call ``action`` after ``delay_s`` seconds, unless the timer is cancelled."""
         timer = Timer(self, self.now() + delay_s, action)
         heapq.heappush(self._heap, (timer.at, next(self._numbers), timer))
         if self._heap[0][2] is timer:
@@ -61,14 +61,14 @@ class Timers:
         return timer
 
     def next(self) -> float | None:
-        """When `run` has something to do; None: never, as it stands."""
+        """When the next timer is due; None: there is none."""
         while self._heap and self._heap[0][2].is_cancelled:
             heapq.heappop(self._heap)
             self._cancelled -= 1
         return self._heap[0][0] if self._heap else None
 
     def run(self) -> None:
-        """Let everything happen that is due, in the order of its times."""
+        """Call all timers that are due, in the order of their times."""
         now = self.now()
         while (at := self.next()) is not None and at <= now:
             heapq.heappop(self._heap)[2].fire()

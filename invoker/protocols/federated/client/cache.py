@@ -97,7 +97,7 @@ class Cache:
             raise
 
     def _sweep(self, folder: Path) -> None:
-        """Remove what is too old."""
+        """Remove the files of a folder that have expired."""
         for path in folder.glob(f"*{_SUFFIX}"):
             with path.open("rb") as file, contextlib.suppress(ValueError, AttributeError, TypeError):
                 if json.loads(file.readline(10_000)).get("expires", 0) <= self._now():

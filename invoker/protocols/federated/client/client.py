@@ -88,7 +88,7 @@ class FederatedClient:
         options: All the rest.
         runner: Runs plans; it makes ``functions`` and ``examples`` superfluous.
         should_abort: Asked several times a second; when it says yes the device stops within a second, in any state.
-        tell: Hears of what happens: `EligibilityAsked`, `Assigned`, `Report`, exceptions of plans, and `Attempt`.
+        tell: Called with each event: `EligibilityAsked`, `Assigned`, `Report`, exceptions of plans, and `Attempt`.
 
     Attributes:
         retry: When to come again; None: at once.

@@ -45,7 +45,7 @@ class Means(msgspec.Struct, frozen=True):
         plan_timeout_s: How long a plan may run (F-077).
         pickle_key: Of plans that bring code; None: they are refused.
         should_abort: Asked several times a second, whether the device has to stop.
-        tell: Hears of what happens, for people.
+        tell: Called with each event that a user may want to see.
     """
 
     runner: Runner
@@ -79,7 +79,7 @@ class Conversation:
         timeout_s: float,
         connect_timeout_s: float,
     ) -> None:
-        """Talk until the conversation is over, whichever way; how it ended is the session's to tell."""
+        """Talk until the conversation is over; the session knows how it ended."""
         call: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
         exchange = Exchange(
             channel,

@@ -1,4 +1,4 @@
-"""What a device's conversation says to whoever runs it, and what it is told."""
+"""What a device's conversation gives to the code that runs it, and what it takes from it."""
 
 from __future__ import annotations
 
@@ -153,17 +153,17 @@ class SecAgg(Protocol):
     """The client's side of the four rounds, for one update."""
 
     def start(self) -> Turn:
-        """Advertise keys."""
+        """The first turn: advertise two fresh keys."""
 
     def receive(self, message: secagg_pb.ServerToClientWrapperMessage) -> Turn:
         """Take a message of the server."""
 
     def abort(self, reason: str) -> Turn:
-        """Tell the server that this device takes no further part."""
+        """Notify the server that this device takes no further part."""
 
 
 class NewSecAgg(Protocol):
-    """Makes a `SecAgg`."""
+    """Makes the `SecAgg` of one update."""
 
     def __call__(self, task: SecAggTask, vectors: Mapping[str, Any], /) -> SecAgg:
         """Make one for an update.

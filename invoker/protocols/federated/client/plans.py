@@ -1,7 +1,7 @@
 """Plans: which function a device runs, as bytes that the server hands out (F-074).
 
 A plan names a function that the device has already; it brings no code. The other kind, a pickled function, runs code
-that whoever made it chose: a client takes it only if it was told a key, and if the plan's signature is right.
+that its maker chose: a client takes it only if it was given a key, and if the plan's signature is right.
 """
 
 from __future__ import annotations

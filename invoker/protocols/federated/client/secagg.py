@@ -11,7 +11,7 @@
     done      -                                nothing: the answer to the report comes next
     over      -                                the device has left, or the server sent what must not be
 
-What the server asks for is checked before anything is told, because the server is who must not learn the update. A
+What the server asks for is checked before anything is sent, because the server must not learn the update. A
 device that finds something wrong sends an AbortMessage and leaves: without its shares the server has one fewer.
 """
 
@@ -127,7 +127,7 @@ class SecAggClient:
             return self._object(str(error))
 
     def abort(self, reason: str) -> Turn:
-        """Leave, because the device wants so; the server is told (F-145)."""
+        """Leave at the wish of the device, and notify the server (F-145)."""
         if self._at in (_At.START, _At.DONE, _At.OVER):
             return self._leave(Status.CANCELLED, reason)
         return self._object(reason)
@@ -220,7 +220,7 @@ class SecAggClient:
         if len(missing) != len(request.dead_3_client_ids):
             _refuse("a device is named twice as missing")
         if not missing <= self._peers:
-            # F-107: Also our own number: whoever has our noise key and our own mask has our update.
+            # F-107: Also our own number: a server that has our noise key and our own mask has our update.
             _refuse("a device is named as missing that is this one, unknown, or known to be dead")
         self._set_peers(self._peers - missing)
         response = secagg_pb.UnmaskingResponse()

@@ -8,7 +8,7 @@ Theory. The states, and what moves them::
     RUNNING --report()--> REPORTED, or SECURE --the four rounds--> REPORTED
     REPORTED --report response--> ENDED
 
-In every state the stream may break (`ended`), the device may be told to stop (`abort`), and the server may say what
+In every state the stream may break (`ended`), the device may be stopped (`abort`), and the server may say what
 does not belong there: that is INTERNAL, as real clients have it. ENDED half-closes once all frames are out. How it
 ended is `attempt()`; when the device comes again follows from it (F-058).
 
@@ -163,7 +163,7 @@ class DeviceSession:
             self._send(self._reporting(report))
             return
         if report.status is not Status.OK or report.vectors is None:
-            # F-112: under secure aggregation a failure is told by nothing but the end of the stream.
+            # F-112: under secure aggregation only the end of the stream reports a failure.
             self._finish("failed", report.status, "the plan has failed")
             return
         assert self._new_secagg is not None

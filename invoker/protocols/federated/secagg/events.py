@@ -76,7 +76,7 @@ class Failed(msgspec.Struct, frozen=True):
 
     Attributes:
         reason: For metrics.
-        detail: One sentence, without anything that tells one device from another.
+        detail: One sentence, without anything that identifies a device.
     """
 
     reason: Reason

@@ -6,7 +6,7 @@ elements modulo the modulus.
 
 Nobody needs a mask alone: a device adds those that it shares with all others, a server those of all dead devices. So
 for powers of two no mask is ever turned into numbers. Keystreams are added up as they are, eight bytes at a time, and
-the sums of the single bytes are told apart afterwards, once for up to 256 masks. Let W be a word of eight bytes, with
+the sums of the single bytes are separated afterwards, once for up to 256 masks. Let W be a word of eight bytes, with
 the even ones e0, e1, e2, e3 and the odd ones o0, o1, o2, o3, the lowest first. Two sums are kept, in 64 bits each::
 
     whole = sum of W                                    modulo 2^64

@@ -5,7 +5,7 @@
     round 0  AdvertiseKeys              all, or at the time limit enough: ShareKeysRequest to each
     round 1  ShareKeysResponse          likewise: MaskedInputCollectionRequest to each
     round 2  MaskedInputCollection-     added as they come; then those without one are missing, which UnmaskingRequest
-             Response                   tells
+             Response                   gives
     round 3  UnmaskingResponse          the first ``threshold`` replies are enough: the secrets are put together, the
                                         rest of the devices hear early success, the masks come off the sums
     over     -                          ended(Summed), or ended(Failed) from any round
@@ -68,8 +68,8 @@ class SecAggServer:
         terms: Of the task; the threshold is at least 2 and more than half of ``size`` (F-092).
         size: How many devices take part; they are numbered from 0.
         send: Takes a message for a device.
-        drop: Told that a device is out, unless it was lost.
-        ended: Told the outcome, once.
+        drop: Called when a device is put out, unless it was lost.
+        ended: Called once with the outcome.
         compute: Runs heavy jobs beside the loop.
 
     Raises:
@@ -121,7 +121,7 @@ class SecAggServer:
         return frozenset(self._alive)
 
     def start(self) -> None:
-        """Begin; the devices are told nothing, they speak first."""
+        """Begin to wait; nothing is sent, since the devices send first."""
 
     def receive(self, index: int, message: secagg_pb.ClientToServerWrapperMessage) -> None:
         """Take a message of a device; what a dead device sends is not looked at."""
@@ -145,7 +145,7 @@ class SecAggServer:
         self._go_on()
 
     def lost(self, index: int) -> None:
-        """A device is gone; it need not be told."""
+        """A device is lost, so nothing is sent to it."""
         if index in self._alive and not self._jobs.are_stopped:
             self._die(index)
             self._go_on()
@@ -271,7 +271,7 @@ class SecAggServer:
         self._is_recovering = False
         is_first = self._secrets is None
         if secrets is None and not is_first:
-            # A spare reply shows that shares of own masks are wrong, and nobody can tell which ones.
+            # A spare reply shows that shares of own masks are wrong, but not which ones.
             self._fail_corrupted()
             return
         if secrets is None:
@@ -370,7 +370,7 @@ class SecAggServer:
         self._ended(outcome)
 
     def _forget(self) -> None:
-        """F-097: Nothing of the session is kept, whoever keeps this object."""
+        """F-097: Drop all secrets and vectors, even if this object lives on."""
         self._secrets, self._replies, self._shares, self._pairs = None, {}, {}, {}
 
     def _send_all(self, message: secagg_pb.ServerToClientWrapperMessage) -> None:
@@ -378,6 +378,6 @@ class SecAggServer:
             self._send(index, message)
 
     def _send(self, index: int, message: secagg_pb.ServerToClientWrapperMessage) -> None:
-        # Whoever hears of one message may be the reason that another device is lost, or the round over.
+        # Sending one message may lead to the loss of another device, or to the end of the round.
         if index in self._alive and not self._jobs.are_stopped:
             self._send_to(index, message)

@@ -59,7 +59,7 @@ class Asker:
             answer(value)
 
     def has_news(self, news: News) -> None:
-        """Tell the end of a space."""
+        """Call the callback of a space that has ended."""
         while (change := news.take()) is not None:
             if isinstance(change, Refused) and (end := self._ends.pop(news.space, None)) is not None:
                 end(change)

@@ -99,7 +99,7 @@ class FederatedService(Service):
         return self._made().resources if path.startswith(PREFIX) else None
 
     def numbers(self) -> Numbers | None:
-        """What the rounds have counted."""
+        """What the rounds have counted; None before they are served."""
         return self._rounds.numbers() if self._rounds is not None else None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:

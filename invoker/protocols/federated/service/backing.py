@@ -46,9 +46,9 @@ class RoundBacking:
     Args:
         driver: Runs rounds.
         resources: Makes bytes available to devices.
-        wake: Is told when the coordinator should be called.
-        is_behind: Told the population of a round whose commit was refused, because another process has committed one,
-            or was not answered: what the store has has to be read again.
+        wake: Called with the time at which the coordinator should be called.
+        is_behind: Called with a population when a commit was refused, since another process has committed a round, or
+            when it was not answered: its state has to be read from the store again.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RoundBacking:
             self._saved[population, task] = one
 
     def close(self) -> None:
-        """Compute no more."""
+        """Stop the threads that compute; what waits for them is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._asker.leave()
 
@@ -163,7 +163,7 @@ class RoundReactor(SessionReactor):
 
 
 class _Silent:
-    """A wire that nobody reads."""
+    """The wire of an aggregation, which has no peer: what is written is dropped."""
 
     is_gone = False
     headers: tuple[tuple[str, str], ...] = ()
@@ -178,7 +178,7 @@ class _Silent:
         raise AssertionError(f"a round sends nothing, but it has sent {frame!r}")
 
     async def room(self) -> None:
-        """There is always room."""
+        """Return at once, since there is always room."""
 
 
 def _ignore(_: Close) -> None:

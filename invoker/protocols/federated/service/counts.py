@@ -1,4 +1,4 @@
-"""`RoundCounts`: what a coordinator has counted, as the numbers of the process that `/metrics` tells (F-141)."""
+"""`RoundCounts`: what a coordinator has counted, as the numbers of the process that `/metrics` shows (F-141)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RoundCounts:
     """Counts of one coordinator.
 
     Args:
-        coordinator: It counts, too; this adds what it tells of each round that has ended.
+        coordinator: It counts, too; this adds what it reports of each round that has ended.
         tasks: All that there are, each with its population, in the order of the file.
     """
 
@@ -34,7 +34,7 @@ class RoundCounts:
         coordinator.tally.observers.append(self._ended)
 
     def numbers(self) -> Numbers:
-        """All numbers."""
+        """All counters and gauges of the rounds of this process."""
         coordinator, tally = self._coordinator, self._coordinator.tally
         counters = round_numbers(
             {

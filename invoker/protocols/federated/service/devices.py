@@ -33,10 +33,10 @@ class Place(Protocol):
     path: str
 
     def leadership(self, population: str) -> RoundLeadership | None:
-        """Who leads a population; None: there is no such population, which the coordinator tells."""
+        """Who leads a population; None: there is no such population, and the coordinator refuses it."""
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
-        """To another process."""
+        """The gRPC channel to the process that leads a population."""
 
 
 class DeviceReactor(Reactor):
@@ -100,7 +100,7 @@ class DeviceReactor(Reactor):
         return self._land(frame, leadership)
 
     def gone(self) -> None:
-        """The device is gone."""
+        """Release what the device holds, since its connection is lost."""
         if self._landing is not None:
             self._landing.cancel()
         if self._relay is not None:

@@ -23,7 +23,7 @@ class MailBox:
         self._waiter: asyncio.Future[Sequence[Notice]] | None = None
 
     def put(self, notice: Notice) -> None:
-        """Add a notice; the session is told in a later turn."""
+        """Add a notice; the session gets it in a later turn of the loop."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result((notice,))

@@ -2,7 +2,7 @@
 
 The leader takes it at a socket of its own (`protocols.federated.service.relay_listener`), as if the device had come
 there. What the device and the leader say is carried as it is, and no further frame is read while one side does not take
-what the other has sent. When the leader is lost, the device is told UNAVAILABLE. The leader may end while a frame is on
+what the other has sent. When the leader is lost, the device gets UNAVAILABLE. The leader may end while a frame is on
 its way to it: the device still gets what the leader has said before, and the leader's status (see `Ending`).
 """
 
@@ -34,7 +34,7 @@ PASS: Final = "x-invoker-relay"  # noqa: S105 - the name of the metadata
 """Metadata that prove to a leader that another process of the same service calls."""
 
 RELAYED_PEER: Final = "x-invoker-relayed-peer"
-"""Metadata that tell the leader the address of the device."""
+"""Metadata that give the leader the address of the device."""
 
 _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),
@@ -55,7 +55,7 @@ class Links:
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
-        """The channel to a leader."""
+        """The gRPC channel to a leader; it is opened once and shared."""
         found = self._channels.get(leader.address)
         if found is None:
             found = self._channels[leader.address] = grpc.aio.insecure_channel(f"unix:{leader.address}", _OPTIONS)
@@ -129,7 +129,7 @@ class Relay:
         self._end(None)
 
     def fail(self, error: InvocationError) -> None:
-        """The process ends."""
+        """End the conversation with an error, since this process ends."""
         self._end(Close(error))
 
     # Both ways.
@@ -144,7 +144,7 @@ class Relay:
                     with self._ending.writing():
                         await self._call.write(frame)
         except (grpc.aio.AioRpcError, grpc.aio.InternalError, asyncio.InvalidStateError):
-            return  # the call is over; the other task tells how
+            return  # the call is over; the other task reports how
         finally:
             self._up = None
         if not self._is_closed:
@@ -152,7 +152,7 @@ class Relay:
 
     async def _carry_down(self) -> None:
         said: Any = aiter(self._call)  # not read(), which ends at a late write of ours
-        with suppress(grpc.aio.AioRpcError):  # its code is told below, as that of a normal end
+        with suppress(grpc.aio.AioRpcError):  # its code is sent below, as that of a normal end
             async with aclosing(said):
                 async for frame in said:
                     if not self._wire.write(frame):
@@ -163,7 +163,7 @@ class Relay:
         self._end(Close(None if status is Status.OK else StatusError(status, detail)))
 
     def _end(self, close: Close | None) -> None:
-        """End both calls; None: there is nobody to tell."""
+        """End both calls; None: the device is gone, so no status is sent."""
         if self._is_closed:
             return
         self._is_closed = True

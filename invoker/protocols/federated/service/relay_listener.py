@@ -65,7 +65,7 @@ class RelayListener:
         await self._transport.start()
 
     async def stop(self, grace_s: float) -> None:
-        """Listen no more."""
+        """Close the socket, and give calls ``grace_s`` seconds to end."""
         await self._transport.stop(grace_s)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -103,8 +103,8 @@ class _Refused:
     settles = False
 
     def arrived(self, frame: bytes | None) -> bool:  # noqa: ARG002 - the listener's interface
-        """Ignore the rest."""
+        """Ignore what comes after the call was refused."""
         return True
 
     def gone(self) -> None:
-        """Do nothing: the end has been told."""
+        """Do nothing: the end has been reported."""

@@ -1,13 +1,13 @@
 """`RoundLeadership`: which of several processes runs the rounds of a population.
 
-Theory. The leader of a population is whoever has made the space ``federated-leader:POPULATION`` of the store, and holds
-it. What the space says about itself is where the leader takes conversations from the others (`relay`
+Theory. The leader of a population is the process that has made the space ``federated-leader:POPULATION`` of the store,
+and holds it. What the space says about itself is where the leader takes conversations from the others (`relay`
 beside this). The space ends when the leader leaves; all others hear of that, and each tries to make it anew. A
 leader that was killed cannot leave: nobody listens on its socket any more, which the others see when they look, so they
 drop the space. One that hangs holds the space no longer than its lease.
 
 The store decides, so there is one leader at most that can commit: a process which believes that it still leads, though
-it slept through its lease, is told by the store that it has lost the space, and a commit of its round is refused.
+it slept through its lease, learns from the store that it has lost the space, and a commit of its round is refused.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Leader(msgspec.Struct, frozen=True):
         address: Path of a Unix socket; empty: it takes none.
         token: That they bring.
         host: Name of the machine, to which the path belongs.
-        nonce: Tells this attempt to lead from all others.
+        nonce: Distinguishes this attempt to lead from all others.
     """
 
     address: str
@@ -61,7 +61,7 @@ class Takes(Protocol):
     """What becomes of a population here."""
 
     async def lead(self, population: str) -> None:
-        """Begin to run its rounds."""
+        """Called when this process leads: begin to run the rounds of a population."""
 
     def lose(self, population: str) -> None:
         """End its conversations: another process may run its rounds now."""
@@ -73,7 +73,7 @@ class RoundLeadership:
     Args:
         population: Its name.
         driver: Has the store.
-        takes: Is told when this process leads, and when it does not any more.
+        takes: Notified when this process begins to lead, and when it ceases to.
 
     Attributes:
         is_here: Whether this process leads, and is ready to.

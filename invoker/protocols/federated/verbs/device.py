@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 _SILENCE_S: Final = 3.0
-"""After so long without news a device tells what it waits for."""
+"""Seconds without news after which a device prints what it waits for."""
 
 _EPILOG = """\
 functions:
@@ -48,9 +48,9 @@ examples:
 
 exit codes:
   0    interrupted, or all devices have taken part as often as asked
-  1    a device was lost, which its line tells
+  1    a device was lost; its last line of output says why
   2    an argument is wrong
-  141  whoever read the output has gone; the devices stopped
+  141  the reader of the output has gone; the devices stopped
 """
 
 
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class _Fleet:
-    """The devices of one shell."""
+    """The devices that one command runs."""
 
     target: str
     population: str
@@ -188,7 +188,7 @@ class _Fleet:
         self._wait(name, event)
 
     def _wait(self, name: str, event: Any) -> None:
-        """Tell what a device waits for, if nothing happens for a while after an event, or after its beginning."""
+        """Print what a device waits for, if nothing happens for `_SILENCE_S` after an event or after the start."""
         if name in self.waits:
             self.waits.pop(name).cancel()
         pause_s = event.retry.in_s(time.time()) if hasattr(event, "retry") else 0.0

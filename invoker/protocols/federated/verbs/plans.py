@@ -115,7 +115,7 @@ class PlanRunner:
         self._plans, self._examples, self._timeout_s = plans, examples, timeout_s
 
     async def __call__(self, plan: Plan, checkpoint: bytes) -> Ran:
-        """Run a plan once."""
+        """Run a plan once; raises CallFailed where it cannot be run."""
         spec = self._plans.find(plan.fn).spec
         if plan.function is not None:
             raise CallFailed(Status.UNIMPLEMENTED, "the plan brings code, and this device takes none")

@@ -46,7 +46,7 @@ def inspected_rounds(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, 
 
 
 def rounds_text(populations: list[dict[str, Any]]) -> str:
-    """The populations for readers."""
+    """The populations and their tasks as text for a terminal."""
     lines = []
     for one in populations:
         lines.append(f"population {one['name']}" + (", with an eligibility task" if one["has_eligibility"] else ""))

@@ -37,7 +37,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return self._now
 
     def leap(self, seconds: float) -> None:
-        """It is later."""
+        """Move the clock on by ``seconds``, and at least by `_LEAST_S`."""
         self._now += max(seconds, _LEAST_S)
 
 

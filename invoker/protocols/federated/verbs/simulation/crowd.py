@@ -70,15 +70,15 @@ class Crowd:
         """Chance for one conversation, whatever happens in others."""
         return Random(f"{self.chances.seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - it is no secret
 
-    # What conversations tell.
+    # What conversations report.
 
     def accepted(self, one: Conversation) -> None:
-        """A device takes part."""
+        """Count a device that was accepted to a round."""
         self._in_vain = 0
         self._results.accepted(one)
 
     def left(self, one: Conversation) -> None:
-        """A device has left."""
+        """Count a device that left before its conversation ended."""
         self._results.left(one)
 
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:

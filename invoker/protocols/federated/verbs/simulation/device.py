@@ -68,7 +68,7 @@ class Means(Protocol):
         """A device has left, and the server would have waited for it."""
 
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
-        """A conversation is over."""
+        """A conversation is over; ``has_left``: the device ended it, not the server."""
 
 
 class Conversation:
@@ -108,16 +108,16 @@ class Conversation:
         self._reactor = means.house.connect(means.population, _Wire(self._down.put), self._close)
 
     def start(self) -> None:
-        """Check in."""
+        """Check in, and set the time at which the device leaves, if it does."""
         self._session.start()
         self._flush()
         if self.leaves == WAITING:
             self._after(self.dice.expovariate(1.0), self._leave)
 
-    # The line.
+    # The connection.
 
     def _flush(self) -> None:
-        """Send what may be sent."""
+        """Send the frames that the session has ready, and half-close after the last one."""
         for frame in self._session.drain():
             self._up.put(frame)
         if self._session.is_over and not self._has_half_closed:
@@ -235,7 +235,7 @@ class _Lane:
         self._items: deque[tuple[float, Any]] = deque()
 
     def put(self, item: Any) -> None:
-        """Send something."""
+        """Let an item arrive at the other end after the delay."""
         at = self._loop.time() + self._delay_s
         self._items.append((at, item))
         if len(self._items) == 1:
@@ -265,12 +265,12 @@ class _Wire:
         """Do nothing: nothing is held back."""
 
     def write(self, frame: Any) -> bool:
-        """Send one frame."""
+        """Send one frame to the device; there is always room for more."""
         self._put(frame)
         return True
 
     async def room(self) -> None:
-        """Return at once."""
+        """Return at once, since there is always room."""
 
 
 _GONE: Final = object()

@@ -119,11 +119,11 @@ class Results:
         now: Simulated time.
         tally: Counts of the server.
         metric: Judges the last committed checkpoint of a population's task.
-        told: Hears of each round, when all is known of it.
+        told: Called with the result of each round when it is complete.
 
     Attributes:
         totals: Of all conversations.
-        rounds: In the order in which they were told.
+        rounds: Their results, in the order in which they were reported.
     """
 
     def __init__(
@@ -159,16 +159,16 @@ class Results:
     # Of devices.
 
     def accepted(self, one: Conversation) -> None:
-        """A device takes part."""
+        """Record how long a device waited until it was accepted, in simulated seconds."""
         self._round(one.phase_id).accepts.append(one.accepted_at - one.began)
 
     def left(self, one: Conversation) -> None:
-        """A device has left."""
+        """Count a device that left, by the point at which it did."""
         if one.phase_id:
             self._round(one.phase_id).left[one.leaves] += 1
 
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
-        """A conversation is over."""
+        """Add a conversation to the totals and to its round."""
         totals = self.totals
         totals.conversations += 1
         totals.ends["left" if has_left else attempt.end] += 1
@@ -179,7 +179,7 @@ class Results:
             return
         round_ = self._open.get(one.phase_id)
         if round_ is None:
-            return  # it was told already
+            return  # its round was reported already
         round_.ended += 1
         round_.up += attempt.sent
         round_.down += attempt.received
@@ -197,7 +197,7 @@ class Results:
             self.close(phase_id)
 
     def close(self, phase_id: str) -> None:
-        """Tell of a round that has ended, although some of its devices have left before they heard of it."""
+        """Report a round that has ended, even if some devices left before they heard of its end."""
         one = self._open.get(phase_id)
         if one is None or one.record is None:
             return
@@ -207,13 +207,13 @@ class Results:
         self._told(result)
 
     def close_all(self) -> None:
-        """Tell of all rounds that have ended."""
+        """Report all rounds that have ended and are not reported yet."""
         for phase_id in list(self._open):
             self.close(phase_id)
 
 
 def times_of(values: Sequence[float]) -> Times:
-    """Quantiles by the nearest rank."""
+    """Quantiles of some durations in seconds, by the nearest rank; zeros if there are none."""
     if not values:
         return Times()
     ranked = sorted(values)

@@ -23,7 +23,7 @@ from invoker.protocols.federated.verbs.simulation.work import Work, WorkOptions
 __all__ = ["Scene", "SceneOptions"]
 
 _UNHEARD_S: Final = 30.0
-"""So long after its end a round is told, if some of its devices have left before they heard of it."""
+"""Simulated seconds after its end when a round is reported that has devices which left before they heard of its end."""
 
 _MOST_EVERY_S: Final = 60.0
 
@@ -48,8 +48,8 @@ class Scene:
     Args:
         house: The server, which is not open yet.
         options: All the rest.
-        told: Hears of each round.
-        note: Hears what people should know.
+        told: Called with the result of each round.
+        note: Called with each warning for the user.
         bar: Is moved on.
 
     Attributes:

@@ -189,7 +189,7 @@ class SimulatedBacking(RoundBacking):
         super().commit(commit, done)
 
     def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run a job now, and tell its result in a later turn."""
+        """Run a job now, and give its result to ``then`` in a later turn of the loop."""
         asyncio.get_running_loop().call_soon(then, _caught(job))
 
     async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:  # noqa: ARG002 - as `RoundBacking`
@@ -210,7 +210,7 @@ class _Alone:
 
 
 async def _no_miss() -> None:
-    """Nobody else publishes anything."""
+    """Wait for nothing, since no other process publishes resources."""
 
 
 def _computes(invocation: Invocation) -> bool:

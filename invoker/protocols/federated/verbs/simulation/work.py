@@ -51,7 +51,7 @@ class Work:
         options: What is sent.
         tasks: Names of all tasks, which a device without an eligibility function is eligible for.
         lengths: Of the vectors of secure aggregation, by task.
-        note: Told once what people should know, such as the first error of a function.
+        note: Called once with a warning for the user, such as the first error of a function.
     """
 
     def __init__(
