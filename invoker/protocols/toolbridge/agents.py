@@ -1,7 +1,7 @@
 """CreateReActAgent and ExecuteAgent: agents that reason and act with the tools of a host session (T-133 to T-149).
 
 Theory. An agent is a thing of one process: it stands in `HostSessions`, in ``HostSession.agents``, and goes with its
-session. These sessions check what is asked, and translate what a run tells into chunks. What runs is behind `Agents`,
+session. These sessions check what is asked, and translate what a run reports into chunks. What runs is behind `Agents`,
 on the loop; a run goes on only while somebody awaits its next piece of news, so it ends with the conversation.
 """
 
@@ -89,7 +89,7 @@ class Agent(msgspec.Struct, frozen=True, eq=False):
     Attributes:
         id: ``react_<session>_<8 hex>``.
         signature: What it takes and gives.
-        tools: As callers are told of them.
+        tools: As callers see them.
         max_iters: Steps that it may take.
         llm: Its language model.
         wants_steps: Whether its result lists the steps.
@@ -132,7 +132,7 @@ class Agents(Protocol):
     llms: Llms
 
     def is_installed(self) -> bool:
-        """Whether the extra is there."""
+        """Whether the extra of agents is installed; without it no agent is made."""
 
     async def prepare(self, agent: Agent) -> Agent:
         """Give an agent its runner; may raise BridgeError."""
@@ -152,7 +152,7 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
         self._agents = agents
 
     def asked(self, request: pb.CreateReActAgentRequest) -> Sequence[Step]:
-        """Find the session."""
+        """Look for the session of the request in the store."""
         check_id(request.session_id)
         self._request = request
         return (Ask("session", Look(space_of(request.session_id))),)
@@ -206,7 +206,7 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
 
 
 class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
-    """Runs an agent, and tells its steps as they come (T-140 to T-149)."""
+    """Runs an agent, and streams its steps as they come (T-140 to T-149)."""
 
     reads: ClassVar[type[Any]] = pb.ExecuteAgentRequest
     answers: ClassVar[type[Any]] = pb.AgentExecutionChunk
@@ -230,7 +230,7 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
         return self._begin(session)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Tell the next thing that happened."""
+        """Send the next step or the result of the run."""
         if key == "session":
             session_id = self._request.agent_id.removeprefix("react_")[: -_DIGITS - 1]
             try:
@@ -246,7 +246,7 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
         return (Send(chunk.SerializeToString()), following) if self._request.stream else (following,)
 
     def fail(self, error: InvocationError) -> Sequence[Step]:
-        """Tell an error by a chunk, which is the last."""
+        """Send an error as the last chunk."""
         if isinstance(error, ENDS_RPC):
             return self.refuse(error)
         chunk = pb.AgentExecutionChunk(agent_id=self._request.agent_id, error=translated(error).info())
@@ -324,7 +324,7 @@ def _unknown(agent_id: str) -> BridgeError:
 
 
 def sendable(text: str) -> str:
-    """Text as protobuf takes it."""
+    """A text with its surrogates escaped, since protobuf does not take them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

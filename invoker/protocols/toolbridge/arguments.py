@@ -1,6 +1,6 @@
 """The arguments of a tool: what callers may give, bound to parameters as Python does, decoded, converted and checked.
 
-Everything that is wrong with a call is told together (T-050), and nothing runs before all is right (T-051). What was
+All errors of a call are reported together (T-050), and nothing runs before all arguments are right (T-051). What was
 decoded is remembered on the payload, so that the function's own input does not decode it again.
 """
 
@@ -38,7 +38,7 @@ _MOST_NAMES: Final = 4096
 """Characters in all the names of a way that is remembered."""
 
 _NAME: Final = 256
-"""Characters of a name that are told, and for which a similar name is looked for."""
+"""Characters of a name that errors quote, and for which a similar name is looked for."""
 
 
 Feed: TypeAlias = tuple[int, Message[bytes]]
@@ -79,7 +79,7 @@ class Violation:
 
 
 def refusal(violations: Sequence[Violation]) -> BridgeError:
-    """The error that tells all of them: the first one by itself, the others as JSON (T-050)."""
+    """The error that reports all of them: the first one as its text, the others as JSON (T-050)."""
     first = violations[0]
     details = {"code": first.code, "field": first.field, **(first.details or {})}
     if len(violations) > 1:
@@ -153,7 +153,7 @@ class Argument:
             return
         for number, one in enumerate(value):
             if len(wrong) >= _MOST_TOLD:
-                return  # nobody is told of more, and the rest may be a million
+                return  # no more are reported, and the rest may be a million
             made = self._made(one, f"{name}[{number}]", wrong)
             feeds.append((index, Message(known(pack(one), made, self.type), EMPTY, ANY)))
 
@@ -226,7 +226,7 @@ class Arguments:
             kwargs: Serialised ``Any``, by name.
 
         Raises:
-            BridgeError: Something is wrong; it tells everything that is.
+            BridgeError: An argument is wrong; the error lists everything that is.
         """
         wrong: list[Violation] = []
         feeds: list[Feed] = []
@@ -281,7 +281,7 @@ class Arguments:
         return Binding(tuple(names), feeds)
 
     def _in_order(self, wrong: list[Violation]) -> list[Violation]:
-        """A map comes in any order, and callers should be told the same each time."""
+        """A map comes in any order, and callers should get the same error each time."""
         order = {argument.name: number for number, argument in enumerate(self.each)}
         return sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order)))
 

@@ -1,8 +1,8 @@
 """The line of the audit log about one tool call (T-167).
 
-It tells who called what and how that ended, never a value: arguments are there as a hash, unless the operator asks for
+It says who called what and how that ended, never a value: arguments are there as a hash, unless the operator asks for
 them. Then each value whose name matches a pattern is replaced, at any depth; so are positional arguments of a call that
-was refused before their names were known. A result is never told.
+was refused before their names were known. A result is never written.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def entry_of(call: Any, *, is_repeat: bool = False) -> Entry:
 
 
 def line_of(entry: Entry, redaction: Redaction | None = None) -> bytes:
-    """The line, with its end."""
+    """One call as a line of JSON, with its newline."""
     asked, tool = entry.asked, entry.tool
     is_ok = entry.outcome == "ok"
     told: dict[str, Any] = {

@@ -7,7 +7,7 @@ unless the time of the batch is over.
 
 A result stands where its item does. Items that never began, because one before them failed and the caller wanted it so,
 have none (D24). A result that does not fit beside those that came before it is an error of its item, and so is one that
-cannot be sent. What is wrong with the batch itself is told by the status of the rpc (D25).
+cannot be sent. What is wrong with the batch itself is reported by the status of the rpc (D25).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BOUND: Final = "bound/"
 
 
 class BatchExecuteTools(UnarySession[Any]):
-    """Translates one ``BatchExecuteTools`` rpc."""
+    """Translates one ``BatchExecuteTools`` rpc; see the module."""
 
     reads, answers = BatchRequest, pb.BatchToolCallResponse
     _request: Any

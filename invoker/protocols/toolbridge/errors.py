@@ -21,7 +21,7 @@ what ended the invocation                  kind                details
 anything else                              InternalError
 ========================================== =================== =====================================================
 
-An error that has ``details`` of its own keeps them. `ENDS_RPC` end the rpc itself, also where a response could tell.
+An error that has ``details`` of its own keeps them. `ENDS_RPC` end the rpc itself, even where a response has ``error``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ ENDS_RPC: Final = (Cancelled, NotReady, ShuttingDown)
 
 _SECOND: Final = 1_000_000_000
 _TEXT: Final = 16_384
-"""Characters of a text that a response tells; callers and authors decide how long texts are."""
+"""Characters of a text that a response carries; callers and authors decide how long texts are."""
 
 _TRAILER_TEXT: Final = 256
 _TRAILER_BYTES: Final = 2048
@@ -93,7 +93,7 @@ class Kind(enum.Enum):
 
     @property
     def status(self) -> Status:
-        """Of an rpc."""
+        """The gRPC status of rpcs that fail with this kind."""
         return KINDS[self.value]
 
 
@@ -118,7 +118,7 @@ class BridgeError(StatusError):
     Args:
         kind: What is wrong.
         text: What was met, what was expected.
-        details: More of it by name; values become text. ``code`` tells errors of one kind apart, ``field`` says where.
+        details: More of it by name; values become text. ``code`` divides errors of one kind, ``field`` says where.
 
     Attributes:
         status: Of an rpc that fails with it; that of the kind, unless somebody sets another.
@@ -133,7 +133,7 @@ class BridgeError(StatusError):
         self._at_ns = time.time_ns()
 
     def info(self) -> pb.ErrorInfo:
-        """The message that tells it; long texts are cut."""
+        """The error as a message of the wire; long texts are cut."""
         made = self._head(_TEXT)
         made.stacktrace = _sendable(self.stacktrace, 4 * _TEXT)
         for name, value in self.details.items():

@@ -4,7 +4,7 @@ Theory. A call whose session this process knows opens its invocation at once, so
 frame. Three kinds of calls ask the store first, and go on on the loop where they came in a thread of their own:
 
 * the session is unknown here, so another process may have made it, or it is gone;
-* the session tells duplicates by request ids and this id is new: from then on the call is shared by all who send it,
+* the session detects duplicates by request ids, and this id is new: then all callers that send it share the call,
   and ends with the last of them (T-075);
 * no tool of this process is called so, and the session has a host: then that is called, by an rpc of ours (T-171).
 """
@@ -103,7 +103,7 @@ class ExecuteTool:
         return self._found(session, asked)
 
     def half_close(self) -> Sequence[CallStep]:
-        """The request says everything."""
+        """The request is complete; without one the rpc is refused."""
         if self._is_asked:
             return ()
         self._is_asked = self._is_closed = True
@@ -174,7 +174,7 @@ class ExecuteTool:
         return (forward,)  # type: ignore[return-value]  # as in `_found`: the store was asked before
 
     def _returned(self, value: Any) -> Sequence[CallStep]:
-        """The host's tool has ended."""
+        """Finish the call with the result or the error of the host's tool."""
         call = self._call
         assert call is not None
         error = value if isinstance(value, InvocationError) else None

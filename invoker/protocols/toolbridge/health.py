@@ -27,7 +27,7 @@ _STATUS: Final = {
 
 
 class HealthCheck(UnarySession[pb.HealthCheckRequest]):
-    """Tells the health of the bridge, or of one of its services.
+    """Reports the health of the bridge, or of one of its services.
 
     Args:
         host_sessions: The host sessions.
@@ -55,7 +55,7 @@ class HealthCheck(UnarySession[pb.HealthCheckRequest]):
         self._critical = frozenset(critical)
 
     def asked(self, request: pb.HealthCheckRequest) -> Sequence[Step]:
-        """Tell it."""
+        """Send the health of the service that the request names."""
         if request.service not in _SERVICES:
             known = ", ".join(sorted(_SERVICES - {""}))
             error = BridgeError(

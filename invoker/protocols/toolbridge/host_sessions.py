@@ -9,9 +9,9 @@ session without asking the store::
     -------  ------------------------------------------  ----------------------------------------------------------
     known    calls may begin                             ``close`` (an unforced clean-up waits for the store's word)
     closing  no call may begin                           ``reopen`` (the store kept it), ``remove``
-    gone     removed; what runs is told to end           nothing
+    gone     removed; what runs is asked to end          nothing
 
-A session whose time to live is over is not found here any more, and whoever asked goes to the store, which decides.
+A session whose time to live is over is not found here any more; its caller asks the store, which decides.
 
 The `Keeper` is the other half: it keeps `HostSessions` and the store true to each other, on the loop.
 """
@@ -52,7 +52,7 @@ LARGE: Final = 64 * 1024
 """Bytes of a request whose arguments may take more than some milliseconds to read."""
 
 Observer: TypeAlias = Callable[[Any], None]
-"""Told of each `ToolCall` once, when it has ended or was refused; from the thread where that happened."""
+"""Called with each `ToolCall` once, when it has ended or was refused; in the thread where that happened."""
 
 
 def space_of(session_id: str) -> str:
@@ -89,7 +89,7 @@ class Aside(Protocol):
         """Whether others wait for this thread, so that it must not do it itself."""
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do some work elsewhere."""
+        """Do some work in another thread; returns or raises what it does."""
 
 
 class NoPlace(BridgeError):
@@ -106,7 +106,7 @@ class HostTools(Protocol):
 
 
 class Callbacks(Protocol):
-    """Connects to hosts."""
+    """Connects to hosts that are called back."""
 
     async def connect(self, session_id: str, address: str) -> Any:
         """Connect to a host, and list its tools; gives `HostTools`.
@@ -155,9 +155,9 @@ class HostSession:
         tools: How many of them are tool calls.
         gone: Why no call may begin any more; None while it is known.
         is_stale: The store is yet to hear that it was used.
-        is_tagged: Metrics tell of this session by itself (T-158).
+        is_tagged: Metrics count this session separately (T-158).
         agents: By id; for the agents.
-        caches: Results are kept, and request ids tell duplicates (T-070).
+        caches: Results are kept, and request ids identify duplicates (T-070).
         callback: The host's tools, for those who call in the other direction; None: it gave no address.
         scope: What functions that run in it can reach by their contexts; None: the functions of this process.
         results: Of calls by their request ids; see `invoker.protocols.toolbridge.results`.
@@ -189,7 +189,7 @@ class HostSession:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """As the host gave it."""
+        """The metadata that the host gave when it made the session."""
         return self.request.metadata
 
 
@@ -203,9 +203,9 @@ class HostSessions:
         memory: What the process may hold; None: as much as is usual.
 
     Attributes:
-        aside: Reads the arguments of large requests; None: whoever has the request does it.
+        aside: Reads the arguments of large requests; None: the thread that has the request does it.
         callbacks: Connects to hosts (`protocols.toolbridge.service.callback`); None: no host can be called back.
-        capabilities: What InitializeSession tells that is served.
+        capabilities: What InitializeSession reports as served.
         chunks: Data chunks that were streamed since the process started.
         created: Sessions that were made here since the process started.
         drains: Whether no new sessions are taken.
@@ -217,8 +217,8 @@ class HostSessions:
         memory: As given.
         new_scope: Makes the scope of a session.
         now_ns: The clock.
-        observers: Told of each tool call when it has ended.
-        repeated: Told of each call that ran nothing, since it repeated another one by its request id.
+        observers: Called with each tool call when it has ended.
+        repeated: Called with each call that ran nothing, since it repeated another one by its request id.
         sessions: By id.
         settings: As given.
         too_large: Requests that were refused for their size since it started.
@@ -255,7 +255,7 @@ class HostSessions:
         self.tools: Any = None
 
     def find(self, session_id: str) -> HostSession | None:
-        """The session, if it is known here and lives; whoever gets None asks the store."""
+        """The session, if it is known here and lives; None: the caller has to ask the store."""
         session = self.sessions.get(session_id)
         if session is None or session.gone is not None:
             return None
@@ -293,7 +293,7 @@ class HostSessions:
             tools.close()
 
     def begin(self, operation: Operation) -> None:
-        """Something begins to run in its session; whoever began it says `end`.
+        """Something begins to run in its session; the caller calls `end` when it is over.
 
         Raises:
             BridgeError: The session is gone.

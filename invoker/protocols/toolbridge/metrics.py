@@ -27,7 +27,7 @@ _NAMES: Final = 10_000
 
 
 class GetMetrics(UnarySession[pb.GetMetricsRequest]):
-    """Tells metrics by name.
+    """Reads metrics by name.
 
     Args:
         host_sessions: The host sessions.
@@ -35,7 +35,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         tally: Has counted, in this process.
         total: All that was counted, by all workers; None: as the tally says.
         gauges: Gives what is so right now.
-        tells: Whether callers may learn which tools there are; those of a tool are told to who names them, else.
+        tells: Whether callers may see which tools there are; else metrics of a tool are sent only if they are named.
     """
 
     reads: ClassVar[type[Any]] = pb.GetMetricsRequest
@@ -58,7 +58,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         self._gauges = gauges
 
     def asked(self, request: pb.GetMetricsRequest) -> Sequence[Step]:
-        """Tell what is asked for; no names mean all that may be known, and a name that there is not is left out."""
+        """Send the metrics that are asked for, or all if none is named; unknown names are left out."""
         first = request.start_time.seconds if request.HasField("start_time") else None
         last = request.end_time.seconds if request.HasField("end_time") else None
         if first is not None and last is not None and first > last:
@@ -93,7 +93,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
 
 
 def values_of(minute: Minute, gauges: Mapping[str, int]) -> dict[str, int | Histogram]:
-    """Everything by its name (T-155)."""
+    """All metrics of a minute and all gauges, by their names (T-155)."""
     made: dict[str, int | Histogram] = {name: minute.counts[name] for name in TOTALS}
     for (tool, outcome), count in minute.outcomes.items():
         name = f"tool.{tool}.calls"

@@ -14,7 +14,7 @@ __all__ = ["ToolInfo"]
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo(ProtocolOption):
-    """What callers are told of the function as a tool.
+    """What callers see of the function as a tool.
 
     Attributes:
         batch: It works through many values in one call.

@@ -72,7 +72,7 @@ def tool_numbers(
 
 
 def tool_gauges(tools: Iterable[str], family: str, running: Mapping[str, int]) -> dict[str, float]:
-    """What is so right now by tool, of those of which anything is; Prometheus is told the sum only.
+    """How many there are right now, by tool; tools with none are left out, and Prometheus gets the sum only.
 
     Args:
         tools: As of `tool_numbers`.

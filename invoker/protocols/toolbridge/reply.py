@@ -41,14 +41,14 @@ def call_response(call: ToolCall) -> bytes:
 
 
 def metrics_of(call: ToolCall) -> pb.ExecutionMetrics:
-    """What a call took."""
+    """The time and memory that a call took, as a message."""
     return pb.ExecutionMetrics(
         duration_ms=int(call.took_s * 1000), cpu_time_ms=call.cpu_ns // _MS_NS, memory_bytes=call.memory_bytes
     )
 
 
 def field(tag: bytes, value: bytes) -> bytes:
-    """A field of bytes."""
+    """A field of a message: its tag, its length and its bytes."""
     return tag + varint(len(value)) + value
 
 

@@ -1,8 +1,8 @@
 """`Results`: responses of the calls of a host session by their request ids; no call runs twice (T-070 to T-073).
 
-An entry is there from when its call begins. Whoever sends the same id meanwhile waits for that call; whoever sends it
-later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs again. The
-lock of `HostSessions` is held around each method here but `weigh`, `drop` and `close`.
+An entry is there from when its call begins. A caller that sends the same id meanwhile waits for that call; one that
+sends it later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs
+again. The lock of `HostSessions` is held around each method here but `weigh`, `drop` and `close`.
 
 What is kept counts as held memory of the process (ADR 14). If there is too little of it, the session that keeps most
 loses what it keeps, so a request id that comes again runs again.
@@ -46,7 +46,7 @@ class Entry:
         self.stored_ns = 0
 
     def over(self) -> None:
-        """The call has ended."""
+        """Keep the response of the call, which has ended, or drop the entry of one that failed."""
         call = self.call
         assert call is not None
         response = call_response(call) if call.error is None else None
@@ -112,7 +112,7 @@ class Results:
             self._shrink(entry)
 
     def weigh(self) -> None:
-        """Count what is kept."""
+        """Charge the bytes that are kept to the memory of the process."""
         share, held = self._share, self._size
         if share is None:
             return
@@ -163,7 +163,7 @@ def results_of(host_sessions: HostSessions, session: HostSession) -> Results:
 
 
 def _fingerprint(asked: Asked) -> bytes:
-    """What tells the tool and the arguments of a call from others."""
+    """A digest of the tool and the arguments of a call, by which another call is told from a repeated one."""
     made = hashlib.sha256(asked.tool_id.encode())
     for one in asked.args:
         made.update(b"\0%d:" % len(one) + one)

@@ -1,4 +1,4 @@
-"""The rpcs about host sessions: make one, clean it up, tell of it and of its tools."""
+"""The rpcs about host sessions: make one, clean it up, describe it, list its tools."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
 
     def _made(self, value: Any) -> Sequence[Step]:
         if isinstance(value, Space) and value.about != self._about:
-            # D2: a retry finds its session; a mistake is told.
+            # D2: a retry finds its session; another request with the same id is an error.
             raise BridgeError(
                 Kind.VALIDATION,
                 "there is a session of this id with another config, callback address or metadata",
@@ -130,7 +130,7 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         return self.reply(pb.StatusResponse(success=True, message=f"there is no session {self._id!r} any more"))
 
     def elapsed(self) -> Sequence[Step]:
-        """What was told to end has not ended yet; nobody can call it any more."""
+        """What was asked to end has not ended yet; nobody can call it any more."""
         text = f"the session {self._id!r} is cleaned up, though something that ran in it has not ended yet"
         return self.reply(pb.StatusResponse(success=True, message=text))
 
@@ -149,13 +149,13 @@ class _Look(UnarySession[Any]):
 
 
 class GetSessionInfo(_Look):
-    """Tells what a session is and what runs in it (T-016)."""
+    """Describes a session and what runs in it (T-016)."""
 
     reads: ClassVar[type[Any]] = pb.GetSessionInfoRequest
     answers: ClassVar[type[Any]] = pb.SessionInfo
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
-        """Tell it."""
+        """Send the description of the session that was found."""
         session = self._known(value)
         made = pb.SessionInfo(
             session_id=session.id,

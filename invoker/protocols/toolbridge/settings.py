@@ -89,7 +89,7 @@ class ToolBridgeServiceSettings(PublicServiceSettings):
     )  # fmt: skip
     tool_critical: tuple[str, ...] = setting(
         (), "INVOKER_TOOL_CRITICAL", parse.some_of("audit", "isolation", "llm", "callback"),
-        "What the tool bridge cannot do without, of the dependencies that its HealthCheck tells: `audit`, `isolation`, "
+        "What the tool bridge cannot do without, of the dependencies that its HealthCheck lists: `audit`, `isolation`, "
         "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.",
     )  # fmt: skip
     tool_phase: int = setting(

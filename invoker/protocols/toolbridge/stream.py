@@ -109,7 +109,7 @@ class StreamTool:
         return self._begin(session)
 
     def half_close(self) -> Sequence[Step]:
-        """The request says everything."""
+        """The request is complete; without one the rpc is refused."""
         if self._is_asked:
             return ()
         self._is_asked = self._is_closed = True
@@ -211,7 +211,7 @@ class StreamTool:
             yield self._frame(b"\x1a", pack(value[start : start + most]))
 
     def _told(self, key: str, value: bytes) -> Send:
-        """A chunk of metadata."""
+        """The frame of a chunk of metadata: a key and its serialised value."""
         return self._frame(b"\x22", field(b"\x0a", key.encode()) + field(b"\x12", value))
 
     def _frame(self, tag: bytes, content: bytes) -> Send:

@@ -1,7 +1,7 @@
 """`Tally`: what the tool calls of one process come to, minute by minute.
 
 Theory. Everything is counted in the current minute, once. A minute leaves the ring after an hour, and is then added to
-what is older than that; so a total is the sum of all, and memory is bounded. What is told of a session by itself is
+what is older than that; so a total is the sum of all, and memory is bounded. What is counted of a single session is
 dropped with the session, while it stays in the totals.
 
 The names are those of T-155: ``tool.<id>.calls``, ``tool.<id>.errors.<Type>``, ``tool.<id>.duration_ms``, and besides
@@ -31,7 +31,7 @@ TOTALS: Final = (
     "sessions.created", "sessions.expired", "stream.chunks", "batch.items", "cache.hits", "rate_limited",
     "grpc.messages_too_large",
 )  # fmt: skip
-"""Counters that belong to no tool; they are told before anything was counted."""
+"""Counters that belong to no tool; they are reported even before anything was counted."""
 
 UNKNOWN: Final = "unknown"
 """What calls of tools that do not exist are counted as."""
@@ -58,12 +58,12 @@ class Histogram:
         self.sum_ms = 0.0
 
     def add(self, took_ms: float) -> None:
-        """Count one."""
+        """Count a call that took so many milliseconds."""
         self.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
         self.sum_ms += took_ms
 
     def merge(self, other: Histogram) -> None:
-        """Add what another has counted."""
+        """Add the counts of another histogram."""
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         self.sum_ms += other.sum_ms
 
@@ -101,7 +101,7 @@ class Minute:
             self.durations.setdefault(tool, Histogram()).merge(one)
 
     def keep_sessions(self, known: Iterable[str]) -> None:
-        """Forget what is told of all other sessions by themselves."""
+        """Drop the counts of all other sessions."""
         kept = set(known)
         self.sessions = Counter({key: count for key, count in self.sessions.items() if key[0] in kept})
 
@@ -134,7 +134,7 @@ class Tally:
         self._ends_s = 0.0
 
     def __call__(self, call: Any) -> None:
-        """Count one call."""
+        """Count one call, which has ended; from any thread."""
         outcome = "ok" if call.error is None else outcome_of(call)
         tool = call.tool.id if call.tool is not None else UNKNOWN
         session = call.session
@@ -157,7 +157,7 @@ class Tally:
                 minute.counts["rate_limited"] += 1
 
     def total(self) -> Minute:
-        """All that was counted."""
+        """The sum of all minutes since the process started."""
         made = Minute()
         with self._lock:
             self._sample(self._minute())

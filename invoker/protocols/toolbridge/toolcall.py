@@ -7,9 +7,10 @@ Theory. A call goes through these in order, and the first that refuses it ends i
     limits of the tool, run                       the engine, by the steps that `begin` gives
     result                                        `emitted`
 
-``begin`` gives the steps ``Open Feed* EndInput``. Who performs them tells ``emitted`` each message, and ``finish`` the
-ending, by which the call is over: its place in the session is free, and the observers of `HostSessions` have been told.
-The call stands in `Open.configs`, so the end of its invocation finishes it also where nobody is left to be told.
+``begin`` gives the steps ``Open Feed* EndInput``. The session that performs them passes each message to ``emitted``,
+and the ending to ``finish``. Then the call is over: its place in the session is free, and the observers of
+`HostSessions` have been called. The call stands in `Open.configs`, so the end of its invocation finishes it even
+without a session.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from invoker.protocols.toolbridge.tools import Tool
 __all__ = ["CORRELATION", "MOST_ITEMS", "PROTOCOL", "Asked", "ToolCall", "correlation_of"]
 
 CORRELATION: Final = "x-snakepit-correlation-id"
-"""The metadata by which hosts tell what belongs together (T-175)."""
+"""The metadata by which hosts correlate calls that belong together (T-175)."""
 
 MOST_ITEMS: Final = 1000
 """Of a stream that is collected to a list (T-067)."""
@@ -60,7 +61,7 @@ class Asked(msgspec.Struct, frozen=True):
         tool_id: Id or name of the tool.
         args: By position, each a serialised ``Any``.
         kwargs: By name.
-        request_id: Tells duplicates; may be empty.
+        request_id: Identifies duplicates; may be empty.
         timeout_ms: 0: nothing.
         context: For the function (T-069).
         metadata: Of the rpc, for the function.
@@ -90,12 +91,12 @@ class ToolCall(Operation):
         bound: The tool with its arguments, or what is wrong with them, if they were read before `begin`.
         began_ns: When it was made, on the clock of ``time.perf_counter_ns``.
         cpu_ns: Processor time of the function; 0 where it is not known.
-        entry: Hears of the end, if duplicates are told by the request id (`invoker.protocols.toolbridge.results`).
+        entry: Notified of the end, if the session detects duplicates by request ids; see `results` beside this.
         error: What it ended with; None while it runs and after a success.
         is_over: It has ended.
         items: What it gave, for each output.
         memory_bytes: What its child process took at most; 0: it had none.
-        most_ms: How long it may take whoever says what; 0: nobody limits it so.
+        most_ms: The longest time that it may take, whatever the caller asks for; 0: no limit.
         session: In which it runs; None if there is none.
         tool: That is called; None if there is none.
         took_s: Seconds until it ended.
@@ -161,7 +162,7 @@ class ToolCall(Operation):
         return Await(key, partial(aside.run, self.bind))
 
     def bind(self, other: ToolCall | None = None) -> None:
-        """Bind the arguments, in any thread; `begin` tells what is wrong with them.
+        """Bind the arguments, in any thread; `begin` raises what is wrong with them.
 
         Args:
             other: Has bound the same.
@@ -276,7 +277,7 @@ class ToolCall(Operation):
     def emitted(self, event: Emitted) -> Sequence[CallStep]:
         """Take what the function gave.
 
-        Several conversations may share the call, and each tells the same event; it counts once.
+        Several conversations may share the call, and each passes the same event; it counts once.
         """
         if self.is_over or event is self._last or (event.message.headers and METADATA in event.message.headers):
             return _NO_STEPS

@@ -1,4 +1,4 @@
-"""`ToolError`: a function says with which kind of error its callers are told, where it is called as a tool."""
+"""`ToolError`: by it a function that is called as a tool chooses the kind of error that its caller gets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: Final[Mapping[str, Status]] = {
     "SessionExpired": Status.NOT_FOUND,
     "InternalError": Status.INTERNAL,
 }
-"""What callers of tools can tell apart, and the status that callers of other protocols get (T-159, T-161)."""
+"""The kinds of errors that callers of tools get, and the status that callers of other protocols get (T-159, T-161)."""
 
 
 class ToolError(StatusError):

@@ -80,7 +80,7 @@ class Tool:
         self._told: pb.ToolSpec | None = None
 
     def spec(self) -> pb.ToolSpec:
-        """What callers are told of it."""
+        """The description that callers get; it is made once."""
         if self._told is None:
             self._told = self._tell()
         return self._told
@@ -121,12 +121,12 @@ class Tools:
     Args:
         functions: As their signatures were read.
         is_strict: Whether a function that cannot be a tool is an error; else it is left out (T-022).
-        tells: Whether callers may learn which tools there are (H-062).
+        tells: Whether callers may see which tools there are (H-062).
 
     Attributes:
         tells: As given.
         left_out: Functions that cannot be tools, by name, and why.
-        specs: What callers are told, sorted by name (T-033).
+        specs: The descriptions that callers get, sorted by name (T-033).
 
     Raises:
         SpecError: Two have one name or one id, or one cannot be a tool.
@@ -154,7 +154,7 @@ class Tools:
 
     @property
     def specs(self) -> list[pb.ToolSpec]:
-        """What callers are told, sorted by name (T-033)."""
+        """The descriptions that callers get, sorted by name (T-033)."""
         return [self._by_name[name].spec() for name in sorted(self._by_name)]
 
     def find(self, key: str) -> Tool | None:
@@ -164,7 +164,7 @@ class Tools:
     def near(self, key: str) -> str:
         """The name that a caller who gave another one may have meant; empty if none is like it.
 
-        Of many tools none is told: to compare three hundred names takes seven milliseconds of the loop.
+        Among many tools none is suggested: to compare three hundred names takes seven milliseconds of the loop.
         """
         names = self._by_name if self.tells and len(self._by_name) <= _MOST_COMPARED else ()
         return next(iter(get_close_matches(key[:_LONGEST], names, n=1)), "")

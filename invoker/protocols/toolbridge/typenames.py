@@ -103,7 +103,7 @@ def _value(one: Any) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """Without Annotated, NewType and aliases."""
+    """An annotation without Annotated, NewType and aliases."""
     while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
         annotation = annotation.__origin__
     return type(None) if annotation is None else annotation

@@ -101,7 +101,7 @@ class UnarySession(ABC, Generic[R]):
         return (Send(response.SerializeToString()), self._closing(Close()))
 
     def fail(self, error: InvocationError) -> Sequence[Step]:
-        """Tell an error in the response if that can carry it, else by the status of the rpc (T-160)."""
+        """Send an error in the response if that can carry it, else by the status of the rpc (T-160)."""
         if "error" in self.answers.DESCRIPTOR.fields_by_name and not isinstance(error, ENDS_RPC):
             return self.reply(self.answers(error=translated(error).kept().info()))
         return self.refuse(error)
@@ -133,7 +133,7 @@ class UnarySession(ABC, Generic[R]):
         return (self._closing(Close(no_request())),)
 
     def deliver(self, event: Event) -> Sequence[Step]:
-        """Translate an event."""
+        """Pass an event to the method for its kind; errors end the rpc."""
         if self.is_closed:
             return ()
         try:
@@ -159,13 +159,13 @@ class Unbuilt:
         self._name = name
 
     def receive(self, frame: bytes) -> Sequence[Step]:  # noqa: ARG002 - the interface of a session
-        """Refuse it."""
+        """Refuse the rpc with UNIMPLEMENTED."""
         return (Close(StatusError(Status.UNIMPLEMENTED, f"{self._name} is not served here")),)
 
     def half_close(self) -> Sequence[Step]:
-        """Refuse it."""
+        """Refuse the rpc with UNIMPLEMENTED."""
         return self.receive(b"")
 
     def deliver(self, event: Event) -> Sequence[Step]:  # noqa: ARG002 - the interface of a session
-        """Nothing happens to it."""
+        """Do nothing: the rpc has ended."""
         return ()

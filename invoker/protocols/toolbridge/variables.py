@@ -47,11 +47,11 @@ class Talking(UnarySession[R]):
         raise NotImplementedError
 
     def reported(self, result: Any) -> Sequence[Step]:
-        """Make the response."""
+        """Make the response from the result of the talk."""
         raise NotImplementedError
 
     def asked(self, request: R) -> Sequence[Step]:
-        """Ask the first question."""
+        """Check the id of the session, and ask the store the first question."""
         check_id(request.session_id)
         self.session_id, self.request = request.session_id, request
         self._talk = self.talk(request, space_of(request.session_id))
@@ -76,11 +76,11 @@ class GetSessionVariable(Talking[pb.GetVariableRequest]):
     reads, answers = pb.GetVariableRequest, pb.VariableResponse
 
     def talk(self, request: pb.GetVariableRequest, space: str) -> Talk[Variable | None]:
-        """Read it."""
+        """The questions that read the variable."""
         return read(space, request.variable_name)
 
     def reported(self, result: Variable | None) -> Sequence[Step]:
-        """Tell it; a missing one is no error."""
+        """Send the variable; a missing one is no error."""
         response = pb.VariableResponse(exists=result is not None)
         if result is not None:
             response.value.ParseFromString(result.value)
@@ -92,7 +92,7 @@ class GetSessionVariable(Talking[pb.GetVariableRequest]):
 class SetSessionVariable(Talking[pb.SetVariableRequest]):
     """Writes one variable, or deletes it where the request has no value (T-118 to T-120).
 
-    A value that no tool could read is refused (T-052); it would fail whoever wants it, long after its sender.
+    A value that no tool could read is refused (T-052), since it would fail later calls that are not its sender's.
     """
 
     reads, answers = pb.SetVariableRequest, pb.StatusResponse
@@ -116,7 +116,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         return super().asked(self.request)
 
     def talk(self, request: pb.SetVariableRequest, space: str) -> Talk[Variable | None]:
-        """Write it."""
+        """The questions that write the variable, or delete it if the request has no value."""
         if not request.HasField("value"):
             return delete(space, request.variable_name)
         given = request.metadata if request.HasField("metadata") else None
@@ -130,7 +130,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         )
 
     def reported(self, result: Variable | None) -> Sequence[Step]:
-        """Tell that it is done."""
+        """Confirm that the variable is set or deleted."""
         done = "deleted" if result is None else "set"
         text = f"the variable {self.request.variable_name!r} is {done}"
         return self.reply(pb.StatusResponse(success=True, message=text))
@@ -142,7 +142,7 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
     reads, answers = pb.ListVariablesRequest, pb.ListVariablesResponse
 
     def talk(self, request: pb.ListVariablesRequest, space: str) -> Talk[list[Variable]]:
-        """List them."""
+        """The questions that list the variables; raises BridgeError for an invalid limit or too many tags."""
         if request.limit < 0:
             text = f"limit is {request.limit}; expected a number that is not negative, where 0 is {_MOST}"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="limit")
@@ -152,7 +152,7 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
         return listed(space, request.prefix, request.tags, request.limit or _MOST)
 
     def reported(self, result: list[Variable]) -> Sequence[Step]:
-        """Tell them."""
+        """Send the rows of the variables, without their values."""
         response = pb.ListVariablesResponse()
         for one in result:
             metadata = _metadata(one)

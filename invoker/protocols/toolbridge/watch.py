@@ -1,6 +1,6 @@
-"""WatchSessionVariables: tells of each change of a session's variables, as long as the caller listens (T-127 to T-132).
+"""WatchSessionVariables: sends each change of a session's variables, as long as the caller listens (T-127 to T-132).
 
-The store tells the changes in the order in which they were made, behind the values that are there. While the caller is
+The store gives the changes in the order in which they were made, behind the values that are there. While the caller is
 slow they wait in `invoker.core.store.News`, which keeps the last change of each variable when there are too many.
 """
 
@@ -48,7 +48,7 @@ class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
         return (Subscribe(space_of(self._session_id), names or None, has_initial=request.include_initial),)
 
     def told(self, topic: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - it listens to one space
-        """Tell one change; the end of the session ends the rpc (T-131)."""
+        """Send one change; the end of the session ends the rpc (T-131)."""
         if isinstance(value, Refused):
             raise session_gone(self._session_id, value.reason)
         return (Send(_update(value)),)

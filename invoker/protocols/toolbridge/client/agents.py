@@ -51,7 +51,7 @@ class Answer:
     Attributes:
         values: By the names of the signature's outputs.
         total_steps: How many there were.
-        steps: What was thought and done, if the agent was made to tell it.
+        steps: What was thought and done, if the agent was made to report it.
     """
 
     values: Mapping[str, Any]
@@ -107,8 +107,8 @@ class Agent:
 
         Args:
             values: By the names of the inputs.
-            context: What the tools of the run see, by `ctx.config(dict)`; the model is not told.
-            stream: Tell each step; if not, only the answer comes.
+            context: What the tools of the run see, by `ctx.config(dict)`; the model does not see it.
+            stream: Report each step; if not, only the answer comes.
         """
         request = pb.ExecuteAgentRequest(
             agent_id=self.id, input=struct(values), context=packed_each(context), stream=stream

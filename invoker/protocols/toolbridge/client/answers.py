@@ -123,7 +123,7 @@ class Health:
 
     @property
     def is_serving(self) -> bool:
-        """Whether it serves."""
+        """Whether the service takes calls: its status is ``SERVING``."""
         return self.status == "SERVING"
 
 
@@ -146,7 +146,7 @@ def when(stamp: Timestamp) -> datetime:
 
 
 def metrics_in(sent: pb.ExecutionMetrics) -> Metrics:
-    """Read what a call took."""
+    """The metrics of a call, from its message."""
     return Metrics(sent.duration_ms, sent.cpu_time_ms, sent.memory_bytes, dict(sent.custom_metrics))
 
 
@@ -194,12 +194,12 @@ def info_in(sent: pb.SessionInfo) -> SessionInfo:
 
 
 def health_in(sent: pb.HealthCheckResponse) -> Health:
-    """Read how a service is."""
+    """The health of a service and its dependencies, from its message."""
     return Health(_serving(sent.status), {name: _serving(status) for name, status in sent.dependencies.items()})
 
 
 def metric_in(sent: pb.MetricValue) -> int | float | str | Histogram:
-    """Read one metric."""
+    """The value of one metric, from its message."""
     match sent.WhichOneof("value"):
         case "integer_value":
             return sent.integer_value

@@ -1,8 +1,8 @@
 """How a request to a tool bridge ends when it does not end well, as its caller sees it.
 
-A bridge tells of an error in three places: in the field `error` of a response, in the last chunk of a stream, or by the
-status of the rpc with an `ErrorInfo` in the trailer ``dspex-error-bin`` (T-160). Snakepit ends a stream by a status
-whose text is JSON (T-079). All of these are a `ToolExecutionError`; a status that says nothing more is a
+A bridge reports an error in one of three places: in the field `error` of a response, in the last chunk of a stream, or
+by the status of the rpc with an `ErrorInfo` in the trailer ``dspex-error-bin`` (T-160). Snakepit ends a stream by a
+status whose text is JSON (T-079). All of these are a `ToolExecutionError`; a status that says nothing more is a
 `ToolCommunicationError`.
 
 Source: docs/reference/tool-bridge.md 2.10 (T-159 to T-162).
@@ -67,7 +67,7 @@ class ToolExecutionError(CallFailed):
 
     @property
     def message(self) -> str:
-        """The text alone."""
+        """The text of the error without its kind and its details."""
         return self.detail
 
     @property

@@ -83,7 +83,7 @@ class Link:
     async def insist(
         self, method: str, request: Message, answer: type[M], *, tool: str, deadline_s: float | None = None
     ) -> M:
-        """As `ask`, but try again when nobody can tell whether the bridge has got the request (T-162)."""
+        """As `ask`, but try again when it is unknown whether the bridge got the request (T-162)."""
         for wait_s in self._retry_waits_s:
             try:
                 return await self._once(method, request, answer, deadline_s)

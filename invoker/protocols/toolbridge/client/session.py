@@ -101,7 +101,7 @@ class ToolSession:
         try:
             await self.close(force=True)
         except CallFailed:
-            if kind is None:  # what the body raised tells more
+            if kind is None:  # what the body raised says more
                 raise
 
     async def open(self) -> None:

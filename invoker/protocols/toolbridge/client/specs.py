@@ -1,4 +1,4 @@
-"""`Tool` and its parts: what a bridge tells of a tool, as plain Python."""
+"""`Tool` and its parts: how a bridge describes a tool, as plain Python."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a tool may take; 0: the bridge tells of no limit."""
+    """What a tool may take; 0: the bridge gives no limit."""
 
     timeout_s: float = 0.0
     memory_bytes: int = 0

@@ -108,7 +108,7 @@ class SyncToolBridge:
 
 
 class SyncToolSession:
-    """A session; see `ToolSession`."""
+    """A host session for code without an event loop; see `ToolSession`."""
 
     def __init__(self, portal: Portal, session: ToolSession) -> None:
         self._portal = portal

@@ -23,12 +23,12 @@ def packed(value: Any) -> AnyMessage:
 
 
 def packed_all(values: Sequence[Any]) -> list[AnyMessage]:
-    """Several values in their order."""
+    """Several values as serialised messages, in their order."""
     return [packed(value) for value in values]
 
 
 def packed_each(values: Mapping[str, Any]) -> dict[str, AnyMessage]:
-    """Several values by their names."""
+    """Several values as serialised messages, by their names."""
     return {name: packed(value) for name, value in values.items()}
 
 
@@ -42,7 +42,7 @@ def read(value: AnyMessage) -> Any:
 
 
 def read_each(values: Mapping[str, AnyMessage]) -> dict[str, Any]:
-    """Several values by their names."""
+    """The plain Python values of serialised messages, by their names."""
     return {name: read(value) for name, value in values.items()}
 
 

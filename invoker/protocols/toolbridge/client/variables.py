@@ -80,7 +80,7 @@ class Watch(Stream[pb.VariableUpdate, Change]):
 
 
 class Variables:
-    """The variables of one session."""
+    """Reads and writes the variables of one session."""
 
     def __init__(self, link: Link, session_id: str) -> None:
         self._link = link

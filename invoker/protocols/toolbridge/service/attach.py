@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class ToolBridgeService(Service):
-    """The tool bridge."""
+    """Serves the functions as tools over gRPC."""
 
     name = "toolbridge"
     on_grpc = True
@@ -32,7 +32,7 @@ class ToolBridgeService(Service):
     shares_state = True
     settings = ToolBridgeServiceSettings
     listing = Listing(
-        "--tools", "show them as callers of the tool bridge are told of them", "tools",
+        "--tools", "show them as callers of the tool bridge see them", "tools",
         "invoker.protocols.toolbridge.verbs.tools",
     )  # fmt: skip
     _bridge: Bridge | None = None
@@ -81,7 +81,7 @@ class ToolBridgeService(Service):
         return methods_of(bridge, phase=known.tool_phase)
 
     def numbers(self) -> Numbers | None:
-        """What the bridge has counted."""
+        """What the bridge has counted; None before it is served."""
         return self._bridge.watch.numbers() if self._bridge is not None else None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:
@@ -101,7 +101,7 @@ class ToolBridgeService(Service):
 
 
 def _has_tools(tools: Tools) -> bool:
-    """Whether a tool is left, or nothing was there; tells once what an operator should know of them."""
+    """Whether the bridge is served: a tool is left, or there was no function; logs the ones that were left out."""
     for name, why in tools.left_out.items():
         log.warning("%r is left out of the tool bridge: %s", name, why)
     if tools.left_out and not len(tools):

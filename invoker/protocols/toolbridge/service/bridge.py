@@ -68,7 +68,7 @@ class Bridge:
 
     @property
     def dependencies(self) -> dict[str, Callable[[], bool | None]]:
-        """By name whether something works that the bridge depends on; HealthCheck tells it (T-152)."""
+        """By name whether each dependency of the bridge works; HealthCheck reports it (T-152)."""
         return self.watch.dependencies
 
 

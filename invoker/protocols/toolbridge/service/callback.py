@@ -112,7 +112,7 @@ class Callbacks:
         return {f"{PREFIX}{target}": _WELL.get(link.channel.get_state(try_to_connect=True)) for target, link in links}
 
     async def close(self) -> None:
-        """Close what is still open."""
+        """Close the connections to all hosts."""
         links, self._links = list(self._links.values()), {}
         for link in links:
             await link.channel.close()
@@ -150,7 +150,7 @@ class HostTools:
         """Ask the host for its tools.
 
         Raises:
-            BridgeError: It does not tell them within 5 s, or what it tells is no list of tools.
+            BridgeError: It does not answer within 5 s, or its answer is no list of tools.
         """
         ask: Any = self._channel.unary_unary(
             f"{_PATH}GetSessionTools",
@@ -192,7 +192,7 @@ class HostTools:
             kwargs: By keyword, likewise.
             deadline: On the clock of ``time.monotonic``, or None.
             metadata: Of the rpc.
-            begun: Told how to cancel the rpc, once that has begun.
+            begun: Called with a function that cancels the rpc, once that has begun.
 
         Raises:
             NestedError: The call failed, with what the host says of that (T-173).

@@ -1,6 +1,6 @@
 """What a host says when it is called back, read and judged: its list of tools, its streams, its values, its errors.
 
-A host is another program, which may be wrong. What it does wrong is told as an error of the host's, with
+A host is another program, which may be wrong. What it does wrong is reported as an error of the host's, with
 ``remote=true``; it is neither a bug of ours nor a mistake of the caller's.
 """
 
@@ -121,7 +121,7 @@ def by_name(specs: Iterable[pb.ToolSpec]) -> dict[str, pb.ToolSpec]:
 
 
 def remote(info: pb.ErrorInfo) -> NestedError:
-    """An error that the host has told in its words (T-173)."""
+    """An error that the host has reported (T-173)."""
     try:
         status = Kind(info.type).status
     except ValueError:
@@ -139,7 +139,7 @@ _KINDS: Final = {
 
 
 def failed(error: grpc.aio.AioRpcError) -> NestedError:
-    """A failed rpc: what its trailer tells, or else its status."""
+    """The error of a failed rpc: from its trailer, or else from its status."""
     for name, value in error.trailing_metadata() or ():
         if name == TRAILER and isinstance(value, bytes):
             try:

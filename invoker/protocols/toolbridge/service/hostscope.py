@@ -43,7 +43,7 @@ __all__ = ["HOPS", "HostScope"]
 HOPS: Final = "x-dspex-hops"
 _MOST_HOPS: Final = 4
 _LATER_S: Final = 0.2
-"""The host has so much longer than its caller, who is told of the time by us (T-054)."""
+"""Seconds that the host has longer than its caller, so that the error of the time limit is ours (T-054)."""
 _DIGITS: Final = 5
 
 
@@ -244,7 +244,7 @@ class HostScope:
         except InvocationError as error:
             raise (ended or [error])[0] from None
         except BaseException:
-            if ended:  # grpc.aio tells the cancel of its call so, which was ours
+            if ended:  # grpc.aio raises this for the cancel of its call, which was ours
                 raise ended[0] from None
             call.finish(Cancelled("its caller is gone"))
             raise
@@ -292,7 +292,7 @@ class _Rpc:
         self._is_over = False
 
     def begun(self, cancel: Callable[[], object]) -> None:
-        """The rpc has begun."""
+        """The rpc has begun, and ``cancel`` ends it; at once if the call is over."""
         self._cancel = cancel
         if self._is_over:
             cancel()
@@ -324,7 +324,7 @@ def _joined(values: Sequence[bytes], *, is_one: bool) -> bytes:
 
 @contextlib.contextmanager
 def _telling(caller: Context, call: ToolCall) -> Iterator[None]:
-    """Finish a call with how its block ends, and tell the caller its errors as `NestedError`."""
+    """Finish a call with how its block ends, and raise errors as `NestedError`."""
     try:
         yield
     except InvocationError as error:

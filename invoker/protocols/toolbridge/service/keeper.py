@@ -8,7 +8,7 @@ many calls run, so what it does comes up to a second late:
 * the space is held, or let go of, by then as well; a call that is shorter than that costs no question;
 * before a space is dropped, `settle` makes this certain.
 
-When a space is gone, what still runs in its session is told to end.
+When a space is gone, what still runs in its session is asked to end.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class HostKeeper:
         asyncio.get_running_loop().call_later(delay_s, self._tick, session)
 
     def _tick(self, session: HostSession) -> None:
-        """Tell the store that a session was used."""
+        """Report to the store that a session was used."""
         session.is_stale = False
         post = self._posts.get(session)
         if post is None or session.gone is not None:
@@ -176,7 +176,7 @@ class _Post:
         self._store.subscribe(self, News(self._space, (), self.has_news))
 
     def use(self, *, is_running: bool) -> None:
-        """Tell the store that the space is in use."""
+        """Report to the store that the space is in use."""
         self.hold(is_wanted=is_running)
         if not is_running:
             self._store.ask(self, "use", Look(self._space))
@@ -191,7 +191,7 @@ class _Post:
             self._store.leave(holder)
 
     def leave(self) -> None:
-        """Let go of everything."""
+        """Release the space, and end the subscription to it."""
         self._has_left = True
         self._let_go()
 
@@ -212,7 +212,7 @@ class _Post:
                 self._gone(change.reason)
 
     def _listen_again(self) -> None:
-        """Listen and hold anew, since the store could not be reached; it tells whether the space is gone."""
+        """Subscribe and hold anew, since the store could not be reached; it reports whether the space is gone."""
         if self._has_left:
             return
         is_held = self._holder is not None

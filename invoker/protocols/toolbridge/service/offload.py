@@ -20,7 +20,7 @@ _THREADS: Final = 2
 
 
 class AsideThreads:
-    """The `Aside` of `HostSessions`."""
+    """The `Aside` of `HostSessions`: two threads that read the arguments of large requests."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="invoker-aside")

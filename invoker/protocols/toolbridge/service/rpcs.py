@@ -40,7 +40,7 @@ _CAPABILITIES = {
     "CreateReActAgent": "agents",
     "GetMetrics": "metrics",
 }
-"""What InitializeSession tells of the rpcs that are served (T-001)."""
+"""The capabilities that InitializeSession reports for rpcs that are served (T-001)."""
 
 
 class Row(NamedTuple):

@@ -91,7 +91,7 @@ class Watch:
         return made
 
     def total(self) -> Minute:
-        """All that was counted, by all workers; what is told of a session by itself is of this process."""
+        """All that was counted, by all workers; counts of single sessions are of this process only."""
         own = self.tally.total()
         if self._summed is None:
             return own
@@ -119,7 +119,7 @@ class Watch:
         return made
 
     def numbers(self) -> Numbers:
-        """The same for Prometheus."""
+        """The counts of this process, by the names that Prometheus gets."""
         total = self.tally.total()
         durations = {
             tool: (list(zip(_BOUNDS, one.counts, strict=True)), one.sum_ms / 1000)
@@ -157,7 +157,7 @@ class Watch:
         return [tool.id for tool in tools if tool is not None]
 
     def _sampled(self) -> Mapping[str, int]:
-        """What `HostSessions` counts itself."""
+        """The counts that `HostSessions` keeps itself, by their names."""
         host_sessions = self._host_sessions
         return {
             "sessions.created": host_sessions.created,

@@ -1,4 +1,4 @@
-"""``python -m invoker inspect --tools``: the functions as callers of the tool bridge are told of them."""
+"""``python -m invoker inspect --tools``: the functions as callers of the tool bridge see them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _lines(tool: dict[str, Any], spec: FunctionSpec) -> Iterable[str]:
 
 
 def _open(spec: FunctionSpec) -> Iterable[tuple[str, str]]:
-    """Further arguments, which a ToolSpec cannot tell of."""
+    """Further arguments, which a ToolSpec cannot describe."""
     words = read_docstring(spec.doc).arguments
     for one in spec.call.parameters:
         if one.is_variadic and (spec.open_names if one.by_keyword else spec.open_inputs):

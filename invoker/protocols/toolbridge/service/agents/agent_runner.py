@@ -49,7 +49,7 @@ class AgentHouse:
         self._engines: dict[str, Any] = {}
 
     def is_installed(self) -> bool:
-        """Whether DSPy is there."""
+        """Whether DSPy is installed, without importing it."""
         return importlib.util.find_spec("dspy") is not None
 
     async def prepare(self, agent: Agent) -> Agent:
@@ -91,7 +91,7 @@ class AgentHouse:
         self.is_well = is_well
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to all language models."""
         engines, self._engines = list(self._engines.values()), {}
         for engine in engines:
             await engine.aclose()

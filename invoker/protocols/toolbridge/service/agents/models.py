@@ -30,7 +30,7 @@ class Nowhere:
     """The engine of calls that block, which agents never make; DSPy wants one."""
 
     def complete(self, request: Any) -> Any:
-        """Refuse."""
+        """Raise ConfigurationError, since agents never block for an answer."""
         raise lm15.ConfigurationError(f"agents never block for an answer of {request.model}")
 
 
@@ -44,7 +44,7 @@ class Endpoint:
         key: API key; may be empty.
         timeout_s: How long an answer may take.
         delays_s: Before each new try after an error of the connection, 429 or 5xx.
-        tell: Hears whether an answer came.
+        tell: Called after each try with whether an answer came.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Endpoint:
         raise AssertionError("the last try returns or raises")
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections to the endpoint."""
         await self._router.aclose()
 
 
@@ -101,7 +101,7 @@ class FunctionModel:
 
     Args:
         function: Of the operator; a sync one runs in a thread.
-        tell: Hears whether an answer came.
+        tell: Called after each try with whether an answer came.
     """
 
     def __init__(self, function: Callable[[list[dict[str, str]]], Any], tell: Callable[[bool], None]) -> None:
@@ -111,7 +111,7 @@ class FunctionModel:
         self._tell = tell
 
     async def complete(self, request: Any) -> Any:
-        """Call it."""
+        """Call the function with the messages; raises ProviderError if it raises or gives no text."""
         messages = [] if request.system is None else [{"role": "system", "content": _text(request.system)}]
         messages += [{"role": one.role, "content": one.text or ""} for one in request.messages]
         try:
@@ -135,7 +135,7 @@ class FunctionModel:
         )
 
     async def aclose(self) -> None:
-        """Start nothing more."""
+        """Drop calls that wait for a thread, and take no more."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 

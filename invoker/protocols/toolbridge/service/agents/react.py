@@ -1,12 +1,12 @@
-"""`Runner`: an agent on DSPy's ReAct, whose steps are told as they come.
+"""`Runner`: an agent on DSPy's ReAct, whose steps are reported as they come.
 
 Theory. The loop is DSPy's own: `dspy.ReAct` asks the model, calls the tool, and in the end asks for the outputs. Three
 of its public attributes are replaced, and everything that a run has of its own is in a context variable::
 
     react.react   `_Step`: asks the model by the same instructions, but takes any text for the tool's name and
-                  arguments, tells thought and action, and turns an answer that cannot be read into a failed step
+                  arguments, reports thought and action, and turns an answer that cannot be read into a failed step
     react.tools   `_Toolbox`: gives a tool that fails, where the step was one that cannot be done (T-143)
-    each tool     calls the host session's tool, and tells the observation
+    each tool     calls the host session's tool, and reports the observation
 
 DSPy's settings are given by ``dspy.context``, which is a context variable of the run's task. Its global history, traces
 and caches are off: they would keep what agents were asked.
@@ -110,7 +110,7 @@ class _Step(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         self._names = names
 
     async def aforward(self, **fields: Any) -> Any:
-        """Ask it, and tell what it thinks and does."""
+        """Ask the model, and report what it thinks and does."""
         state = _RUN.get()
         state.problem = None
         try:
@@ -153,7 +153,7 @@ class _Toolbox(dict[str, Any]):
 
 
 def _tool(spec: pb.ToolSpec) -> Any:
-    """A tool of the session for DSPy, which tells the model of it; the session checks its arguments."""
+    """A tool of the session for DSPy, which describes it to the model; the session checks its arguments."""
     name = spec.name
 
     async def call(**given: Any) -> Any:
@@ -196,7 +196,7 @@ def _words(error: InvocationError) -> tuple[str, str]:
 
 
 def _told(argument: pb.ArgumentSpec) -> dict[str, Any]:
-    """What the model is told of an argument. It has no key `type`: by that DSPy would check the value itself."""
+    """What the model sees of an argument. It has no key `type`, by which DSPy would check the value itself."""
     made: dict[str, Any] = {"python_type": argument.python_type or "Any"}
     if argument.description:
         made["description"] = argument.description
@@ -228,7 +228,7 @@ def _parsed(text: str) -> Any:
 
 
 def _failed(error: Any) -> BridgeError:
-    """The model failed (T-145). What it said of that is not told: some repeat the API key there."""
+    """The model failed (T-145). Its own text is withheld, since some endpoints repeat the API key there."""
     kind = Kind.EXHAUSTED if error.status == 429 else Kind.INTERNAL
     name = type(error).__name__.removeprefix("LM")
     text = f"the language model has failed: {name}" + (f", status {error.status}" if error.status else "")

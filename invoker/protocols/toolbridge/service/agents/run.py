@@ -1,6 +1,6 @@
 """`Run`: one execution of an agent: a task that waits at each piece of news until that is taken.
 
-Whoever holds a run awaits `Run.next` again and again. If that is cancelled, or the run is dropped, its task is
+The session of a run awaits `Run.next` again and again. If that is cancelled, or the run is dropped, its task is
 cancelled: the tool that runs ends with it, and the model is asked nothing more (T-149).
 """
 
@@ -84,7 +84,7 @@ def _over(host_sessions: HostSessions, running: Running, hands: Hands) -> None:
 
 
 class Hands:
-    """What a run can do: tell its news, and call the tools of its session.
+    """What a run can do: report its news, and call the tools of its session.
 
     Attributes:
         context: Of the run, as that of a caller.
@@ -99,7 +99,7 @@ class Hands:
         self._scope = session.scope
 
     async def tell(self, news: News) -> None:
-        """Tell a piece of news, and wait until it is taken."""
+        """Report a piece of news, and wait until it is taken."""
         await self.news.put(news)
         await self.news.join()
 
@@ -117,5 +117,5 @@ class Hands:
         raise InternalError
 
     def value(self, message: Message[bytes]) -> Any:
-        """The value of a result."""
+        """Decode the value of a tool's result."""
         return decode_value(message)
