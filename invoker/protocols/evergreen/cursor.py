@@ -1,7 +1,7 @@
 """`Cursor`: reads what one root stands for: its leaves, depth first and left to right, as far as they are here.
 
 It never recurses and never makes a list of what lies below: an exponential number of leaves may be named by a few
-shared nodes (E-066). Where a node is known, its sums tell at once that a limit will be exceeded.
+shared nodes (E-066). Where a node is known, its sums show at once that a limit will be exceeded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The statuses that an Evergreen session ends with: table 0.1 of docs/reference/evergreen.md, each a function.
 
-A text starts with words of its own for each kind, then says what was met, what was expected and where. Whatever the
-machinery raises is told in these words too (`translated`).
+A text begins with the title of its kind, then says what was met, what was expected and where. Errors of the machinery
+are translated to these kinds too (`translated`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def bad_fragment(detail: str) -> EvergreenError:
 
 
 def bad_graph(detail: str) -> EvergreenError:
-    """GRAPH: a node includes itself."""
+    """GRAPH: a node includes itself, directly or by its children."""
     return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Graph", detail)
 
 
@@ -77,12 +77,12 @@ def bad_action(detail: str) -> EvergreenError:
 
 
 def not_found(detail: str) -> EvergreenError:
-    """ANF: no such action."""
+    """ANF: no function has the name of the action."""
     return EvergreenError(Status.NOT_FOUND, "Evergreen: Action Not Found", detail)
 
 
 def target_not_found(detail: str) -> EvergreenError:
-    """TNF: no such target."""
+    """TNF: an action names a target that is not configured."""
     return EvergreenError(Status.NOT_FOUND, "Evergreen: Target Not Found", detail)
 
 
@@ -118,7 +118,7 @@ def limit(detail: str) -> EvergreenError:
 
 
 def shutting_down(detail: str) -> EvergreenError:
-    """SHUT: the process drains."""
+    """SHUT: the process drains and takes no more work."""
     return EvergreenError(Status.UNAVAILABLE, "Evergreen: Shutting Down", detail)
 
 

@@ -3,7 +3,7 @@
 ======================= ===========================================================================================
 ``drop``                the action ``DROP`` releases a node (E-119)
 ``ttl``                 the action ``SET_TTL`` releases a node, and what only it held, after a time (E-120)
-``partial-failures``    an action's failure no longer ends the session; ``__status__`` tells of it (E-121)
+``partial-failures``    an action's failure no longer ends the session; ``__status__`` reports it (E-121)
 ``cancel``              the action ``CANCEL`` ends another one (E-122)
 ``discovery``           the action ``__list_actions`` says what is served (E-123)
 ``accept``              a configuration says which media types are wanted (E-124)
@@ -90,7 +90,7 @@ class Extensions:
         self._lifetimes = Lifetimes(session.graph, clock)
 
     def takes(self, action: pb.Action, steps: list[Step]) -> bool:
-        """Perform an action of an extension; False if the action is none."""
+        """Perform an action of an extension; False if the action belongs to none."""
         taker = self._takers.get(action.name)
         if taker is None:
             return False
@@ -100,7 +100,7 @@ class Extensions:
     # Partial failures.
 
     def without_status(self, message: pb.Action, action: RunningAction) -> tuple[pb.Action, str]:
-        """The action without its output ``__status__``, and the id of that; empty where there is none."""
+        """The action without its output ``__status__``, and the id of that output; empty if it has no such output."""
         if not self.is_partial or all(one.name != _STATUS for one in message.outputs):
             return message, ""
         made = pb.Action()

@@ -42,7 +42,7 @@ class Waiter(Protocol):
 
     @property
     def action(self) -> Owner:
-        """Whose it is."""
+        """The action that the reader belongs to."""
 
     @property
     def awaited(self) -> Node | None:
@@ -183,7 +183,7 @@ class Node:
         return joined
 
     def references(self) -> list[Reference]:
-        """The references among the pieces."""
+        """The references among the node's pieces, in their order."""
         return [piece for piece in self.content if type(piece) is Reference]
 
     def below(self) -> list[Node]:

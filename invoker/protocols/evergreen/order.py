@@ -107,7 +107,7 @@ class Order:
         down.place(ranks, start, step)
 
     def _renumber(self) -> None:
-        """Make room between all places."""
+        """Space all places evenly, since two of them have no room between them."""
         nodes = sorted(self._nodes.values(), key=_place)
         self._count(len(nodes))
         place, old = self._first, None

@@ -34,7 +34,7 @@ class RunningAction:
         status: The node of its ``__status__``, if the client listed one.
         charged: What its configurations weigh in the session's sum.
         is_started: Whether its invocation was opened.
-        is_failing: Whether it was told to end with an error.
+        is_failing: Whether it was asked to end with an error.
         is_cancelled: Whether the client cancelled it by the extension.
     """
 
@@ -55,7 +55,7 @@ class RunningAction:
 
     @property
     def nodes(self) -> list[Node]:
-        """Its listed outputs."""
+        """The nodes of its outputs that the client listed, and of its status."""
         found = [writer.node for writer in self.writers.values()]
         return found if self.status is None else [*found, self.status]
 

@@ -6,7 +6,7 @@ the client and into the graph, where other actions may read it while both still 
 come before all actions, and nothing depends on which of two messages came first (E-009).
 
 One mistake ends the whole session, with one status: that is the specification's choice. Only what `partial-failures`
-allows is told otherwise.
+allows is reported otherwise.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class EvergreenSession:
                 self.abort(error, steps)
         return steps
 
-    # What invocations and the driver tell.
+    # What invocations and the driver report.
 
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event of one of this session's invocations."""
@@ -327,7 +327,7 @@ class EvergreenSession:
     # Endings.
 
     def fail(self, action: Owner, error: InvocationError, steps: list[Step]) -> None:
-        """End one action with an error of ours; its `Finished` tells the rest.
+        """End one action with an error of ours; its `Finished` does the rest.
 
         Raises:
             EvergreenError: The error is one that ends the session whatever was negotiated.

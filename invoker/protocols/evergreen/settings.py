@@ -57,7 +57,7 @@ class EvergreenSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvergreenServiceSettings(ActionServiceSettings):
-    """The settings of Evergreen."""
+    """Settings that only Evergreen has, and those of all actions."""
 
     targets: tuple[str, ...] = setting(
         (), "INVOKER_TARGETS", parse.names,

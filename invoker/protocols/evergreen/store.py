@@ -140,7 +140,7 @@ class NodeStore:
             raise limit(f"{where}the session would hold {self.held} bytes, and may hold {self.settings.session_bytes}")
 
     def wake(self, node: Node) -> None:
-        """Go on with whoever waits for more of this node."""
+        """Wake the inputs that wait for more of this node."""
         if node.waiters:
             self.woken.extend(node.waiters)
             node.waiters = None

@@ -63,7 +63,7 @@ class Table:
     Args:
         specs: Functions of the catalogue.
         settings: Names, aliases and targets.
-        tells: Whether peers may learn which actions there are.
+        tells: Whether peers may see which actions there are.
     """
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings, *, tells: bool = True) -> None:

@@ -55,22 +55,22 @@ class Box:
         return self._at >= self._end
 
     def box(self) -> Box:
-        """A structure."""
+        """Read a structure; raises WireError if the next value is none."""
         return Box(self.binary(), self._left)
 
     def box_or_nil(self) -> Box | None:
-        """An optional structure."""
+        """Read a structure, or None if the next value is nil."""
         return None if self._takes_nil() else self.box()
 
     def binary(self) -> memoryview:
-        """Bytes; not a copy."""
+        """Read bytes, as a view that copies nothing."""
         head = self._byte()
         if head not in _BINS:
             raise self._unlike("bin", head)
         return self._slice(self._big(_LENGTHS[head]))
 
     def text(self) -> str:
-        """Text."""
+        """Read a text; bytes that are not UTF-8 become surrogates."""
         head = self._byte()
         if 0xA0 <= head <= 0xBF:
             size = head & 0x1F
@@ -97,18 +97,18 @@ class Box:
         return value
 
     def number_or_nil(self) -> int | None:
-        """An optional integer."""
+        """Read an integer, or None if the next value is nil."""
         return None if self._takes_nil() else self.number()
 
     def flag(self) -> bool:
-        """A truth value."""
+        """Read a value that is true or false."""
         head = self._byte()
         if head not in (0xC2, 0xC3):
             raise self._unlike("bool", head)
         return head == 0xC3
 
     def boxes(self) -> Iterable[Box]:
-        """A list of structures."""
+        """Read a list of structures, each when it is asked for."""
         head = self._byte()
         if 0x90 <= head <= 0x9F:
             size = head & 0x0F
@@ -168,7 +168,7 @@ def boxed(data: bytes) -> bytes:
 
 
 def text(value: str) -> bytes:
-    """Text, as ``str``."""
+    """The bytes of a text, as MessagePack's ``str``."""
     data = value.encode("utf-8", "surrogateescape")
     size = len(data)
     if size < 0x20:
@@ -208,5 +208,5 @@ def listed(parts: list[bytes]) -> bytes:
 
 
 def mapped(pairs: dict[str, str]) -> bytes:
-    """A map of texts."""
+    """The bytes of a map from texts to texts."""
     return number(len(pairs)) + b"".join(text(name) + text(value) for name, value in pairs.items())

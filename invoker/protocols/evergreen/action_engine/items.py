@@ -58,7 +58,7 @@ def chunk_of(message: Message[bytes]) -> Chunk:
 
 
 def texts(pairs: Mapping[str, str]) -> dict[str, str]:
-    """Pairs of the wire as headers; a value that is no UTF-8 is told in base64, under the name with ``-bin``."""
+    """Pairs of the wire as headers; a value that is not UTF-8 becomes base64, under the name with ``-bin``."""
     made: dict[str, str] = {}
     for name, value in pairs.items():
         if _is_text(name) and name:
@@ -76,7 +76,7 @@ def _base64(value: str) -> str:
 
 
 def _plain(media_type: str) -> str:
-    """A media type that may be refused by its name, in words that may be told."""
+    """A media type as errors quote it: escaped if it is not UTF-8."""
     return media_type if _is_text(media_type) else ascii(media_type)
 
 

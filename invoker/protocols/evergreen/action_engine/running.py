@@ -1,4 +1,4 @@
-"""What peers are told of actions: `Running` remembers one that runs; the functions answer the call itself."""
+"""What is sent to peers about actions: `Running` is an action that runs; the functions answer the call itself."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def acceptance(action: Action) -> bytes:
 
 
 def refusal(action: Action, error: InvocationError) -> bytes:
-    """The message that an action was not accepted; whoever reads its outputs sees it, too."""
+    """The message that an action was not accepted; readers of its outputs get it, too."""
     chunk = status_chunk(error)
     outputs = [Fragment(port[1], chunk) for port in action.outputs]
     return encode((*outputs, *(Fragment(node_id(action.id, name), chunk) for name in (DISPATCH, STATUS))))

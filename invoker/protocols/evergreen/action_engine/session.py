@@ -5,11 +5,11 @@ Theory. What the peer may say, in any order and any number:
 ==================  ==================================================================================
 fragment            its chunk is kept in the node; actions that read the node are fed
 fragment __abort__  the session ends at once, without an answer
-action              Open; unknown or malformed ones are told by statuses, and nothing else happens
+action              Open; unknown or malformed ones are answered by statuses, and nothing else happens
 empty message       half-close: what runs goes on; an input whose node is not there will never be
 ==================  ==================================================================================
 
-and what it is told of each action: items of its outputs, each at the next place of its node; then, in one message, the
+and what it is sent for each action: items of its outputs, each at the next place of its node; then, in one message, the
 ends of the outputs and the status. An error ends outputs with the status instead. The session closes after the
 half-close, once nothing runs; a message that is none, or an id that is in use, ends it with `farewell`.
 
@@ -72,7 +72,7 @@ class ActionEngineSession:
     Attributes:
         headers: None are sent.
         stalled: Inputs that were not fed all there is.
-        hears_waits: Whether the driver should tell which inputs are waited for.
+        hears_waits: Whether the driver should report which inputs are waited for.
         is_full: Whether the driver should read no more.
         last_frame: What is said before a normal end: our own half-close.
     """
@@ -94,7 +94,7 @@ class ActionEngineSession:
 
     @property
     def held(self) -> int:
-        """Bytes that it stores."""
+        """The bytes that its nodes store right now."""
         return self._store.size
 
     # What the peer says.

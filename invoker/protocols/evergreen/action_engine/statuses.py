@@ -15,7 +15,7 @@ _PEERS_FAULT = (DecodeError, NotAcceptable, ProtocolViolation, Unsupported)
 
 
 def status_chunk(error: InvocationError | None) -> Chunk:
-    """The chunk that tells an ending; None is OK."""
+    """The chunk that reports how an action ended; None is OK."""
     if error is None:
         return Chunk(b"\x00", metadata=_METADATA)
     status = Status.INVALID_ARGUMENT if isinstance(error, _PEERS_FAULT) else error.status

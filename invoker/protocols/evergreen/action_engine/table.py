@@ -1,4 +1,4 @@
-"""`Table`: which functions actions may name, how their ports are bound, and what is told of them."""
+"""`Table`: which functions actions may name, how their ports are bound, and how they are described."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Table:
     Args:
         specs: Functions of the catalogue.
         settings: Further names.
-        tells: Whether peers may learn which actions there are.
+        tells: Whether peers may see which actions there are.
     """
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings, *, tells: bool = True) -> None:
@@ -113,7 +113,7 @@ def _bad(action: Action, text: str) -> StatusError:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """``args10`` comes after ``args9``."""
+    """A key that sorts names by their numbers: ``args10`` comes after ``args9``."""
     return [(int(digits or -1), rest) for digits, rest in re.findall(r"(\d*)(\D*)", name)]
 
 

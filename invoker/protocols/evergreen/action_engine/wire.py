@@ -43,10 +43,10 @@ __all__ = [
 BYTES = "application/octet-stream"
 
 STATUS = "__status__"
-"""Media type of a status, and the output of an action that tells its ending."""
+"""Media type of a status, and the output of an action that reports how it ended."""
 
 DISPATCH = "__dispatch_status__"
-"""The output that tells whether an action was accepted."""
+"""The output that reports whether an action was accepted."""
 
 ABORT = "__abort__"
 """The node whose status ends the session."""
@@ -105,7 +105,7 @@ class Fragment(msgspec.Struct, frozen=True):
 
     @property
     def is_last(self) -> bool:
-        """Whether no other follows."""
+        """Whether it is the last fragment of its node."""
         return not self.continued or self.is_end
 
 
@@ -146,7 +146,7 @@ def decode(data: bytes) -> WireMessage:
 def encode(
     fragments: Sequence[Fragment] = (), actions: Sequence[Action] = (), headers: dict[str, str] | None = None
 ) -> bytes:
-    """Write one message."""
+    """The bytes of one message with fragments, actions and headers."""
     parts = (listed([_pack_fragment(one) for one in fragments]), listed([_pack_action(one) for one in actions]))
     return boxed(b"".join((*parts, mapped(headers or {}))))
 

@@ -93,7 +93,7 @@ class Answer:
         self.discard()
 
     async def done(self) -> None:
-        """Wait for the status of the action, where the server tells one (extension ``partial-failures``).
+        """Wait for the status of the action, if the server sends one (extension ``partial-failures``).
 
         Raises:
             CallFailed: It failed.

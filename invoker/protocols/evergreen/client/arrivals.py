@@ -120,7 +120,7 @@ class Arrivals:
         return id_ in self._spent or (id_ in self._nodes and self._nodes[id_].is_complete)
 
     def missing(self, id_: str) -> str:
-        """Say what a node lacks."""
+        """Say what a node lacks, for the text of an error."""
         node = self._nodes.get(id_)
         if node is None or not (node.next_seq or node.early):
             return "never came"
@@ -279,7 +279,7 @@ class Cursor:
         return END
 
     def drop(self) -> None:
-        """Release what was not read."""
+        """Release the nodes below that were not read."""
         while self._path:
             self._arrivals.drop(self._path.popitem()[0])
 

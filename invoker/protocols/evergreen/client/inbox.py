@@ -10,9 +10,9 @@ Theory. One reader task takes messages from the call and gives them to `receive`
     above the mark   yes                                     read: an output may come behind all of another
     above the limit  either                                  failed with RESOURCE_EXHAUSTED
 
-Whoever waits to *write* counts as waiting too, as long as nobody reads any output: to send everything and then to read
-works up to the limit, while a slow reader beside a fast writer holds the server up. When the session is being left the
-mark does not count, since what nobody reads is dropped then.
+A task that waits to *write* counts as waiting too, as long as nobody reads any output: to send everything and then to
+read works up to the limit, while a slow reader beside a fast writer holds the server up. When the session is being left
+the mark does not count, since what nobody reads is dropped then.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 __all__ = ["HIGH_BYTES", "Outbox"]
 
 HIGH_BYTES = 1 << 20
-"""Whoever streams into a node waits while so much is unsent. What an action was given whole its caller holds anyway."""
+"""Unsent bytes at which streams into nodes wait; values that are given whole do not, since the caller holds them."""
 
 JOIN_BYTES = 1 << 16
 """Small messages travel as one up to this size: joined bytes are a message that has the fragments of both."""
@@ -19,7 +19,7 @@ class Outbox:
     """Serialised SessionMessages between those who have something to send and the one who sends it.
 
     Args:
-        on_close: Told when nothing is sent any more.
+        on_close: Called when nothing is sent any more.
     """
 
     def __init__(self, on_close: Callable[[], None]) -> None:
@@ -46,7 +46,7 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Whether `room` would wait."""
+        """Whether so much is unsent that `room` would wait."""
         return self._bytes >= HIGH_BYTES and not self.is_closed
 
     def end(self) -> None:

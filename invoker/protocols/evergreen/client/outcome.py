@@ -15,7 +15,7 @@ from invoker.protocols.evergreen.client.inbox import Inbox
 __all__ = ["STATUS_OUTPUT", "Outcome"]
 
 STATUS_OUTPUT = "__status__"
-"""The output of every action by which partial failures are told (E-121)."""
+"""The output of every action that reports partial failures (E-121)."""
 
 
 class Outcome:
@@ -51,10 +51,10 @@ class Outcome:
             raise made from self._error.__cause__
 
     async def settled(self) -> None:
-        """Wait for the status of the action, where it tells one.
+        """Wait for the status of the action, if the server sends one.
 
         Raises:
-            CallFailed: It failed; or the session did, before it could tell.
+            CallFailed: It failed; or the session failed before it sent the status.
         """
         async with self._settling:
             status = WireStatus()

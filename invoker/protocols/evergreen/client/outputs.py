@@ -1,7 +1,7 @@
 """`OutputNode` is what an action puts out under one name: read once, in one of several ways, or used as an input.
 
-Whoever goes away releases what was not read: an iterator that is dropped, and an output that nobody reads and nobody
-holds any more. So an action whose answer only feeds the next one costs nothing here.
+A reader that goes away releases what it has not read: an iterator that is dropped, and an output that nobody reads and
+nobody holds any more. So an action whose answer only feeds the next one costs nothing here.
 """
 
 from __future__ import annotations

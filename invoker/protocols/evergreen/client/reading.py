@@ -29,7 +29,7 @@ class Leaf:
 
     @property
     def media_type(self) -> str:
-        """Empty means bytes (E-038)."""
+        """The media type of the leaf; ``application/octet-stream`` if none is given (E-038)."""
         return self.metadata.mimetype or OCTETS
 
 
@@ -93,7 +93,7 @@ class Reading:
 
 
 class Leaves(AsyncIterator[Leaf]):
-    """Whole leaves in their order."""
+    """Iterates over the leaves in their order, each when it is whole."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

@@ -128,7 +128,7 @@ class EvergreenSession:
         """Half-close, wait for the server's status, and release everything; as the end of the block does.
 
         Raises:
-            CallFailed: The session did not end with OK, which nobody was told before.
+            CallFailed: The session did not end with OK, and no other method has raised that yet.
         """
         try:
             if not self._inbox.is_closing:
@@ -145,7 +145,7 @@ class EvergreenSession:
             self._raise()
 
     def cancel(self) -> None:
-        """End the session at once; whoever waits on it gets `CallFailed` with CANCELLED. Idempotent."""
+        """End the session at once; tasks that wait on it get `CallFailed` with CANCELLED. Idempotent."""
         self._call.cancel()
 
     def act(
@@ -273,7 +273,7 @@ class EvergreenSession:
         self._call.outbox.put(pb.SessionMessage(actions=(action,)).SerializeToString())
 
     def _input_failed(self, error: BaseException, outputs: Sequence[str], outcome: Outcome) -> None:
-        """An iterator raised: its node stays without an end, so whoever reads it must not go on."""
+        """An iterator raised: its node never ends, so its action is cancelled, or else the session fails."""
         failure = CallFailed(Status.CANCELLED, f"an input raised {type(error).__name__}: {error}")
         failure.__cause__ = error
         if outputs and "cancel" in self.extensions:

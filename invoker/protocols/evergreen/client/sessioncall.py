@@ -30,7 +30,7 @@ METHOD = "/evergreen.v2.EvergreenService/StartSession"
 EXTENSIONS_KEY = "evergreen-extensions"
 
 NEGOTIATION_S = 2.0
-"""How long a session waits to be told its extensions; a server that never tells has none."""
+"""Seconds that a session waits for the list of extensions; a server that sends none has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class SessionCall:
         self.outbox.end()
 
     def cancel(self) -> None:
-        """End the call at once."""
+        """End the call at once with CANCELLED."""
         self.fail(CallFailed(Status.CANCELLED, "the caller cancelled"), is_told=True)
 
     def fail(self, failure: CallFailed, *, is_told: bool = False) -> None:
@@ -122,7 +122,7 @@ class SessionCall:
 
         Args:
             failure: What everybody gets who waits on the session.
-            is_told: Whether the caller knows it without being told when the session is left.
+            is_told: Whether the caller knows of it, so that leaving the session does not raise it again.
         """
         if not self._inbox.ended.is_set():
             self._inbox.is_told = is_told

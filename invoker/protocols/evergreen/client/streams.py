@@ -24,7 +24,7 @@ class Streams:
 
     Args:
         inbox: Of the session.
-        on_error: Told what an iterator raised, for which outputs it was meant, and their outcome.
+        on_error: Called with what an iterator raised, the outputs for which it was meant, and their outcome.
     """
 
     def __init__(self, inbox: Inbox, on_error: Callable[[BaseException, Sequence[str], Outcome], None]) -> None:

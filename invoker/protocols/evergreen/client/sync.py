@@ -111,7 +111,7 @@ class SyncEvergreenSession:
         self._do(lambda: self._session.set_ttl(_node(node), seconds))
 
     def cancel(self) -> None:
-        """End the session at once, from any thread; whoever waits on it gets `CallFailed` with CANCELLED."""
+        """End the session at once, from any thread; threads that wait on it get `CallFailed` with CANCELLED."""
         self._open().soon(self._session.cancel)
 
     def _do(self, work: Callable[[], T]) -> T:
@@ -146,15 +146,15 @@ class SyncOutput:
         return self._iterate(self.node.messages)
 
     def text(self) -> str:
-        """As `OutputNode.text`; the others likewise."""
+        """The text of all leaves, joined; raises as `OutputNode.text` does."""
         return self._portal.run(self.node.text())
 
     def items(self) -> list[Any]:
-        """All decoded leaves."""
+        """All leaves, decoded; waits until the output has ended."""
         return self._portal.run(self.node.items())
 
     def value(self) -> Any:
-        """The only decoded leaf."""
+        """The only leaf, decoded; raises as `OutputNode.value` does."""
         return self._portal.run(self.node.value())
 
     def discard(self) -> None:
@@ -182,7 +182,7 @@ class SyncAnswer:
 
     @property
     def output(self) -> SyncOutput:
-        """The only output."""
+        """The output of an action that has only one."""
         return self.outputs[self._answer.output.name]
 
     def __getitem__(self, name: str) -> SyncOutput:

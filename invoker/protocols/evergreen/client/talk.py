@@ -27,7 +27,7 @@ class Talk:
         input_: The name of the input that takes the conversation.
         output: The name of the output that gives the answer.
         config: Sent with each turn.
-        system: What the action is told before the first turn.
+        system: The system message, sent before the first turn.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ def _show_prompt() -> None:
 
 
 def _show(piece: object) -> None:
-    """Print a piece at once; what is no text is told, not shown: it may upset the terminal."""
+    """Print a piece at once; binary data is only described, since it may upset the terminal."""
     if isinstance(piece, bytes):
         print(f"({len(piece)} bytes that are no text)", file=sys.stderr, flush=True)
         return

@@ -1,3 +1,3 @@
-"""Evergreen's place at the transports."""
+"""How Evergreen and action-engine are attached to the transports."""
 
 __all__: list[str] = []

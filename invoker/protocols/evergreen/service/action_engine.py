@@ -28,7 +28,7 @@ _NORMAL, _PROTOCOL_ERROR, _INTERNAL = 1000, 1002, 1011
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionEngineServiceSettings(ActionServiceSettings):
-    """The settings of action-engine."""
+    """Settings that only action-engine has: where its clients connect."""
 
     socket_path: str = setting(
         "/", "INVOKER_SOCKET_PATH", parse.path, "Path on the HTTP port at which action-engine clients connect.",
@@ -37,7 +37,7 @@ class ActionEngineServiceSettings(ActionServiceSettings):
 
 
 class ActionEngineService(Service):
-    """action-engine's sessions."""
+    """Serves functions as actions over WebSocket, on the HTTP port."""
 
     name = "action-engine"
     is_default = False
@@ -54,7 +54,7 @@ class ActionEngineService(Service):
         return is_chosen
 
     async def start(self) -> None:
-        """Read the functions as actions."""
+        """Make the handler, which reads the functions as actions."""
         from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
         from invoker.transports.http.app import SocketSettings
 
@@ -65,7 +65,7 @@ class ActionEngineService(Service):
         self._handler = ActionEngineHandler(self.around.driver, settings, sockets, sessions=known.sessions)
 
     def socket_handler(self, path: str) -> SocketHandler | None:
-        """Who serves the connections."""
+        """The handler of connections, at the path of the setting only."""
         return self._handler if path == self.around.config.of(ActionEngineServiceSettings).socket_path else None
 
 
@@ -74,7 +74,7 @@ class ActionEngineHandler:
 
     Args:
         driver: Runs the sessions.
-        known: What sessions are told and may hold.
+        known: The names of actions, and what sessions may hold.
         settings: Limits of the connections.
         sessions: At once; one more is refused with 503.
 
@@ -114,7 +114,7 @@ class ActionEngineHandler:
 
 
 class _Conversation:
-    """The session of one connection."""
+    """A connection and its `ActionEngineSession`."""
 
     subprotocol = ""
 
@@ -123,7 +123,7 @@ class _Conversation:
         self._session = session
 
     def begin(self, wire: SocketWire) -> SessionReactor:
-        """Run the session."""
+        """Run the session on the connection, which is open now."""
         from invoker.execution.loop.sessions import SessionReactor
 
         known = self._handler.known
@@ -149,7 +149,7 @@ class _Conversation:
         return Farewell(code, self._session.farewell(error), str(error))
 
     def over(self) -> None:
-        """Make room for another one."""
+        """Count the session as ended, so that another one may begin."""
         self._handler.running -= 1
 
 

@@ -106,4 +106,4 @@ class _Refused:
         return True
 
     def gone(self) -> None:
-        """Do nothing, because the end has been told already."""
+        """Do nothing, because the end has been reported already."""

@@ -45,11 +45,11 @@ examples:
 
 exit codes:
   0    the conversation ended as it should
-  1    an answer failed, or the session did, which stderr tells
+  1    an answer or the session failed; stderr has the error
   2    an argument is wrong
   3    there is no connection
   130  interrupted while no answer was being given, or where the server cannot cancel one
-  141  whoever read the output has gone; the session was cancelled
+  141  the reader of the output has gone; the session was cancelled
 """
 
 
@@ -62,17 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="HOST:PORT", help="where the server listens, such as 127.0.0.1:8081")
     talk = parser.add_argument_group("the conversation")
     talk.add_argument(
-        "--action", metavar="NAME", default="", help="which action answers; default: the only one, if the server tells"
+        "--action", metavar="NAME", default="", help="which action answers; default: the only one that the server lists"
     )
     talk.add_argument(
         "--input", metavar="NAME", default="",
-        help="its input that takes the conversation; default: the first one, if the server tells, else prompt",
+        help="its input that takes the conversation; default: the first one, if the server lists it, else prompt",
     )  # fmt: skip
     talk.add_argument(
         "--output", metavar="NAME", default="",
-        help="its output that gives the answer; default: the first one, if the server tells, else response",
+        help="its output that gives the answer; default: the first one, if the server lists it, else response",
     )  # fmt: skip
-    talk.add_argument("--system", metavar="TEXT", default="", help="what the action is told before the first turn")
+    talk.add_argument("--system", metavar="TEXT", default="", help="system message, sent before the first turn")
     talk.add_argument("--config", metavar="JSON", default="", help="an object, sent with each turn as a Struct")
     talk.add_argument(
         "--file", metavar="PATH", action="append", default=[], help="shown with the first turn; repeatable"
@@ -181,14 +181,14 @@ async def _chat(plan: _Plan) -> int:
 
 
 async def _names(session: EvergreenSession, plan: _Plan) -> tuple[str, str, str]:
-    """The names of action, input and output: as given, else as the server tells, else the usual ones."""
+    """The names of action, input and output: as given, else as the server lists them, else the usual ones."""
     from invoker.connect.failure import UsageError
 
     if plan.action and plan.input and plan.output:
         return plan.action, plan.input, plan.output
     offered = {one["name"]: one for one in await session.actions()} if "discovery" in session.extensions else {}
     action = plan.action or (next(iter(offered)) if len(offered) == 1 else "")
-    there = f"{plan.target} offers {', '.join(sorted(offered))}" if offered else "the server does not tell what it has"
+    there = f"{plan.target} offers {', '.join(sorted(offered))}" if offered else "the server does not list its actions"
     if not action:
         raise UsageError(f"give --action NAME; {there}")
     if offered and action not in offered:

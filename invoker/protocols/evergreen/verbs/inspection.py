@@ -1,4 +1,4 @@
-"""What ``invoker inspect`` tells of a function as an action: the names and types that Evergreen clients use."""
+"""What ``invoker inspect`` shows of a function as an action: the names and types that Evergreen clients use."""
 
 from __future__ import annotations
 
