@@ -107,7 +107,7 @@ def response_of(written: Written) -> Reply:
 
 
 def refusal(error: GraphPipeError) -> Reply:
-    """The buffer that tells an error (G-082), and what else is wrong behind it (G-084)."""
+    """The buffer of an error response (G-082): the error, then what else is wrong (G-084)."""
     buffer = write_error_response((error, *error.further))
     return Reply((buffer,), len(buffer), error)
 

@@ -1,7 +1,7 @@
 """Batches made of requests: several that are alike become one along the first index, whose outputs are parted again.
 
 Alike are requests with the same inputs, of the same types and sizes but the first, the same outputs and the same config
-(G-077). What goes wrong with a batch says nothing of its requests: whoever runs it runs them alone then (G-076).
+(G-077). The failure of a batch says nothing about its requests, so they run alone then (G-076).
 """
 
 from __future__ import annotations

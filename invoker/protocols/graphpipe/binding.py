@@ -29,14 +29,14 @@ __all__ = ["GivenInput", "admit", "fitting", "given_inputs", "wanted_outputs"]
 
 _HELD_PER_LIMIT: Final = 4
 _LISTED: Final = 32
-"""Names that are told of those there are."""
+"""The most names that an error lists of those that exist."""
 
 _SHOWN: Final = 100
 """Characters of a wrong name that are shown; longer ones are not compared with those there are, which takes long."""
 
 
 class GivenInput(msgspec.Struct, frozen=True):
-    """One input and its tensor."""
+    """An input of the model, and the tensor of the request for it."""
 
     port: ModelPort
     tensor: Tensor
@@ -175,7 +175,7 @@ def _found(
         except GraphPipeError as error:
             wrong.append(error.bare)  # a traceback would keep the tensors alive, in a cycle
             if len(wrong) == MAX_ERRORS:
-                break  # a response tells of no more, and finding each costs time
+                break  # a response has no more errors, and finding each costs time
     return found, wrong
 
 

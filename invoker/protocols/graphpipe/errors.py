@@ -90,7 +90,7 @@ def translated(error: InvocationError, model: Model | None = None, met: Sequence
 
 
 def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
-    """Tell those who take a model for plain HTTP that it is none.
+    """Add a hint to the error of a client that takes a model for plain HTTP.
 
     Args:
         error: Why a request is refused; what is wrong with its bytes gets a hint.

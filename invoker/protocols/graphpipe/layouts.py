@@ -3,7 +3,7 @@
 An answer is made of tensors that the function's codec has written: each is read, compared with what is declared, and
 written into the response. All of that depends on the tensors' types and shapes, and on the request. So where an answer
 differs from an earlier one to a request of the same plan in nothing but elements, its response differs from the earlier
-response in the same elements. What was wrong is not remembered, so every error is found and told anew.
+response in the same elements. Errors are not remembered, so each is found and reported anew.
 """
 
 from __future__ import annotations

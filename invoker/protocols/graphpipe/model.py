@@ -1,4 +1,4 @@
-"""`Model`: a function as GraphPipe sees it: named tensors in, named tensors out, and what metadata tells of both.
+"""`Model`: a function as GraphPipe sees it: named tensors in, named tensors out, and the metadata of both.
 
 An input is a parameter, also one with a default, which a request may leave out; its type and shape are those of its
 annotation, else nothing is said and nothing checked (G-068). An output has the name that the author gave it, else
@@ -98,7 +98,7 @@ class ModelPort(msgspec.Struct, frozen=True):
 
     @property
     def metadata(self) -> IOMetadata:
-        """What metadata says of it."""
+        """The tensor as metadata describe it: name, note, shape and type."""
         note = f"{self.note} (optional)".strip() if self.is_optional else self.note
         return IOMetadata(self.name, note, numeric(self.shape), self.type)
 
@@ -109,8 +109,8 @@ class Model:
     Args:
         spec: As its signature was understood.
         has_arrays: Whether there is a codec for tensors, as there is where any function takes or gives arrays.
-        server: What clients are told of the program that serves it.
-        is_told: Whether clients may learn its name, what it takes and what it gives (H-062).
+        server: Name and version of the program that serves it, for metadata.
+        is_told: Whether clients may see its name, what it takes and what it gives (H-062).
 
     Attributes:
         inputs: In declared order, optional ones last.
@@ -180,7 +180,7 @@ class Model:
 
     @functools.cached_property
     def metadata(self) -> MetadataResponse:
-        """What a client is told (G-087)."""
+        """The description that clients get (G-087)."""
         spec = self.spec
         return MetadataResponse(
             name=spec.name,
@@ -193,7 +193,7 @@ class Model:
 
     @functools.cached_property
     def metadata_buffer(self) -> bytes:
-        """The same as a MetadataResponse."""
+        """The description as a serialised MetadataResponse; it is made once."""
         return write_metadata_response(self.metadata)
 
 

@@ -4,7 +4,7 @@ Theory. Clients of a model send the same request again and again, and only the e
 bytes are a request, which input each tensor is for, which outputs are wanted, and whether types, shapes and sizes are
 those that are declared: none of this depends on elements (`invoker.tensors.skeleton` says when that is proven). So a
 plan keeps the *skeleton* of a request that was found right. A request that fits it needs only its elements to be handed
-on. A request that was refused leaves no plan, so every refusal is found and told anew.
+on. A request that was refused leaves no plan, so each error is found and reported anew.
 
 Plans belong to a model, so they are gone with it. They are kept by the sizes of their requests, a few of each. Peers
 choose their requests, so `Cache` bounds what the plans take.

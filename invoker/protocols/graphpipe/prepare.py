@@ -54,17 +54,17 @@ def prepare(
         buffer: Exactly one Request; tensors become views on it, so it must not change until the response is there.
         limit_bytes: Larger ones are refused; as much may be fed to the function.
         metadata: Of the conversation, for the function's `Context`.
-        weigh: Told of what elements will take, before they are made; raises Overloaded when that is too much.
+        weigh: Called with the bytes that elements will take, before they are made; raises Overloaded if too many.
     """
     if (plan := find(model, buffer, limit_bytes)) is not None:
-        with suppress(GraphPipeError):  # it is read once more to tell the error
+        with suppress(GraphPipeError):  # it is read once more to find the error
             return plan.again(buffer, metadata)
     request, trace = None, Trace()
     try:
         request = read_request(buffer, limit_bytes, weigh, trace=trace)
         if isinstance(request, MetadataRequest):
             if not model.is_told:
-                error = GraphPipeError(Code.REQUEST_TYPE, "metadata is not told here; an InferRequest infers")
+                error = GraphPipeError(Code.REQUEST_TYPE, "metadata is not served here; an InferRequest infers")
                 return refused(explained(error, metadata), about=tell_asked(request, model))
             response = Reply((model.metadata_buffer,), len(model.metadata_buffer))
             return CheckedRequest((Send(response), Close()), about=tell_asked(request, model))

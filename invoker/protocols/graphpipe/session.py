@@ -47,7 +47,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class State(enum.Enum):
-    """Where the conversation stands."""
+    """The states of a conversation; each request has one."""
 
     FRESH = "waiting for the request"
     RUNNING = "the function runs"

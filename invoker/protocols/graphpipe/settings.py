@@ -1,4 +1,4 @@
-"""`GraphPipeServiceSettings`: the settings of GraphPipe."""
+"""`GraphPipeServiceSettings`: where GraphPipe is served, and its limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ERRORS: Final = ("http", "200")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphPipeServiceSettings:
-    """The settings of GraphPipe."""
+    """Where GraphPipe is served, and its limits."""
 
     http_root: str = setting(
         "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),

@@ -1,4 +1,4 @@
-"""What is said of a request in the log: names, types and shapes, never values (G-105, G-106)."""
+"""What the log says about a request: names, types and shapes, never values (G-105, G-106)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tell_given(given: Sequence[GivenInput]) -> str:
 
 
 def tell_asked(request: InferRequest | MetadataRequest | None, model: Model) -> str:
-    """The same of a request that was refused; or which kind of request it is.
+    """Name, type and shape of each input of a request that was refused, or which kind of request it is.
 
     Args:
         request: As its peer says it; None: it could not be read.

@@ -1,7 +1,7 @@
 """How a request to a GraphPipe server ends when it does not end well, as its caller sees it.
 
-`invoker.tensors` has a class of this name too: that one is what we tell others, and has one of our codes. This one is
-what somebody told us, in codes of their own, or with none.
+`invoker.tensors` has a class of this name too: that one is for errors that our server sends, with one of our codes.
+This one is for errors that a client gets, with a code of the server's own, or without one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class GraphPipeError(CallFailed):
 
     @property
     def message(self) -> str:
-        """The text alone."""
+        """The text of the error without its code and its HTTP status."""
         return self.detail
 
     @property
@@ -86,7 +86,7 @@ class NotReached(GraphPipeError, ConnectFailed):
 
     @property
     def is_retryable(self) -> bool:
-        """True, since nothing was sent."""
+        """True: nothing was sent, so the function was not called."""
         return True
 
 

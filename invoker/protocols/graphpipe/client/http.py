@@ -90,14 +90,14 @@ class HttpLink:
         return reply
 
     def abort(self) -> None:
-        """Cut the connection."""
+        """Cut the connection, so that `ask` in another thread fails."""
         self._is_cut = True
         if (sock := self._sock) is not None:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection; the next `ask` opens another one."""
         self._is_idle = False
         connection, self._connection = self._connection, None
         self._sock = None
@@ -187,7 +187,7 @@ class _Counted(io.RawIOBase):
         self._left = most_bytes
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, since the answer is read from here."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int | None:
@@ -199,7 +199,7 @@ class _Counted(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Let the socket go."""
+        """Close the file and its hold on the socket."""
         self._raw.close()
         super().close()
 

@@ -42,7 +42,7 @@ class Reply:
 
 
 class Link(Protocol):
-    """One connection."""
+    """A connection to a server; it has one request at a time."""
 
     @property
     def is_usable(self) -> bool:
@@ -57,10 +57,10 @@ class Link(Protocol):
         """
 
     def abort(self) -> None:
-        """Cut the connection, from another thread: whoever waits in `ask` gets an error at once."""
+        """Cut the connection, from another thread: a thread that waits in `ask` gets an error at once."""
 
     def close(self) -> None:
-        """Close it. Idempotent."""
+        """Close the connection if it is open. Idempotent."""
 
 
 class Links:

@@ -71,7 +71,7 @@ class RawLink:
         return reply
 
     def abort(self) -> None:
-        """Cut the connection."""
+        """Cut the connection, so that `ask` in another thread fails."""
         self._is_cut = True
         if (sock := self._sock) is not None:
             _disown(sock)
@@ -79,7 +79,7 @@ class RawLink:
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection; the next `ask` opens another one."""
         self._is_idle = False
         sock, self._sock = self._sock, None
         if sock is not None:

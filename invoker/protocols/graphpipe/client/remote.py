@@ -90,12 +90,12 @@ def metadata(uri: str) -> ModelDescription:
 
 
 def get_input_names(uri: str) -> list[str]:
-    """Names of the inputs."""
+    """Names of the model's inputs, in their order."""
     return [one.name for one in metadata(uri).response.inputs]
 
 
 def get_output_names(uri: str) -> list[str]:
-    """Names of the outputs."""
+    """Names of the model's outputs, in their order."""
     return [one.name for one in metadata(uri).response.outputs]
 
 
@@ -134,7 +134,7 @@ class IODescription:
         return self._shape[j]
 
     def ShapeAsNumpy(self) -> Array:  # noqa: N802
-        """All sizes."""
+        """The shape as an array of int64; -1 where any size is taken."""
         import numpy as np
 
         return np.array(self._shape, np.int64)
@@ -157,11 +157,11 @@ class ModelDescription:
         self.OutputsLength = _said_plainly(len(response.outputs))
 
     def Inputs(self, j: int) -> IODescription:  # noqa: N802
-        """One input."""
+        """The input at an index, from 0."""
         return IODescription(self.response.inputs[j])
 
     def Outputs(self, j: int) -> IODescription:  # noqa: N802
-        """One output."""
+        """The output at an index, from 0."""
         return IODescription(self.response.outputs[j])
 
 

@@ -158,7 +158,7 @@ def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
 
 
 def array_of(tensor: Tensor, reply: Reply) -> Any:
-    """An output as an array."""
+    """An output as an array; raises GraphPipeError if numpy has none of its shape."""
     try:
         return arrays().to_array(tensor)
     except Unfit as error:  # numpy has no arrays of this shape

@@ -29,7 +29,7 @@ _SHARE: Final = 4
 
 
 class GraphPipeService(Service):
-    """GraphPipe's models."""
+    """Serves functions as GraphPipe models, on HTTP and on bare sockets."""
 
     name = "graphpipe"
     on_http = True
@@ -62,7 +62,7 @@ class GraphPipeService(Service):
 
     @classmethod
     def ports(cls, config: Config) -> Sequence[Port]:
-        """That of the TCP socket."""
+        """The port of the TCP socket, if one is set."""
         host, _, port = config.of(GraphPipeServiceSettings).graphpipe_tcp.rpartition(":")
         return (Port(host.strip("[]"), int(port), "GraphPipe", "INVOKER_GRAPHPIPE_TCP"),) if port else ()
 
@@ -93,7 +93,7 @@ class GraphPipeService(Service):
 
     @property
     def addresses(self) -> Sequence[Address]:
-        """Those of the sockets."""
+        """The addresses of the TCP and the Unix socket."""
         return self._addresses
 
     def http_handler(self, path: str) -> Handler | None:

@@ -1,9 +1,9 @@
 """`Batching`: requests that come at the same time are one call of a function that asks for it (G-076).
 
 The first of several that are alike waits for others, as long and for as many rows as the function says; then they run
-as one. If that fails, or its outputs are not those of a batch, each runs alone, so that an error reaches only whoever
-caused it. Whoever leaves meanwhile, or has waited for as long as an inference may take, is waited for no longer; what
-runs for nobody else is cancelled.
+as one. If that fails, or its outputs are not those of a batch, each runs alone, so that an error reaches only the
+caller who caused it. A caller that leaves, or has waited for as long as an inference may take, drops out of the batch;
+what runs for nobody else is cancelled.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _TOLD: Final = 8
 
 
 class Converse(Protocol):
-    """Runs one request, or several as one, for whoever called."""
+    """Runs one request, or several as one, for their callers."""
 
     def __call__(self, model: Model, prepared: CheckedRequest, *, peer: str | Client) -> Awaitable[Answer | Reply]:
-        """Run it."""
+        """Run a request that was checked; the result is its response."""
 
 
 class Timely(Protocol):

@@ -41,7 +41,7 @@ _LOOK_S: Final = 0.25
 
 
 class FramedConnection:
-    """One connection: a task that reads ahead, and whoever runs this, which answers.
+    """One connection: a task reads ahead, and the task that runs this answers.
 
     Args:
         inferences: Answers with the model that is named, or its first one.
@@ -116,11 +116,11 @@ class FramedConnection:
             self._ahead.put_nowait(None)
 
     def abort(self) -> None:
-        """Cut the connection at once."""
+        """Cut the connection at once, without sending what is written."""
         self._writer.transport.abort()
         asyncio.get_running_loop().call_soon(
             self._forget
-        )  # behind the loss of the connection, which the reader is told
+        )  # behind the notice to the reader that the connection is lost
 
     def _forget(self) -> None:
         """Let go of what was written when the connection broke: the error that the reader keeps has its frames."""
@@ -288,7 +288,7 @@ class FramedConnection:
             await self._writer.drain()
 
     async def _close(self) -> None:
-        """Close once everything is taken."""
+        """Close the connection once the client has taken everything; raises TimeoutError if it does not."""
         self._check_open()
         self._writer.transport.set_write_buffer_limits(0)
         await self._taken()

@@ -2,8 +2,8 @@
 
 A message is a FlatBuffer with size prefix: four bytes little-endian that say how long it is, then the buffer; both
 ways. Requests of a connection are answered in order, one at a time; while one runs, the next two are read, and no more
-(G-019): whoever sends on is stopped by his own socket. A client may half-close after its last request; one that is gone
-loses the inference under way.
+(G-019): a client that sends on is stopped by its own socket. A client may half-close after its last request; one that
+is gone loses the inference under way.
 
 Between requests a client may be silent for as long as it likes, so there is a limit to how many may be connected. Once
 a message has begun, its length included, it has to come at some speed, and a response has to be taken at some.

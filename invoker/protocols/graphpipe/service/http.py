@@ -1,8 +1,8 @@
 """GraphPipe on the HTTP transport: models at ``/graphpipe``, ``/graphpipe/NAME`` and, if wanted, ``/``; readiness.
 
-A POST is an inference; a GET tells what the model takes and gives, as JSON with the keys of the Go implementation, or
-as a page to whom prefers HTML. Errors of an inference are buffers, whatever the HTTP status (G-082); what is wrong with
-the HTTP around it is told in text.
+A POST is an inference; a GET shows what the model takes and gives, as JSON with the keys of the Go implementation, or
+as a page for clients that prefer HTML. Errors of an inference are buffers, whatever the HTTP status (G-082); errors of
+the HTTP around it are text.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         self._is_ready = is_ready
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer one request."""
+        """Infer, describe a model, or report readiness, by the path and the method."""
         head = exchange.head
         if exchange.path.startswith("/control/"):
             return await self._control(head)
@@ -72,7 +72,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
             return _logged(head, _text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
         if head.method in ("GET", "HEAD"):
             if not model.is_told:
-                return _logged(head, _text(404, "nothing is told of models here; POST infers"))
+                return _logged(head, _text(404, "models are not described here; POST infers"))
             return _logged(head, self._described(model, head), request="description")
         if head.method != "POST":
             return _logged(head, _text(405, f"{head.method!a} is not allowed; POST infers, GET describes", _ALLOW))
@@ -216,7 +216,7 @@ def _transport(head: RequestHead) -> str:
 
 
 def _announced(head: RequestHead) -> int | None:
-    """The length of the body, as far as its head tells."""
+    """The length of the body that its head announces; None if it announces none."""
     digits = head.value("content-length").strip()
     if not (digits.isascii() and digits.isdigit()):
         return None

@@ -86,7 +86,7 @@ class PromptInference:
     # The wire of the conversation.
 
     def accepted(self) -> None:
-        """Do nothing: the client is told nothing before the conversation is over."""
+        """Do nothing: nothing is sent before the conversation is over."""
 
     def ask(self) -> None:
         """Do nothing: all of the request is here."""

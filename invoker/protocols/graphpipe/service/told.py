@@ -1,7 +1,7 @@
 """`ToldSession`: an inference that a transport runs without a task, with its log line and the transport's frames.
 
 It stands between a driver and a `GraphPipeSession`: the transport brings a buffer, and gets what it makes of the
-`Reply`. Whoever runs the conversation also reads the buffer and lays out the response, so buffers are small (G-102).
+`Reply`. The thread of the conversation also reads the buffer and lays out the response, so buffers are small (G-102).
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ class ToldSession:
         self._was_opened = False
         self._share = share
         self._owned: Share | None = None
-        self._untold = [True]  # emptied by whoever tells; the thread of the function may not be the first
+        self._untold = [True]  # emptied by the thread that logs, which need not be that of the function
 
     def receive(self, frame: bytes) -> Sequence[CallStep]:
-        """Read the request."""
+        """Check the request, and open its invocation or refuse it."""
 
         def weigh(size: int) -> None:
             share = self._share
@@ -106,7 +106,7 @@ class ToldSession:
         return self._passed(self._session.deliver(event))
 
     def refusal(self, error: InvocationError) -> Any:
-        """The frame that tells an error, if somebody has to tell it before the session does."""
+        """The frame of an error, if it has to be sent before the session does."""
         return self._made(refusal(translated(error)))
 
     def _passed(self, steps: Sequence[CallStep]) -> Sequence[CallStep]:

@@ -1,4 +1,4 @@
-"""What ``invoker inspect`` tells of a function with arrays: its tensors, as GraphPipe clients see them."""
+"""What ``invoker inspect`` shows of a function with arrays: its tensors, as GraphPipe clients see them."""
 
 from __future__ import annotations
 
