@@ -1,3 +1,3 @@
-"""riff: streaming calls over gRPC."""
+"""The riff protocol: calls of functions whose inputs and outputs are streams, over gRPC."""
 
 __all__: list[str] = []

@@ -19,7 +19,7 @@ Theory. The grammar of what a caller sends is ``StartFrame InputFrame*``, then a
 
 A caller such as riff's HTTP adapter goes on sending after its StartFrame and takes a status that comes meanwhile for a
 broken stream. So a StartFrame that is wrong (ProtocolViolation, NotAcceptable) is refused with the next frame, with
-the half-close, or after a second (R-170). That the process is overloaded, or drains, is told at once.
+the half-close, or after a second (R-170). An overloaded process, or one that drains, refuses at once.
 
 The invocation may finish at any time, also before the caller's frames ended (R-114): then frames still under way are
 dropped without a word. Arity, media types and codecs are the machinery's business, not the grammar's.
@@ -76,7 +76,7 @@ _SHORT = 0x80 - 2
 
 
 class State(enum.Enum):
-    """Where the conversation stands."""
+    """The states of a conversation; see the module."""
 
     FRESH = "waiting for the StartFrame"
     OPENING = "waiting for the first InputFrame"
@@ -166,7 +166,7 @@ class RiffSession:
             tail = _TAILS.find((message.media_type, event.index)) or _tail(message.media_type, event.index)
             return (Send(_serialised(message.payload, tail)),)
         if type(event) is OutputEnded:
-            return ()  # R-111: the peer is told of the end of all outputs only
+            return ()  # R-111: only the end of all outputs is sent to the peer
         if type(event) is Elapsed:
             return self._refused()
         assert type(event) is Finished
@@ -182,7 +182,7 @@ class RiffSession:
         return ProtocolViolation(text)
 
     def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
-        """Tell of a wrong StartFrame later."""
+        """Refuse a wrong StartFrame with the next frame, with the half-close, or after a while (R-170)."""
         self.state = State.REFUSED
         self._refusal = error
         return (Timer(_PATIENCE_S),)

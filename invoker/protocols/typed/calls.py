@@ -141,7 +141,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """As HTTP/2 names the method."""
+        """The path of the method: ``/SERVICE/METHOD``."""
         return f"/{self.service}/{self.method}"
 
     @property

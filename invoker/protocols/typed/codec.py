@@ -97,7 +97,7 @@ class Book:
 
     @cached_property
     def schemas(self) -> tuple[Schema, ...]:
-        """The files."""
+        """The ``.proto`` files of the functions, which are made once."""
         from invoker.protocols.typed.schema import schemas_of
 
         return schemas_of(self._specs())

@@ -29,11 +29,11 @@ GZIP: Final = "gzip"
 
 _HEAD: Final = 5
 _WRAPPED: Final = zlib.MAX_WBITS + 16
-"""How zlib is told that it is gzip."""
+"""The window bits by which zlib reads and writes gzip."""
 
 
 def envelope(message: bytes, flags: int = 0) -> bytes:
-    """A message as it travels."""
+    """A message behind the five bytes of its flags and its length."""
     return b"%c%b%b" % (flags, len(message).to_bytes(4, "big"), message)
 
 

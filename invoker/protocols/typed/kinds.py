@@ -95,7 +95,7 @@ class VoidKind:
 
 @dataclass(frozen=True, slots=True)
 class EnumKind:
-    """A value of an enum."""
+    """A field whose values are those of an enum."""
 
     definition: EnumDef
 
@@ -115,7 +115,7 @@ class ListKind:
 
 @dataclass(frozen=True, slots=True)
 class MapKind:
-    """A map."""
+    """A map field: its keys and its values."""
 
     key: ScalarKind
     value: Kind

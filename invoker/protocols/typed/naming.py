@@ -23,7 +23,7 @@ def camel(text: str) -> str:
 
 
 def snake(text: str) -> str:
-    """``RunningMean`` as ``running_mean``."""
+    """A name in lower case with underscores: ``RunningMean`` as ``running_mean``."""
     found = "_".join(one for one in _HUMP.sub("_", _STRANGE.sub("_", text)).lower().split("_") if one)
     return found if found[:1].isalpha() else f"x{found}"
 

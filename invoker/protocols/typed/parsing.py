@@ -1,10 +1,10 @@
 """JSON of a field into a message of protobuf, so that other threads of Python get their turn meanwhile.
 
-Theory. protobuf's own way lets Python's parser read the text in one go, which takes up to 0.3 s of processor time for
-4 MB of numbers, in which nothing else of the process runs. Then it calls several functions for each number. So numbers
+Theory. protobuf's own way lets Python's parser read the text in one go, which takes up to 0.3 s of processor time for 4
+MB of numbers, in which nothing else of the process runs. Then it calls several functions for each number. So numbers
 are read by functions of Python, between which others run, and a repeated field of numbers, texts or truth values is
-handed over in slices. What is no such field, or does not fit, is left to protobuf. It makes infinity of 1e400 within a
-``google.protobuf.Value``, which is refused here, as by other codecs.
+handed over in slices. Other fields, and values that do not fit, are left to protobuf. It makes infinity of 1e400 within
+a ``google.protobuf.Value``, which is refused here, as by other codecs.
 """
 
 from __future__ import annotations

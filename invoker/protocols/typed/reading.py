@@ -1,6 +1,6 @@
 """Makes values of the fields of messages: a closure for each field, built when it is first asked for.
 
-A closure raises ValueError or TypeError for what cannot become the value; whoever decodes turns that into an error.
+A closure raises ValueError or TypeError for what cannot become the value; its caller makes an error of that.
 """
 
 from __future__ import annotations

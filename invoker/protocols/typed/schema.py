@@ -97,7 +97,7 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
     for slot in call.slots:
         kind = _kind(types, slot.spec.type, slot.spec.take)
         in_oneof = several and slot.is_stream
-        # A value that may be left out, or that is not in each message of a stream, tells whether it is there.
+        # A value that may be left out, or that is not in each message of a stream, needs presence: whether it is set.
         may_miss = slot.is_option or (call.streams_in and not call.is_bare)
         if slot.is_variadic:
             kind = ListKind(types.singular(kind), tuple)
@@ -152,7 +152,7 @@ def _kind(types: Types, type_: Any, take: Take) -> Kind:
 
 
 def _tells_nothing(kind: Kind) -> bool:
-    """Whether protobuf does not tell that a field of this kind was set, unless it is marked as optional."""
+    """Whether protobuf shows that a field of this kind is set only if it is marked as optional."""
     return isinstance(kind, (ScalarKind, TextKind, EnumKind))
 
 

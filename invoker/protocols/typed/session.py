@@ -64,7 +64,7 @@ _TOO_MANY = f"has more than {MOST_INPUTS} values, and at most so many are taken"
 
 
 class State(enum.Enum):
-    """Where the conversation stands."""
+    """The states of a call."""
 
     FRESH = "waiting for the first message"
     RUNNING = "the function runs"
@@ -197,7 +197,7 @@ class TypedSession:
         if self._is_json:
             return self._json_parts(frame)
         if len(call.slots) == 1 and (call.is_bare or not (call.streams_in or call.slots[0].is_option)):
-            return {call.slots[0].number: frame}  # whatever is in it, there is nothing to tell apart
+            return {call.slots[0].number: frame}  # all of it is for the only input
         return split(frame)
 
     def _json_parts(self, frame: bytes) -> Mapping[int, bytes]:
@@ -259,7 +259,7 @@ class TypedSession:
         return Message(part or b"", EMPTY, self._types.inputs[slot.number])
 
     def _response(self) -> bytes:
-        """One message with all outputs."""
+        """The response of a unary call: one message with all outputs."""
         kept = [self._kept[index] for index in sorted(self._kept)]
         if not self._is_json:
             return b"".join(kept)
@@ -290,7 +290,7 @@ class TypedSession:
 
 
 def told(error: InvocationError, names: Sequence[str] = ()) -> InvocationError:
-    """The error as a caller of a typed method is told of it: what is his fault is INVALID_ARGUMENT (H-108).
+    """The error as a caller of a typed method gets it: errors of the caller are INVALID_ARGUMENT (H-108).
 
     Args:
         error: As the invocation has ended with it.

@@ -90,7 +90,7 @@ def type_name(kind: Kind) -> str:
 
 
 def is_optional(field: FieldDef) -> bool:
-    """Whether the field is marked as ``optional``: a message tells by itself whether it is there."""
+    """Whether the field is marked as ``optional``, so that a message shows whether the field is set."""
     inner = field.kind.inner if isinstance(field.kind, OptionalKind) else field.kind
     marked = field.has_presence or isinstance(field.kind, OptionalKind)
     return marked and not field.oneof and isinstance(inner, (ScalarKind, TextKind, EnumKind))

@@ -81,7 +81,7 @@ class Types:
         return made
 
     def kind(self, type_: Any) -> Kind:
-        """What an annotation becomes."""
+        """The kind of field that an annotation becomes in a message."""
         every = members(type_)
         if len(every) > 1:
             return self._union(type_)

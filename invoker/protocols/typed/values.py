@@ -28,12 +28,12 @@ def plain(value: Any) -> Any:
 
 
 def plain_struct(struct: Any) -> dict[str, Any]:
-    """What a Struct says."""
+    """The plain Python values of a Struct, by name."""
     return {name: plain(one) for name, one in struct.fields.items()}
 
 
 def fill(value: Any, given: Any) -> None:
-    """Make a Value say what JSON would.
+    """Set a Value to a plain Python value, as JSON has it.
 
     Raises:
         ValueError: An integer that a double cannot hold.

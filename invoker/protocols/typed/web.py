@@ -90,7 +90,7 @@ class WebSession:
     Attributes:
         has_begun: Whether the head of a stream was sent.
         is_told: Whether the response, or the end of the stream, was sent.
-        cuts: Never: the end of a stream tells of an error.
+        cuts: Whether an error cuts the connection: never, since the end of a stream reports it.
     """
 
     cuts = False
@@ -157,7 +157,7 @@ class WebSession:
         return () if self.is_told else self._sent(self._inner.deliver(event))
 
     def refusal(self, error: InvocationError, *, status: int = 0) -> Response:  # noqa: ARG002 - Connect has its own
-        """The response that tells nothing but an error."""
+        """The response that has only an error."""
         self.is_told = True
         error = told(error)
         if self._form.kind == "unary":
@@ -250,7 +250,7 @@ class WebSession:
         return found
 
     def _sent(self, steps: Iterable[CallStep]) -> Sequence[CallStep]:
-        """Wrap what is sent."""
+        """Wrap the frames of some steps into responses or pieces of a stream."""
         made: list[CallStep] = []
         for step in steps:
             if type(step) is Send:
@@ -285,7 +285,7 @@ class WebSession:
         return self._sent(steps)
 
     def _refuse(self, status: int, text: str, header: tuple[str, str]) -> Sequence[CallStep]:
-        """Refuse a request that is none of the protocol's, by a status of HTTP and a sentence."""
+        """Refuse a request that is not one of the protocol, by an HTTP status and a sentence."""
         self.is_told = True
         words = "Method Not Allowed" if status == 405 else "Unsupported Media Type"
         body = f"Invoker: {words}: {text}\n".encode()

@@ -1,4 +1,4 @@
-"""Errors as Connect and gRPC-Web tell them: codes, statuses of HTTP, the end of a stream, trailers.
+"""Errors as Connect and gRPC-Web send them: codes, statuses of HTTP, the end of a stream, trailers.
 
 Source: Connect protocol, "Error Codes", "Error End-Stream"; gRPC over HTTP2, "Responses".
 """
@@ -34,17 +34,17 @@ _LONGEST: Final = 4096
 
 
 def code_of(status: Status) -> str:
-    """As Connect names it."""
+    """The name that Connect has for a status, such as ``canceled``."""
     return "canceled" if status is Status.CANCELLED else status.name.lower()
 
 
 def http_status(error: InvocationError) -> int:
-    """The status of a response that is nothing but this error."""
+    """The HTTP status of a response that has only this error."""
     return _HTTP.get(Status(error.status), 500)
 
 
 def error_body(error: InvocationError) -> bytes:
-    """The body of such a response."""
+    """The JSON body of a response that has only this error."""
     return msgspec.json.encode(_error(error))
 
 
@@ -54,7 +54,7 @@ def end_of_stream(error: InvocationError | None) -> bytes:
 
 
 def trailers(error: InvocationError | None) -> bytes:
-    """The last message of gRPC-Web."""
+    """The last message of a gRPC-Web response: status and text."""
     if error is None:
         return b"grpc-status: 0\r\n"
     text = quote(_clipped(str(error)), safe=" !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~")

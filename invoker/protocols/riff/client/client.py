@@ -110,7 +110,7 @@ class RiffClient:
         return Call(exchange, request, self._registry, self._live)
 
     async def describe(self, request: Request) -> Known:
-        """What the server tells of the function that a request is for; nothing if it does not, as most others.
+        """How the server describes the function that a request is for; `NOTHING` if it cannot, as most others.
 
         Raises:
             ConnectFailed: There is no connection within the time for it.
@@ -137,7 +137,7 @@ class RiffClient:
         return request.start_signal(with_plain_names=is_plain)
 
     async def _ask(self, channel: grpc.aio.Channel, request: Request) -> Known:
-        """What the server tells of a function; it is asked only once."""
+        """How the server describes a function; it is asked only once."""
         known = self._known.get(request.function)
         if known is None:
             known = await ask(channel, request.function, request.metadata_pairs(self._metadata))

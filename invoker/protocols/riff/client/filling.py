@@ -1,4 +1,4 @@
-"""`Filled`: the arguments of ``call`` together with what its server tells of the function, as if it had been typed."""
+"""`Filled`: the arguments of ``call``, completed by the server's description of the function, as if typed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT_FIRST = "text/plain, */*;q=0.5"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """What the command line gives, completed by what the server tells.
+    """The arguments of the command line, completed by the server's description of the function.
 
     Attributes:
         data: Values of input 0.
@@ -29,7 +29,7 @@ class Filled:
         outputs: Names; None: they are not known.
         accepts: What to ask for where the caller does not say, one an output; empty: it is not known.
         sent_first: Indexes of the options.
-        required: Names of the inputs that have no default, as the server tells them.
+        required: Names of the inputs that have no default, as the server describes them.
     """
 
     data: list[str]
@@ -88,7 +88,7 @@ def _by_name(text: str, own: list[str]) -> str:
         return text
     key = known_as(key, own)
     if key in own:
-        return f"{key}={value}"  # the next reader of this text tells what is wrong with it
+        return f"{key}={value}"  # the next reader of this text reports what is wrong with it
     if key.isascii() and key.isdigit() and int(key) < len(own):
         return f"{own[int(key)]}={value}"
     near = nearest(key, own)

@@ -1,4 +1,4 @@
-"""`Known`: what is known of a function before it is called, as its server told it or, of a foreign one, nothing."""
+"""`Known`: what is known of a function before it is called: its server's description, or nothing from other servers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["NOTHING", "Known", "ask"]
 
 METHOD = "/invoker.v1.Functions/Describe"
 ANSWER_S = 0.5
-"""How long a server may take to describe a function; it is called without, then."""
+"""Seconds that a server may take to describe a function; after that it is called without a description."""
 
 TEXT = "text/plain"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a server told of a function.
+    """How a server describes a function.
 
     Attributes:
-        function: As the wire has it; None: the server does not tell.
+        function: As the wire has it; None: the server does not describe it.
     """
 
     function: pb.Function | None = None
@@ -78,4 +78,4 @@ async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[st
     try:
         return Known(await describe(pb.DescribeRequest(function=function), metadata=metadata, timeout=ANSWER_S))
     except grpc.aio.AioRpcError:
-        return NOTHING  # UNIMPLEMENTED by foreign servers; what else is wrong the call itself will tell
+        return NOTHING  # other servers answer UNIMPLEMENTED; any other error will come from the call itself

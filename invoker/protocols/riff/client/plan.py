@@ -59,10 +59,10 @@ def make_plan(args: argparse.Namespace, known: Known = NOTHING) -> Plan:
 
     Args:
         args: As they were parsed.
-        known: What the server tells of the function.
+        known: How the server describes the function.
 
     Raises:
-        UnknownName: They name an input or output of which is not known where it stands, so that only a server can tell.
+        UnknownName: They name an input or output whose index is unknown, since the server did not describe it.
         UsageError: They contradict each other, or name what is not there.
     """
     filled = fill(args, known)

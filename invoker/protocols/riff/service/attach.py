@@ -16,7 +16,7 @@ __all__ = ["RiffService"]
 
 
 class RiffService(Service):
-    """riff's streaming calls."""
+    """Serves the functions by riff's streaming calls, over gRPC."""
 
     name = "riff"
     on_grpc = True
@@ -29,13 +29,13 @@ class RiffService(Service):
     )  # fmt: skip
 
     def grpc_methods(self) -> Sequence[Method]:
-        """The method that invokes functions."""
+        """The only method of riff, which invokes functions."""
         from invoker.protocols.riff.service.method import riff_method
 
         return (riff_method(),)
 
     def add_servicers(self, server: Any, names: Sequence[str]) -> None:  # noqa: ARG002 - it describes functions
-        """What tells callers of the functions."""
+        """Add the method that describes the functions, while ``reflection`` is on."""
         if self.around.config.reflection:
             from invoker.protocols.riff.service.describe import add_describe
 

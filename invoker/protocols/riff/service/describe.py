@@ -1,6 +1,6 @@
-"""Tells callers what a function takes and gives, by the unary gRPC method ``/invoker.v1.Functions/Describe``.
+"""Describes what a function takes and gives, by the unary gRPC method ``/invoker.v1.Functions/Describe``.
 
-``invoker call`` asks it before each call, so that a person need not say names and media types.
+``invoker call`` asks it before each call, so that users need not give names and media types.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def add_describe(catalog: Catalog, server: Any) -> None:
 
 
 def describe(spec: FunctionSpec) -> pb.Function:
-    """What a caller can be told of a function."""
+    """The inputs and outputs of a function, as a message for callers."""
     told = described(spec)
     inputs = [
         pb.Input(

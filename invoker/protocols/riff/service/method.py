@@ -11,7 +11,7 @@ __all__ = ["riff_method"]
 
 
 def riff_method() -> CallMethod:
-    """The riff method."""
+    """The gRPC method ``Invoke``, for the transports."""
     return CallMethod(SERVICE, METHOD, _session, _function)
 
 

@@ -39,8 +39,8 @@ outputs:
   unchanged.
 
 names and types:
-  A server of this project tells the names and types of inputs and outputs. For others they are said by --inputs,
-  --outputs, --content-type and --accept; what is not said is text/plain, and one output of any type.
+  A server of this project reports the names and types of inputs and outputs. For others, give them by --inputs,
+  --outputs, --content-type and --accept; what is not given is text/plain, and one output of any type.
 
 examples:
   seq 5 | invoker call 127.0.0.1:8081
@@ -52,11 +52,11 @@ examples:
 
 exit codes:
   0    the call ended with OK
-  1    the call ended with an error, which stderr tells, or its output could not be written
+  1    the call ended with an error, which is on stderr, or its output could not be written
   2    an argument is wrong; what was read cannot be sent; what came back cannot be shown on a terminal
   3    there is no connection
   130  interrupted; the call was cancelled
-  141  whoever read the output has gone; the call was cancelled
+  141  the reader of the output has gone; the call was cancelled
 """
 
 
@@ -177,11 +177,11 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument("--no-input", "-n", action="store_true", help="send no value; for functions that only produce")
     group.add_argument(
-        "--inputs", metavar="NAME,...", help="names of the inputs, in their order; default: as the server tells"
+        "--inputs", metavar="NAME,...", help="names of the inputs, in their order; default: those of the server"
     )
     group.add_argument(
         "--content-type", "-t", metavar="TYPE", action="append", default=[],
-        help="media type of the values, or INPUT=TYPE for one input; default: as the server tells, else text/plain; "
+        help="media type of the values, or INPUT=TYPE for one input; default: that of the server, else text/plain; "
         "JSON is checked; repeatable",
     )  # fmt: skip
     group.add_argument("--json", action="store_true", help="short for --content-type and --accept application/json")
@@ -209,7 +209,7 @@ def _add_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--outputs",
         metavar="NAME,...",
-        help="names of the outputs, in their order, '' for none; default: as the server tells",
+        help="names of the outputs, in their order, '' for none; default: those of the server",
     )
     group.add_argument(
         "--output", "-o", metavar="FILE", action="append", default=[],

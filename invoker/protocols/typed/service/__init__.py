@@ -1,3 +1,3 @@
-"""Typed services at the transports."""
+"""How typed services are attached to the transports."""
 
 __all__: list[str] = []

@@ -47,7 +47,7 @@ class TypedService(Service):
         return "--reload-per-invocation makes its classes anew for each call" if config.reload_per_invocation else ""
 
     def grpc_methods(self) -> Sequence[Method]:
-        """A method for each function."""
+        """A typed gRPC method for each function."""
         from invoker.protocols.typed.session import TypedSession
         from invoker.transports.grpc.methods import CallMethod
 
@@ -58,7 +58,7 @@ class TypedService(Service):
         )
 
     async def start(self) -> None:
-        """Know who answers which path."""
+        """Make the handlers of Connect and gRPC-Web, if HTTP is served."""
         config, driver = self.around.config, self.around.driver
         if not config.http:
             return

@@ -40,7 +40,7 @@ class MethodHandler(PromptHandler):
         return self._begin
 
     async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Handler`
-        """Never called."""
+        """Never called, since `prompt` answers every request."""
         raise AssertionError("prompt() answers every request")
 
     def _begin(self, exchange: Exchange) -> Streamed:
