@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _by_word() -> list[str]:
-    """The commands as a script tells them apart by their word: any other one is "serve", whose word may be left out."""
+    """The commands in the order in which a script checks them: "serve" is last, since its word may be left out."""
     return sorted(commands(), key="serve".__eq__)
 
 
@@ -63,7 +63,7 @@ def _flags(command: str) -> list[_Flag]:
         made = argparse.ArgumentParser()
         if command in modules:
             modules[command].add_arguments(made)
-    return [_flag(one) for one in made._actions if one.option_strings]  # noqa: SLF001 - argparse tells it nowhere else
+    return [_flag(one) for one in made._actions if one.option_strings]  # noqa: SLF001 - argparse shows it nowhere else
 
 
 def _flag(action: argparse.Action) -> _Flag:

@@ -19,7 +19,7 @@ _OTHERS = {
 
 
 def commands() -> dict[str, tuple[str, str]]:
-    """What each command takes, and what it does: ours, and between them those of the protocols."""
+    """All commands, ours and those of the protocols: what each takes, and what it does."""
     return _SERVE | {one.name: (one.takes, one.about) for one in TABLE.verbs} | _OTHERS
 
 
@@ -73,7 +73,7 @@ def parser() -> Parser:
 
 
 def command_meant(word: str) -> str:
-    """The command or flag that a word was probably meant as; empty if the word can be an entrypoint."""
+    """The command or flag that was probably meant by a word; empty if the word can be an entrypoint."""
     if not word.isalpha() or word in commands():
         return ""
     return f"--{word}" if word in ("help", "version") else nearest(word, commands())

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the description of a function, or of each function of a catalogue.
 
     Returns:
-        The exit code: 0, that of the error, or 141 when whoever read the output has gone.
+        The exit code: 0, that of the error, or 141 when the reader of the output has gone.
     """
     listing: Listing | None = getattr(args, "listing", None)
     kind, file = listing.kind if listing is not None else "functions", TABLE.entry_file(args.entrypoint)
@@ -96,7 +96,7 @@ def _as_functions(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], 
 
 
 def _inspections() -> list[Any]:
-    """The modules that tell how protocols understand a function."""
+    """The modules that describe how protocols understand a function."""
     return [import_module(one.inspection) for one in TABLE.rows if one.inspection]
 
 
@@ -149,7 +149,7 @@ def _stream(index: int, stream: StreamSpec) -> dict[str, Any]:
 
 
 def _outputs(spec: FunctionSpec, told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The outputs, each with what protocols tell of it."""
+    """The outputs, each with what protocols add to its description."""
     found = [_stream(index, one) for index, one in enumerate(spec.outputs)]
     for one in told:
         for output, more in zip(found, one.get("outputs", ()), strict=False):

@@ -72,7 +72,7 @@ def _main(args: list[str], *, is_process: bool) -> int:
 
 
 def _as_asked(args: Sequence[str], sentence: str) -> str:
-    """What is wrong with arguments, as an object only if they, or the environment, ask for such: people type them."""
+    """The error of the arguments, as a JSON object only if they or the environment ask for one: people type them."""
     flag = "--log-format"
     given = [two for one, two in itertools.pairwise(args) if one == flag]
     given += [one.partition("=")[2] for one in args if one.startswith(f"{flag}=")]
@@ -81,7 +81,7 @@ def _as_asked(args: Sequence[str], sentence: str) -> str:
 
 
 def _as_logged(style: str | None, sentence: str) -> str:
-    """Why the process does not serve, as an object where the lines of its log would be objects."""
+    """Why the process does not serve, as a JSON object where the lines of its log would be objects."""
     from invoker.telemetry.logs import JsonFormatter
 
     style = style or os.environ.get("INVOKER_LOG_FORMAT", "").lower()

@@ -45,14 +45,14 @@ def with_streams(run: Callable[[], int]) -> int:
 
 
 def arguments() -> list[str]:
-    """Those of the command line, which are UTF-8 even where the locale knows ASCII only."""
+    """The arguments of the command line, as UTF-8 even where the locale knows ASCII only."""
     if sys.getfilesystemencoding() == "utf-8":
         return sys.argv[1:]
     return [os.fsencode(one).decode(errors="surrogateescape") for one in sys.argv[1:]]
 
 
 def _stand_in() -> None:
-    """Open what is closed of the standard streams, where nothing is read and nothing is kept."""
+    """Replace closed standard streams by ``os.devnull``."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             try:
@@ -63,7 +63,7 @@ def _stand_in() -> None:
 
 
 def _lost(stream: Any) -> str:
-    """Why what a stream holds cannot be written; it is dropped then. Empty where all is well."""
+    """Why the output that a stream holds cannot be written, and is dropped; empty if it was written."""
     try:
         stream.flush()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Calls functions of riff invokers."""
+"""The client of riff: calls functions of riff invokers over gRPC."""
 
 from typing import TYPE_CHECKING
 

@@ -80,7 +80,7 @@ class State(enum.Enum):
 
     FRESH = "waiting for the StartFrame"
     OPENING = "waiting for the first InputFrame"
-    REFUSED = "about to tell that the StartFrame was refused"
+    REFUSED = "about to refuse the StartFrame"
     STREAMING = "taking InputFrames"
     ENDED = "the caller has half-closed"
     CLOSED = "the invocation has finished"
