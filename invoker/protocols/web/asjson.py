@@ -31,7 +31,7 @@ def as_json(message: Message[bytes]) -> bytes:
     """A message as a JSON value on one line.
 
     Raises:
-        EncodeError: Its payload is said to be JSON, and is none.
+        EncodeError: Its media type is JSON, and its payload is not.
     """
     payload = message.payload
     if message.media_type == _JSON and b"\n" not in payload and b"\r" not in payload:
@@ -57,7 +57,7 @@ def json_parts(message: Message[bytes]) -> Iterator[bytes]:
 
 
 def string_parts(payload: bytes) -> Iterator[bytes]:
-    """A text as a string of JSON, part by part; what is no UTF-8 of it is replaced."""
+    """A text as a string of JSON, part by part; bytes that are not UTF-8 are replaced."""
     yield b'"'
     for text in _texts(payload):
         yield msgspec.json.encode(text)[1:-1]
@@ -65,7 +65,7 @@ def string_parts(payload: bytes) -> Iterator[bytes]:
 
 
 def line_parts(payload: bytes) -> Iterator[bytes]:
-    """A text as lines of ``data:`` but for the first such mark, part by part; what is no UTF-8 of it is replaced."""
+    """A text as lines of ``data:`` but for the first such mark, part by part; bytes that are not UTF-8 are replaced."""
     held = ""
     for come in _texts(payload):
         text = held + come
@@ -101,4 +101,4 @@ def _compact(payload: bytes) -> bytes:
     try:
         return msgspec.json.format(payload, indent=-1)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EncodeError(f"the output is said to be JSON and is none: {error}") from None
+        raise EncodeError(f"the output has a media type of JSON, but is not JSON: {error}") from None

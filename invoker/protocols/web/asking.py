@@ -110,7 +110,7 @@ def ask(head: RequestHead, signature: Callable[[str], Signature], *, most_bytes:
 
     Args:
         head: Of the request.
-        signature: Tells the signature of the function that the request names, or of the only one when it names none;
+        signature: Finds the signature of the function that the request names, or of the only one when it names none;
             raises InvocationError when there is no such function.
         most_bytes: A body that announces more is refused, unless it streams in.
 
@@ -193,7 +193,7 @@ def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tup
         stream = _implied(inputs, accept)
         return stream, stream is not None
     if stream is None and len(inputs.outputs) > 1:
-        # told here, since the error of the arity would speak of outputs that the client has not asked for.
+        # refused here, since the error of the arity would speak of outputs that the client has not asked for.
         names = ", ".join(inputs.outputs)
         text = f"the function has the outputs {names}, and this response is exactly one value; {ways(inputs)}"
         raise RefusedError(FunctionError(text))

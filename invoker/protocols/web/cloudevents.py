@@ -154,7 +154,7 @@ def binary(headers: Mapping[str, str], *, source: str) -> Mapping[str, str]:
         source: Where it comes from, if it does not say.
 
     Raises:
-        EncodeError: An attribute is none.
+        EncodeError: A header is no valid attribute of an event.
     """
     if not _is_event(headers):
         return headers
@@ -171,7 +171,7 @@ def structured(message: Message[bytes], *, source: str, kind: str) -> Message[by
         kind: Its type, if it does not say.
 
     Raises:
-        EncodeError: An attribute is none.
+        EncodeError: A header is no valid attribute of an event.
     """
     headers = message.headers if _is_event(message.headers) else {**message.headers, "ce-type": kind}
     others, attributes = _split(headers, source=source)

@@ -1,4 +1,4 @@
-"""How errors are told to callers over HTTP and WebSocket, who know parameters by their names (R-145, H-203)."""
+"""How errors are worded for callers over HTTP and WebSocket, who know parameters by their names (R-145, H-203)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Field(msgspec.Struct, frozen=True):
         texts: Media types that are no codec's and are plain text to it.
         sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
         is_text: Any text is one of its values, the empty one, too.
-        skips_empty: It has a default, and no empty text is one of its values, so that an empty field of a form is none.
+        skips_empty: It has a default and takes no empty text, so that an empty field of a form counts as missing.
         known: Of bytes: whether a media type has a codec; any other one is bytes to it. None: it takes none of those.
     """
 
@@ -107,9 +107,9 @@ class Signature(msgspec.Struct, frozen=True):
         plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none, or
             the function declares its types.
         is_text: Whether its values are text, so that they leave as UTF-8 where the function says no charset; None: its
-            annotation does not tell, or it has several outputs.
-        offers: Tells the media types that its one value can have; None: it has several, or none.
-        can_give: Whether its one value can be what an Accept list wants; None: its annotation does not tell.
+            annotation does not show it, or it has several outputs.
+        offers: Gives the media types that its one value can have; None: it has several, or none.
+        can_give: Whether its one value can be what an Accept list wants; None: its annotation does not show it.
         name: Of the function.
         drops: Whether names of a form or an object that are no parameter's are ignored (H-231); else they are refused.
         gives_ahead: Whether a thread makes the next value while a client takes the one before.
@@ -229,7 +229,7 @@ def _own_kind(one: StreamSpec) -> type | None:
 
 
 def _can_give(one: StreamSpec, registry: Registry) -> Callable[[str], bool] | None:
-    """R-146: what the classes of a value tell of the media types that it can have."""
+    """R-146: a test of which Accept lists a value can meet, by its classes; None where these do not show it."""
     classes = [typing.get_origin(kind) or kind for kind in members(one.type)]
     if one.take is not Take.PAYLOAD or not all(kind in _TOLD for kind in classes):
         return None
@@ -252,7 +252,7 @@ def _takes(offer: Offer, cls: type) -> bool:
 
 
 def _offered(one: StreamSpec) -> tuple[str, ...]:
-    from invoker.author.described import given_as  # few callers are told, and it comes with all of schemas
+    from invoker.author.described import given_as  # it imports all of schemas, and is seldom needed
 
     return given_as(one)
 
@@ -352,5 +352,5 @@ def _texts(type_: Any, registry: Registry) -> frozenset[str]:
         except UnsupportedMediaType:
             found.add(media_type)
         except InvocationError:
-            continue  # its codec does not make this type, which is what callers are told
+            continue  # its codec does not make this type, and callers get that error
     return frozenset(found)

@@ -86,7 +86,7 @@ def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
     if kind == MIXED:
         return kind, wanted or "*/*"
     is_text = any(one.media_type.essence == "text/plain" for one in items)
-    # What is no JSON is sent all the same, packed; a client that wants plain text says so.
+    # Values that are not JSON are sent all the same, packed; a client that wants plain text says so.
     return kind, "text/plain, application/json;q=0.9, */*;q=0.1" if is_text else "application/json, */*;q=0.1"
 
 
@@ -131,32 +131,32 @@ class Format(ABC):
 
     @abstractmethod
     def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:
-        """What stands before and behind the value."""
+        """The bytes before and behind the value of an item."""
 
     @abstractmethod
     def _value(self, message: Message[bytes]) -> Iterator[bytes]:
-        """The value."""
+        """The parts of the value in this format."""
 
     @abstractmethod
     def end(self) -> bytes:
-        """What tells the normal end."""
+        """The bytes that mark the normal end."""
 
     @abstractmethod
     def error(self, problem: Mapping[str, Any]) -> bytes:
-        """What tells an error, which is the end as well."""
+        """The bytes of an error, which is the end as well."""
 
     def _name(self, index: int) -> str:
         return self._names[index] if index < len(self._names) else str(index)
 
 
 class EventStream(Format):
-    """Server-sent events."""
+    """Each item as a server-sent event, with an id."""
 
     heartbeat = b":\n\n"
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names)
-        # Proxies are told not to gather what should arrive at once; nginx has a header of its own for that.
+        # These headers keep proxies from gathering what should arrive at once; nginx has a header of its own.
         self.headers = (("Content-Type", EVENTS), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
         self._count = 0
 

@@ -62,7 +62,7 @@ _PIPED = (
 
 
 class State(enum.Enum):
-    """Where the conversation stands."""
+    """The states of a request and its response."""
 
     FRESH = "waiting for the request's head"
     READING = "taking the body"
@@ -77,7 +77,7 @@ class HttpSession:
     """Translates one HTTP request into one invocation, and its one output into the response.
 
     Args:
-        signature: Tells the signature of the function that the request names, or of the only one when it names none;
+        signature: Finds the signature of the function that the request names, or of the only one when it names none;
             raises InvocationError when there is no such function.
         max_body_bytes: A longer body is refused with 413, as soon as it shows.
     """
@@ -245,7 +245,7 @@ class HttpSession:
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
     ) -> Sequence[CallStep]:
-        # Whoever was caught here has no traceback: it would hold what its connection has read ahead, in a cycle.
+        # The error keeps no traceback, which would hold, in a cycle, what its connection has read ahead.
         self.state = State.CLOSED
         self._body.clear()
         self._parts.clear()

@@ -57,7 +57,7 @@ def reading_of(signature: Signature, content_type: str, *, has_length: bool, is_
     Args:
         signature: Of the function.
         content_type: Of the body; empty when it was missing.
-        has_length: Whether the head tells its length.
+        has_length: Whether the head announces its length.
         is_stream: Whether the answer is a stream.
     """
     essence = content_type.partition(";")[0].strip().lower()

@@ -7,7 +7,7 @@ what ended the invocation                   status  why
 `NotAcceptable`                             406     R-146
 `DecodeError`                               400     R-145
 `LimitReached`, of a function or its calls  429     with Retry-After
-`Overloaded`, no room for an invocation     503     not 429: this server is full, whoever asks; with Retry-After
+`Overloaded`, no room for an invocation     503     not 429: this server is full for all callers; with Retry-After
 `LimitExceeded`, what came is too large     413     R-154, H-242: the same will never pass, wherever it shows
 `NotReady`, `ShuttingDown`                  503     R-154; with Retry-After
 `DeadlineExceeded`                          504     R-154
@@ -145,7 +145,7 @@ def status_of(error: InvocationError) -> int:
 
 
 def problem(error: InvocationError, status: int = 0, *, parameter: str = "") -> dict[str, str | int]:
-    """What an error is told as where it is an item among others.
+    """The members of an error where it is an item among others.
 
     Args:
         error: Its text is the detail.
@@ -168,7 +168,7 @@ def refusal(
     headers: tuple[tuple[str, str], ...] = (),
     parameter: str = "",
 ) -> Response:
-    """The response that tells an error.
+    """The response that carries an error.
 
     Args:
         error: Its text is the body.

@@ -15,7 +15,7 @@ _CHOICES: Final = ("auto", "on", "off")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageServiceSettings:
-    """Whether there is a page."""
+    """The setting whether browsers get a page."""
 
     page: str = setting(
         "auto", "INVOKER_PAGE", parse.one_of(*_CHOICES),

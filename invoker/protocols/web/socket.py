@@ -14,13 +14,13 @@ fills parameters by name::
     ANNOUNCED  binary                                       RUNNING    Feed
     ANNOUNCED  text                                         -          ProtocolViolation
     ENDED      any                                          -          ProtocolViolation
-    any        Emitted                                      same       Send: a text; of what is no JSON, two frames
+    any        Emitted                                      same       Send: a text; two frames if it is not JSON
     any        OutputEnded, one of several                  same       Send
     any        Finished                                     CLOSED     Close
 
 An item is of the first input unless ``input`` names another one. A function without parameters is called for each item,
-and once where there is none. Outputs are JSON where they can be. There is no
-half-close but ``{"end": true}``: who closes the connection without it is gone, and the function is cancelled.
+and once if there are no items. Outputs are JSON where they can be. The only half-close is ``{"end": true}``: a client
+that closes the connection without it is gone, and the function is cancelled.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OF_CONNECTION: Final = frozenset({"connection", "upgrade"})
 
 
 class State(enum.Enum):
-    """Where the conversation stands."""
+    """The states of a conversation; see the module."""
 
     FRESH = "waiting for the handshake"
     RUNNING = "taking items"
@@ -155,7 +155,7 @@ class SocketSession:
         """Translate one message, a text as `str`; or the head of the handshake, which comes first.
 
         Raises:
-            ProtocolViolation: It is none, or may not come now.
+            ProtocolViolation: It is not a message of this protocol, or may not come now.
             DecodeError: A value of the query, or an object with a member that would be lost, cannot be taken.
         """
         state = self.state
@@ -194,11 +194,11 @@ class SocketSession:
         return (Close(event.error),)
 
     def farewell(self, error: InvocationError | None) -> str:
-        """The last message, which tells how it ended."""
+        """The last message, which reports how the conversation ended."""
         return _END if error is None else _json({"error": self.problem(error)})
 
     def problem(self, error: InvocationError) -> dict[str, str | int]:
-        """What is told of an error; inputs have the names of their parameters."""
+        """An error as the peer gets it; inputs have the names of their parameters."""
         parameter = at_fault(error, self._signature, self._names)
         told = named(error, parameter) if parameter else error
         return problem(told, 400 if isinstance(error, ProtocolViolation) else 0, parameter=parameter)
@@ -255,7 +255,7 @@ class SocketSession:
             try:
                 payload = b64decode(told.base64, validate=True)
             except ValueError as error:
-                raise ProtocolViolation(f"the value of base64 is none: {error}") from None
+                raise ProtocolViolation(f"the member base64 is invalid: {error}") from None
             media_type = self._typed(index, told.content_type) or _OCTETS
         elif told.content_type:
             self.state = State.ANNOUNCED
@@ -282,7 +282,7 @@ class SocketSession:
 
     def _end(self, told: _Told) -> Sequence[Step]:
         if told.end is False or told != _Told(end=told.end):
-            raise ProtocolViolation('the end is told by {"end": true}, or {"end": "NAME"} of one input, and by no more')
+            raise ProtocolViolation('the end is {"end": true}, or {"end": "NAME"} for one input, without other members')
         if told.end is True:
             return self.half_close()
         return (EndInput(_ID, self._index(told.end)),)

@@ -16,8 +16,8 @@ it; what it gives leaves at once if the answer is a stream::
     RUNNING  Finished          CLOSED   Send(end or error), Close; before the head an error is a response like any other
     any      a bad body        CLOSED   Cancel, and as for Finished with an error
 
-Whoever carries the session tells it now and then that time has passed (`Elapsed`): the first time the head leaves
-although the function has given nothing, so that a client sees that it is answered; later a heartbeat does.
+The driver passes `Elapsed` to the session now and then: the first time, the head is sent although the function has
+given nothing, so that the client sees that it is answered; later times, a heartbeat is.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class StreamSession:
 
     @property
     def cuts(self) -> bool:
-        """Whether a response that fails must look incomplete: nobody has asked for a format that tells errors."""
+        """Whether a response that fails must look incomplete: no format that carries errors was asked for."""
         return self._asked.is_implied
 
     @property
@@ -197,7 +197,7 @@ class StreamSession:
         return refusal(error, self._asked.accept, status=status or _status(error), parameter=parameter)
 
     def farewell(self, error: InvocationError) -> bytes:
-        """What ends a response that has begun, for an ending that this session was not told."""
+        """What ends a response that has begun, where the end did not come through this session."""
         assert self._format is not None
         return self._format.error(problem(error, _status(error)))
 
@@ -207,7 +207,7 @@ class StreamSession:
         asked = self._asked
         self._state = _State.WAITING
         if asked.is_repeated:
-            # H-010: a browser asks again for events that have ended; this status tells it to stop.
+            # H-010: a browser asks again for events that have ended; this status stops it.
             self._state = _State.CLOSED
             return (Send(NOTHING), Close())
         if asked.is_head and self._format is not None:

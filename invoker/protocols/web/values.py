@@ -29,7 +29,7 @@ _TEXT = "text/plain"
 _JSON = "application/json"
 _MSGPACK = "application/msgpack"
 SENT_AS = "X-Http-Content-Type"
-"""The header that tells a function the media type of a body or part as it was sent (H-209)."""
+"""The header that gives a function the media type of a body or part as it was sent (H-209)."""
 HIDDEN = frozenset(
     {
         *("content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"),
@@ -53,7 +53,7 @@ def query_pairs(query: str) -> list[tuple[str, str]]:
 
 
 def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
-    """Names and texts of a form; None if nobody knows its charset, which its codec will tell better.
+    """Names and texts of a form; None if its charset is unknown, which its codec reports better.
 
     Raises:
         DecodeError: It is not in its charset, or has too many fields (H-230).
@@ -83,7 +83,7 @@ def is_form_of(body: bytes, names: Collection[str]) -> bool:
 
 
 def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] | None:
-    """The members of a JSON object, undecoded; None if it is none, which its codec will tell better."""
+    """The members of a JSON object, undecoded; None for anything else, which its codec reports better."""
     try:
         charset = charsets.lookup(parse(content_type).charset or "utf-8", only_unicode=True)
         if charset is None:
@@ -99,14 +99,14 @@ def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] 
 
 
 def named_members(members: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
-    """The same, by the names that Python makes of theirs.
+    """The members by their names as Python normalises them.
 
     Raises:
-        DecodeError: Two of them are the same name.
+        DecodeError: Two members have the same name then.
     """
     made = {normalised(name): value for name, value in members.items()}
     if len(made) < len(members):
-        raise DecodeError("the members of the JSON object are not told apart by their names, which Python has as NFKC")
+        raise DecodeError("two members of the JSON object have the same name, since Python normalises names to NFKC")
     return made
 
 

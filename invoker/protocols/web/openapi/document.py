@@ -46,7 +46,7 @@ class Document:
         """Add the path of a function, unless the process answers there.
 
         Args:
-            function: As callers are told of it.
+            function: As callers see it.
             signature: As requests are bound to it.
         """
         path = path_of(function.name)

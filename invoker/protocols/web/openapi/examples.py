@@ -25,7 +25,7 @@ class Example(NamedTuple):
 
 
 def examples_of(function: Described) -> Iterator[Example]:
-    """The examples that are calls of the function with constants; what else an author wrote tells only readers."""
+    """The examples that are calls of the function with constants; the author's other text is for readers only."""
     for text in function.examples:
         values = _values(function, text)
         if values:

@@ -33,7 +33,7 @@ class Requests:
     """The requests of one function.
 
     Args:
-        function: As callers are told of it.
+        function: As callers see it.
         signature: As requests are bound to it.
         name: Of its operation; those of definitions begin with it.
         schemas: Take the definitions.
@@ -55,7 +55,7 @@ class Requests:
         return found if is_body or not self._signature.is_open else [*self._queried(), *found]
 
     def body(self) -> dict[str, Any] | None:
-        """The body of a POST; None if there is none."""
+        """The body of a POST; None if the function takes no body."""
         content = self._content()
         if not content:
             return None
@@ -98,7 +98,7 @@ class Requests:
             for media_type in told.media_types:
                 content.setdefault(media_type, {"schema": self._whole(media_type, told)})
         if self._is_spread(first) and any(_is_bytes(one) for _, one in self._fields):
-            # Forms are always taken, but told only where an object of JSON cannot give all: generators choose the media
+            # Forms are always taken, but shown only if an object of JSON cannot give all: generators choose the media
             # type by the class of the body, and openapi-python-client 0.29 makes no sound code where there are several.
             content[_PARTS] = {"schema": self._object("form", FILE)}
         if signature.more is None and (lines := self._item()) is not None:

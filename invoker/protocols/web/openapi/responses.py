@@ -23,7 +23,7 @@ ERRORS: Final = {
     "503": "The server takes no more calls for now.",
     "default": "Another error.",
 }
-"""What is told of each status; the last one stands for all others."""
+"""The description of each status; the last one stands for all others."""
 
 
 class Replies:
@@ -68,7 +68,7 @@ class Replies:
         """Those of one function by their statuses.
 
         Args:
-            function: As callers are told of it.
+            function: As callers see it.
             pieces: As `Signature`.
         """
         content: dict[str, Any] = {}
@@ -123,7 +123,7 @@ class Replies:
         return items({"anyOf": [value, self._failure]} if value else {}, words)
 
     def _value(self, function: Described, *, is_named: bool) -> Schema:
-        """One item of a stream."""
+        """The schema of one item of a stream."""
         each = {one.name: self._item(one) for one in function.outputs}
         if not each:
             return {}

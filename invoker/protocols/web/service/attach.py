@@ -25,7 +25,7 @@ class RiffHttpService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """On the HTTP transport only."""
+        """Whether it is chosen, and there is the HTTP transport."""
         return is_chosen and has_http
 
     async def start(self) -> None:
@@ -46,9 +46,9 @@ class RiffHttpService(Service):
         )
 
     def http_handler(self, path: str) -> Handler | None:
-        """Who answers any path."""
+        """The handler of any path; that of a WebSocket refuses requests for a page."""
         return self._no_socket if self.socket_handler(path) is not None else self._handler
 
     def socket_handler(self, path: str) -> SocketHandler | None:
-        """The function of this path."""
+        """The handler of WebSockets at this path; None if no function is there."""
         return None if self._sockets is None else self._sockets.handler(path)

@@ -1,6 +1,6 @@
-"""`FunctionsService`: tells callers of HTTP what is served: a list of the functions, and an OpenAPI document.
+"""`FunctionsService`: describes over HTTP what is served: a list of the functions, and an OpenAPI document.
 
-Both are made when they are first asked for, and served from memory. What they tell is the same for as long as the
+Both are made when they are first asked for, and served from memory. Their content is the same for as long as the
 process serves, but for the addresses of transports that open later; a document is known by these.
 """
 
@@ -33,7 +33,7 @@ Spoken = tuple[tuple[str, str], ...]
 
 
 class FunctionsService(Service):
-    """Tells what the functions take and give, while the setting ``reflection`` is on (H-060)."""
+    """Describes what the functions take and give, while the setting ``reflection`` is on (H-060)."""
 
     name = "functions"
     on_http = True
@@ -48,7 +48,7 @@ class FunctionsService(Service):
         return is_chosen and has_http and config.reflection
 
     def http_handler(self, path: str) -> FunctionsHandler | None:
-        """Who answers its paths."""
+        """The handler of ``/functions`` and ``/openapi.json``; None for other paths."""
         return self._handler if path in self._handler.paths else None
 
 
@@ -87,7 +87,7 @@ class FunctionsHandler:
         self._pages: dict[str, tuple[Spoken, Page]] = {}
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer one request."""
+        """Answer with the page of the path; 405 to other methods than GET and HEAD."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return only_read(head)

@@ -71,7 +71,7 @@ class RiffHandler(PromptHandler, WholeHandler):
         return partial(self._begin, session if session.can_repeat else None)
 
     async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Handler`
-        """Never called."""
+        """Never called, since `prompt` answers every request."""
         raise AssertionError("prompt() answers every request")
 
     def _stream(self, asked: Asked, exchange: Exchange) -> Streamed:
@@ -158,7 +158,7 @@ class _Reply:
         self._response: Response | None = None
 
     def accepted(self) -> None:
-        """Do nothing: the peer is told nothing before the conversation is over."""
+        """Do nothing: nothing is sent before the conversation is over."""
 
     def ask(self) -> None:
         self._request.ask()
@@ -171,7 +171,7 @@ class _Reply:
         raise AssertionError("there is always room")
 
     def close(self, close: Close) -> None:
-        """The conversation is over."""
+        """The conversation is over: send its response, or that of the error."""
         if self.timer is not None:
             self.timer.cancel()
         request = self._request

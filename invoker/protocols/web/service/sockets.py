@@ -59,12 +59,12 @@ class RiffSocketHandler:
         self._shape = shape
 
     def meet(self, head: RequestHead) -> Conversation:
-        """Let every client in: why a function is not called is told in the conversation, which a browser can see."""
+        """Let every client in: errors are sent in the conversation, where a browser can see them."""
         return _Conversation(self._driver, SocketSession(self._shape), head)
 
 
 class _Conversation:
-    """One connection, one invocation."""
+    """A connection, which has exactly one invocation."""
 
     def __init__(self, driver: Driver, session: SocketSession, head: RequestHead) -> None:
         self.subprotocol = _SUBPROTOCOL if _SUBPROTOCOL in offered(head) else ""
@@ -73,14 +73,14 @@ class _Conversation:
         self._head = head
 
     def begin(self, wire: SocketWire) -> Reactor:
-        """Open the invocation."""
+        """Open the invocation by the head of the handshake."""
         wire.peer.field = "close_code"
         reactor = Reactor(self._session, wire, self._driver, wire.close)
         reactor.arrived(self._head)
         return reactor
 
     def farewell(self, error: InvocationError | None) -> Farewell:
-        """The end, or the error."""
+        """The close code, and the last message: the end or the error."""
         last = self._session.farewell(error)
         return Farewell(_NORMAL, (last,)) if error is None else Farewell(self._code(error), (last,), str(error))
 
@@ -99,7 +99,7 @@ class _Conversation:
 
 
 class NoSocketHandler:
-    """Tells who asks the path of a WebSocket for a page that it is none."""
+    """Refuses requests for a page at the path of a WebSocket."""
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one request: 426, or 405 to other methods than GET."""

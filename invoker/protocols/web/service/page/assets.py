@@ -51,7 +51,7 @@ class Assets:
 
     @cached_property
     def files(self) -> dict[str, _File]:
-        """By their names."""
+        """The files of the page by their names, read once."""
         return {one.name: _read(one) for one in sorted(_FOLDER.iterdir()) if one.suffix in _TYPES}
 
     def answer(self, head: RequestHead, name: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:

@@ -37,11 +37,11 @@ _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _PERIOD_S: Final = 0.25
 _BEAT: Final = 60
-"""Periods without news after which a comment tells that the server is there."""
+"""Periods without news after which a comment shows that the server is there."""
 
 
 class PageHandler(PromptHandler, WholeHandler):
-    """Gives the page to whoever asks for HTML, and leaves every other request to who answers there else.
+    """Gives the page to clients that ask for HTML, and leaves all other requests to the handler below.
 
     Args:
         assets: Has the page.
@@ -94,7 +94,7 @@ class FilesHandler(Handler):
 
 
 class NumbersHandler(Handler):
-    """Tells the live numbers: as server-sent events, four times a second while anything changes, or once as JSON.
+    """Sends the live numbers: as server-sent events, four times a second while anything changes, or once as JSON.
 
     Args:
         driver: Whose invocations they are; its drain ends the streams.
