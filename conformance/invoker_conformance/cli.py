@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML; - is stdout")
     _add_facts(parser)
     _add_model_facts(parser)
-    parser.add_argument("--verbose", "-v", action="store_true", help="tell each scenario on stderr as it ends")
+    parser.add_argument("--verbose", "-v", action="store_true", help="report each scenario on stderr as it ends")
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ import grpc
 __all__ = ["DETAIL_BYTES", "LEAKS", "Fault", "encoded_size"]
 
 LEAKS = re.compile(r"Traceback|Unexpected <class|File \"|\.py\b|site-packages")
-"""What tells of the inside of a server."""
+"""Texts that reveal the inside of a server, which no error may have."""
 
 DETAIL_BYTES = 4096
 """Of a text, as it is encoded on the wire."""

@@ -55,7 +55,7 @@ class Answer:
         return self
 
     def failure(self, expected: str) -> Failure:
-        """A failure that tells the request and this response."""
+        """A failure that quotes the request and this response."""
         return Failure(str(self), expected, self.sent)
 
 
@@ -108,12 +108,12 @@ class Transport:
 
     @property
     def timeout_s(self) -> float:
-        """Limit of each exchange."""
+        """Seconds that each request and its response may take."""
         return self._timeout_s
 
 
 class Connection:
-    """One keep-alive connection."""
+    """A keep-alive connection, which sends one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, transport: Transport) -> None:
         self._reader = reader
@@ -130,7 +130,7 @@ class Connection:
         *,
         said: str = "",
     ) -> None:
-        """Send a request; a body given as a list goes out in chunks. ``said`` is what a report tells of it."""
+        """Send a request; a body given as a list goes out in chunks. ``said`` is how a report quotes it."""
         given = tuple(headers)
         if isinstance(body, list):
             framing = ("Transfer-Encoding", "chunked")
@@ -148,7 +148,7 @@ class Connection:
             await self.send_bytes(content)
 
     async def send_bytes(self, content: bytes, said: str = "") -> None:
-        """Send bytes as they are, a head of its own or more of a body; ``said`` is what a report tells of them."""
+        """Send bytes as they are, a head of its own or more of a body; ``said`` is how a report quotes them."""
         self._sent = said or self._sent
         with suppress(ConnectionError, TimeoutError):  # the answer may come before the body was read to its end
             for at in range(0, len(content), _CHUNK):

@@ -177,7 +177,7 @@ class RawCall(ABC, Generic[T]):
             raise self.failure(*broken)
 
     def failure(self, met: str, expected: str) -> Failure:
-        """A failure that tells what was sent in this call."""
+        """A failure that quotes what was sent in this call."""
         return Failure(met, expected, self.sent)
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
 """The report: by requirement id, as a table, as JSON, as JUnit XML.
 
-What the specification leaves open and the catalogue decides, "MUST (D)", is told apart: an invoker that decided
+What the specification leaves open and the catalogue decides, "MUST (D)", is counted apart: an invoker that decided
 otherwise obeys the specification all the same. So such requirements, and options (MAY), fail a run only if the report
 is strict.
 """
@@ -99,7 +99,7 @@ class Report:
         return Row(requirement, Verdict.NOT_JUDGED, (), requirement.unjudged or _UNNAMED)
 
     def summary(self) -> str:
-        """One line."""
+        """One line: passed or failed, and the counts of each verdict."""
         parts = [
             f"{name} {_counts(row.verdict for row in rows)}"
             for name, rows in (("requirements", self._asked()), ("decisions", self._decided()))
@@ -195,7 +195,7 @@ def _told(outcome: Outcome) -> list[str]:
     """A failed scenario: what was sent, met and expected, and which requirements it breaks."""
     failure = outcome.failure
     if failure is None:
-        raise AssertionError("only failed outcomes are told")
+        raise AssertionError("only failed outcomes are reported")
     return [
         f"FAIL {_title(outcome)} [{outcome.scenario.functions[0]}]",
         f"  should:   {outcome.scenario.expects}",

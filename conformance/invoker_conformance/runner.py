@@ -95,7 +95,7 @@ async def run(
     Args:
         target: Under judgement.
         scenarios: In this order.
-        each: Told every outcome as soon as it is known.
+        each: Called with every outcome as soon as it is known.
 
     Raises:
         Unreachable: Nothing ever answered at an address of the target.
@@ -183,7 +183,7 @@ async def _missing(probe: Probe, scenario: Scenario) -> str:
         return f"no --http address for function {scenario.functions[0]}"
     for name in scenario.functions:
         if scenario.over_http and name == scenario.functions[0] and target.grpc_at.of(name) is None:
-            continue  # served over HTTP alone: its answer will tell
+            continue  # served over HTTP alone: its answer will show
         if not await probe.provides(name):
             return f"{_NOUNS[scenario.protocol]} {name}"
     return ""

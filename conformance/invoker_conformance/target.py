@@ -26,7 +26,7 @@ _ABSENT = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED)
 
 
 class Unreachable(Exception):
-    """Nothing answers at an address."""
+    """Raised when nothing answers at an address of the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ class ModelFacts:
     """What the GraphPipe chapters have to know of the target.
 
     Attributes:
-        tcp: ``HOST:PORT`` of a bare socket; empty: there is none.
-        unix: Path of a bare socket; empty: there is none.
-        http_unix: Path of a socket that speaks HTTP; empty: there is none.
+        tcp: ``HOST:PORT`` of a bare socket; empty: none is given.
+        unix: Path of a bare socket; empty: none is given.
+        http_unix: Path of a socket that speaks HTTP; empty: none is given.
         limit_bytes: Its limit of a request.
         timeout_s: Its limit of an inference.
-        most: Its limit of inferences at once; 0: none is told.
+        most: Its limit of inferences at once; 0: none is given.
         is_plain_status: Errors have the HTTP status 200.
         is_root: The model ``mirror`` is at / of a shared address, too.
     """

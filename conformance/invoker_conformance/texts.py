@@ -1,4 +1,4 @@
-"""How reports show bytes."""
+"""How reports show bytes: as text, cut where they are long."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Leaf:
 
     @property
     def media_type(self) -> str:
-        """Without parameters."""
+        """The media type of the leaf, without parameters."""
         return self.metadata.mimetype.partition(";")[0].strip()
 
     @property

@@ -38,18 +38,18 @@ async def negotiated(stage: Stage, *wanted: str) -> AsyncIterator[Session]:
 
 
 def drop(node: str) -> pb.Action:
-    """DROP."""
+    """The action ``DROP``, which releases a node."""
     return A("DROP", {"node": node})
 
 
 def set_ttl(node: str, seconds: float) -> pb.Action:
-    """SET_TTL."""
+    """The action ``SET_TTL``, which releases a node later."""
     duration = Duration(seconds=int(seconds), nanos=int(seconds % 1 * 1_000_000_000))
     return A("SET_TTL", {"node": node}, configs=[duration])
 
 
 def cancel(output: str) -> pb.Action:
-    """CANCEL."""
+    """The action ``CANCEL``, which ends the action of an output."""
     return A("CANCEL", {"output": output})
 
 

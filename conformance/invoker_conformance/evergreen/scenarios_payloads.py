@@ -1,4 +1,4 @@
-"""Payloads and metadata: media types, decoding, what a function is told of a leaf. Catalogue 2.3."""
+"""Payloads and metadata: media types, decoding, what a function gets of a leaf. Catalogue 2.3."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ __all__ = ["Session"]
 
 
 class Session(RawCall[pb.NodeFragment]):
-    """One session."""
+    """One Evergreen session with the target, and what it has sent so far."""
 
     path = PATH
     words = ("session", "message", "fragment", "HC")

@@ -64,7 +64,7 @@ class Stage(Probe):
             await session.fails(fault, *mentions)
 
     async def survives(self) -> None:
-        """The next session works."""
+        """Check that the server still serves: another session works."""
         judged = self.last_call
         async with self.session() as session:
             await session.half_close()
@@ -73,7 +73,7 @@ class Stage(Probe):
 
     async def mark(self, key: str) -> int:
         """A count that the functions keep in their process, read through the action ``marks``."""
-        judged = self.last_call  # a failure shall tell what that one was sent
+        judged = self.last_call  # a failure has to quote what was sent in that call
         async with self.session() as session:
             await session.all(A("marks", {"key": "key"}, {"out": "count"}), F("key", m=TEXT, t=key))
             await session.succeeds()

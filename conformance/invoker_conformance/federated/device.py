@@ -37,7 +37,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         given: As `RawCall`.
 
     Attributes:
-        terms: For chunks; what is said goes in chunks once the target has told some.
+        terms: For chunks; messages go in chunks once the target has sent some terms.
         info: The acceptance, when there was one.
         cuts: Whether what is said goes in chunks, where there are terms for that.
         acks: Whether chunks of the target are acked, which they are until somebody tests what happens otherwise.
@@ -71,7 +71,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
             await self.piece(piece)
 
     async def piece(self, message: pb.ClientStreamMessage) -> None:
-        """Send a message as it is; the acks of chunks among them are waited for by whoever reads next."""
+        """Send a message as it is; acks of its chunks are awaited by the next read."""
         if message.chunked_transfer.WhichOneof("kind") == "data":
             self._unacked.append(message.chunked_transfer.data.chunk_index)
         await self.raw(message.SerializeToString(), shown(message) if self._is_noted else "")
@@ -155,14 +155,14 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return told
 
     async def decided(self, timeout_s: float | None = None) -> bool:
-        """Whether it is accepted."""
+        """Whether the device is accepted to a round; False if it is rejected."""
         response = (await self.kind("checkin_response", timeout_s)).checkin_response
         self._agree(response)
         self.info = response.acceptance_info
         return response.HasField("acceptance_info")
 
     async def accepted(self, timeout_s: float | None = None) -> pb.AcceptanceInfo:
-        """It is."""
+        """Wait for the acceptance to a round; a rejection is a failure."""
         if not await self.decided(timeout_s):
             raise self.failure("a rejection", "an acceptance")
         return self.info

@@ -41,7 +41,7 @@ class Fleet(Probe):
 
     @asynccontextmanager
     async def devices(self, count: int, population: str = "") -> AsyncIterator[list[Device]]:
-        """So many sessions."""
+        """Open ``count`` sessions of devices, and close them in the end."""
         async with AsyncExitStack() as stack:
             yield [await stack.enter_async_context(self.device(population)) for _ in range(count)]
 
@@ -78,7 +78,7 @@ class Fleet(Probe):
         return int(await self.model(population, count, **fields))
 
     async def frames(self, population: str = "", count: int = 1, **fields: Any) -> list[dict[str, Any]]:
-        """The checkpoint of a population that tells what the function was given."""
+        """The checkpoint of a population that shows what the function was given."""
         found: list[dict[str, Any]] = json.loads(await self.model(population, count, **fields))
         return found
 
@@ -88,11 +88,11 @@ class Fleet(Probe):
             raise self.failure(f"a checkpoint of {met}", f"{expected}")
 
     def failure(self, met: str, expected: str) -> Failure:
-        """A failure that tells what the last device has sent."""
+        """A failure that quotes what the last device has sent."""
         return Failure(met, expected, self.last_call.sent if self.last_call else "")
 
     async def download(self, resource: pb.UriResource) -> Answer:
-        """GET what a target offers."""
+        """Download a resource that the target offers, by GET."""
         parts = urlsplit(resource.uri)
         if parts.scheme == "https":
             raise NotProvided("resources over plain HTTP")

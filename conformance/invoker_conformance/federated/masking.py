@@ -1,4 +1,4 @@
-"""`Secret`: a device's part of secure aggregation, from the primitives of `federated.secagg`; it can be told to lie.
+"""`Secret`: a device's part of secure aggregation, from the primitives of `federated.secagg`; it can be made to lie.
 
 It does what a device does and nothing more: no check of what the server says, for the scenarios do that.
 """
@@ -44,7 +44,7 @@ class Secret:
         self.shares: dict[int, secagg_pb.PairOfKeyShares] = {}
 
     def advertise(self) -> secagg_pb.AdvertiseKeys:
-        """Round 0."""
+        """The message of round 0: two public keys."""
         pair = secagg_pb.PairOfPublicKeys(noise_pk=self.noise.public, enc_pk=self.enc.public)
         return secagg_pb.AdvertiseKeys(pair_of_public_keys=pair)
 
@@ -58,7 +58,7 @@ class Secret:
         return "" if session_id(self.pairs) == self.session else "the session_id is not that of the keys (F-096)"
 
     def share(self) -> secagg_pb.ShareKeysResponse:
-        """Round 1."""
+        """The message of round 1: encrypted shares for the others."""
         count, sealed = len(self.pairs), []
         noise = split(self.noise.secret, threshold=self.threshold, count=count)
         own = split(self.own, threshold=self.threshold, count=count)
@@ -84,7 +84,7 @@ class Secret:
         return ""
 
     def masked(self) -> secagg_pb.MaskedInputCollectionResponse:
-        """Round 2."""
+        """The message of round 2: the masked input."""
         plus, minus = [self.own], list[bytes]()
         for peer in self.shares:
             if peer != self.index:
@@ -107,7 +107,7 @@ class Secret:
         return (values + total(plus) + (np.uint64(modulus) - total(minus))) % np.uint64(modulus)
 
     def unmask(self, request: secagg_pb.UnmaskingRequest) -> secagg_pb.UnmaskingResponse:
-        """Round 3."""
+        """The message of round 3: shares of those that are asked for."""
         missing = {number - 1 for number in request.dead_3_client_ids}
         response = secagg_pb.UnmaskingResponse()
         for index in range(len(self.pairs)):

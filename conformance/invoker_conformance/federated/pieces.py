@@ -40,7 +40,7 @@ def start(size: int, blob: int, level: int = 0) -> pb.ClientStreamMessage:
 
 
 def data(index: int, content: bytes) -> pb.ClientStreamMessage:
-    """Some of its bytes."""
+    """The chunk with an index, and its bytes."""
     message = pb.ClientStreamMessage()
     message.chunked_transfer.data.chunk_index, message.chunked_transfer.data.chunk_bytes = index, content
     message.chunked_transfer.data.SetInParent()
@@ -48,7 +48,7 @@ def data(index: int, content: bytes) -> pb.ClientStreamMessage:
 
 
 def ack(index: int) -> pb.ClientStreamMessage:
-    """The answer to a chunk."""
+    """The acknowledgement of the chunk with an index."""
     message = pb.ClientStreamMessage()
     message.chunked_transfer.ack.chunk_index = index
     message.chunked_transfer.ack.SetInParent()
@@ -83,7 +83,7 @@ class Reader:
     """Puts a target's messages together, and checks how they were cut (F-022, F-023, F-028).
 
     Attributes:
-        terms: As the target has told.
+        terms: As the target has sent them.
         sent: For reports.
     """
 
@@ -123,7 +123,7 @@ class Reader:
     def _take_data(self, piece: pb.ChunkedTransferMessage.Data) -> None:
         index, parts, size = piece.chunk_index, self._parts, self.terms.size
         self._require(index == len(parts), f"chunk {index}", f"chunk {len(parts)} (F-022)")
-        size = size or len(parts[0] if parts else piece.chunk_bytes)  # the message may be the one that tells it
+        size = size or len(parts[0] if parts else piece.chunk_bytes)  # the message may be the one that has the size
         is_other = any(len(one) != size for one in parts[-1:]) or len(piece.chunk_bytes) > size
         met = f"chunks of {[len(one) for one in (*parts[-1:], piece.chunk_bytes)]} bytes"
         self._require(not is_other, met, f"{size} in each but the last (F-022)")

@@ -16,7 +16,7 @@ _OPERATOR = "an operator chooses it"
 _FORM = "the form of checkpoints is the target's own"
 
 _UNJUDGED = {
-    "F-037": "not to be told from outside",
+    "F-037": "cannot be seen from outside",
     "F-049": _START,
     **{f"F-{n:03}": _DEVICE for n in (57, 58, 68, 69, 70, 71, 72, 73, 75, 76, 77, 78)},
     "F-074": "plans are opaque to the protocol",

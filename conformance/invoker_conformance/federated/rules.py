@@ -41,7 +41,7 @@ def check_ending(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
     if encoded_size(detail) > DETAIL_BYTES:
         return f"a detail of {encoded_size(detail)} bytes", f"at most {DETAIL_BYTES}"
     if code is grpc.StatusCode.UNKNOWN:
-        return f"{code.name} {detail!r}", "a code that tells a client what to do"
+        return f"{code.name} {detail!r}", "a code that says what a client should do"
     return None
 
 

@@ -114,7 +114,7 @@ async def eligibility_that_nobody_asked_for(fleet: Fleet) -> None:
 
 @scenario("FT-38", "F-054", "F-055", "F-059", function=("solo", "other"))
 async def retry_tokens(fleet: Fleet) -> None:
-    """A token before its time is rejected; one that nobody has made, or that is of another population, is none."""
+    """A token before its time is rejected; a forged one, or one of another population, does not count."""
     async with fleet.device() as device:
         told = await device.ask(acked=True)
         await device.decided()

@@ -79,7 +79,7 @@ async def chunks_of_chunks(fleet: Fleet) -> None:
 
 @scenario("FT-24", "F-034", function="last")
 async def bombs(fleet: Fleet) -> None:
-    """What inflates to more than was told, or to more than the limit, is refused before that."""
+    """What inflates to more than was announced, or to more than the limit, is refused before that."""
     bomb = zlib.compress(bytes(32 << 20), 9)
     for told, code in ((1000, _BAD), (1 << 30, StatusCode.RESOURCE_EXHAUSTED)):
         await _refused(fleet, start(told, len(bomb), 2), data(0, bomb), end(1), code=code)
@@ -90,7 +90,7 @@ async def bombs(fleet: Fleet) -> None:
 
 @scenario("FT-25", "F-035", "F-036", function="last")
 async def streams_that_are_broken(fleet: Fleet) -> None:
-    """Cut off, with bytes behind the end, no stream at all, an unknown level, or fewer bytes than were told."""
+    """Cut off, with bytes behind the end, no stream at all, an unknown level, or fewer bytes than were announced."""
     whole = zlib.compress(b"abcdef" * 50)
     for blob, level in ((whole[:-3], 1), (whole + b"more", 1), (b"no zlib stream", 2), (whole, 7), (whole, -1)):
         await _refused(fleet, start(300, len(blob), level), data(0, blob), end(1))

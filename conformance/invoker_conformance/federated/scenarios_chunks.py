@@ -40,7 +40,7 @@ async def ten_mebibytes_of_each_level(fleet: Fleet) -> None:
 
 @scenario("F-018", "F-134", "F-021", "F-020", function=("solo", "asked"))
 async def options_of_both_responses(fleet: Fleet) -> None:
-    """Sizes are told to clients that take chunks, in each response that has options; to others zeros."""
+    """Clients that take chunks get their sizes in each response that has options; others get zeros."""
     async with fleet.device("asked") as device:
         first = (await device.try_in(**CHUNKS)).protocol_options_response
         await device.ask({"first": 1.0}, **CHUNKS)
@@ -114,7 +114,7 @@ async def acks_come_one_by_one(fleet: Fleet) -> None:
 
 @scenario("FT-18", "F-032", "F-011", function="last")
 async def message_of_no_bytes(fleet: Fleet) -> None:
-    """One empty chunk, told as one byte or as none, is a message without content."""
+    """One empty chunk, announced as one byte or as none, is a message without content."""
     for blob in (1, 0):
         async with fleet.joined(**CHUNKS) as (device,):
             for piece in (start(0, blob), data(0, b""), end(1)):
@@ -156,7 +156,7 @@ async def options_that_change(fleet: Fleet) -> None:
 
 @scenario("F-033", "FT-26", "F-032", function="last")
 async def other_wrappings_and_old_clients(fleet: Fleet) -> None:
-    """A gzip wrapping is understood, and a Start of an old client that does not tell the size on the wire."""
+    """A gzip wrapping is understood, and a Start of an old client that has no size on the wire."""
     async with fleet.joined(**CHUNKS) as (device,):
         message = pb.ClientStreamMessage(report_request=device.reported(b"zipped" * 99)).SerializeToString()
         blob = gzip.compress(message)

@@ -111,7 +111,7 @@ async def _all_hear(all_: Circle, text: str) -> None:
 
 @scenario("F-115", "F-133", "F-125", function="secret")
 async def silent_devices(fleet: Fleet) -> None:
-    """One that is silent in a round is put out at the round's time limit, told why, and the others go on."""
+    """One that is silent in a round is put out at its time limit, with the reason, and the others go on."""
     async with circle(fleet) as all_:
         await all_.advertise(3)
         all_.without(3)

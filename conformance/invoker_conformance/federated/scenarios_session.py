@@ -40,7 +40,7 @@ async def whole_conversation_with_eligibility(fleet: Fleet) -> None:
 
 @scenario("FT-02", "F-040", "F-015", function="solo")
 async def conversation_without_an_eligibility_task(fleet: Fleet) -> None:
-    """It is said that there is none; a checkin without info is accepted."""
+    """The response says that there is no task; a checkin without info is accepted."""
     async with fleet.device() as device:
         response = await device.try_in()
         if response.WhichOneof("checkin_result") != "no_eligibility_eval_configured":
@@ -96,7 +96,7 @@ async def metadata_that_name_another_population(fleet: Fleet) -> None:
 
 @scenario("F-007", function="keyed")
 async def api_key(fleet: Fleet) -> None:
-    """Without the right key UNAUTHENTICATED."""
+    """A conversation without the right key ends with UNAUTHENTICATED."""
     for metadata in ({}, {"x_goog_api_key": "wrong"}):
         async with fleet.device(**metadata) as device:
             await device.ask()

@@ -22,7 +22,7 @@ _MISSING = 404
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a target was sent, as a report tells it."""
+    """What was sent to a target, as a report quotes it."""
 
     sent: str
 
@@ -32,7 +32,7 @@ class Asker(Probe):
 
     @property
     def facts(self) -> ModelFacts:
-        """What the suite was told of the target."""
+        """What the suite was given about the target."""
         return self.target.models
 
     def path(self, function: str = "") -> str:
@@ -145,7 +145,7 @@ class Asker(Probe):
 
     async def mark(self, key: str) -> int:
         """A count that the functions keep in their process, read through the model ``marks``."""
-        judged = self.last_call  # a failure shall tell what that one was sent
+        judged = self.last_call  # a failure has to quote what was sent in that call
         found = await self.infers(infer(strings(key.encode(), shape=())), function="marks")
         self.last_call = judged
         if len(found) != 1 or found[0].type != INT64 or found[0].count != 1:

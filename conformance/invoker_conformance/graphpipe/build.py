@@ -43,7 +43,7 @@ class Vector:
     Attributes:
         raw: Of all elements.
         item_bytes: Of one.
-        count: That is told; None: as many as there are.
+        count: That the vector claims; None: as many as there are.
         tail: Bytes behind, as the zero of a string.
     """
 
@@ -90,7 +90,7 @@ class Built:
         return self.vtables[table] + 4 + 2 * slot
 
     def at(self, table: Table, slot: int) -> int:
-        """Where a field lies."""
+        """The offset of a field in the buffer, in bytes."""
         (offset,) = struct.unpack_from("<H", self.data, self.entry(table, slot))
         return self.places[table] + int(offset)
 

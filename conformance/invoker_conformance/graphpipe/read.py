@@ -35,7 +35,7 @@ class Inferred:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or an output of a model, as metadata tell of it."""
+    """An input or an output of a model, as metadata describe it."""
 
     name: str
     description: str

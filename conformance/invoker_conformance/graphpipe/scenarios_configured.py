@@ -1,4 +1,4 @@
-"""What an operator may choose; each scenario needs a target that was started so, and to be told. Catalogue 2.1, 2.6."""
+"""What an operator may choose; each scenario needs a target that was started so, and an option. Catalogue 2.1, 2.6."""
 
 from __future__ import annotations
 

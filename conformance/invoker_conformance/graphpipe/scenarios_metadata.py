@@ -1,4 +1,4 @@
-"""What a model tells of itself, as a buffer and as JSON. Catalogue 2.7."""
+"""The description of a model, as a buffer and as JSON. Catalogue 2.7."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ async def wrong_names(asker: Asker) -> None:
 
 @scenario("G-084", "G-054", function="arithmetic")
 async def several_errors(asker: Asker) -> None:
-    """What is wrong with several inputs may be told at once, one error for each."""
+    """The errors of several inputs may come at once, one for each input."""
     for request, code in (
         (infer(strings(b"a"), strings(b"b")), 8),
         (infer(LEFT, RIGHT, names=("middle", "centre")), 4),
@@ -131,7 +131,7 @@ async def unknown_outputs(asker: Asker) -> None:
 
 @scenario("G-060", function=("arithmetic", "marks"))
 async def only_wanted_outputs_are_computed(asker: Asker) -> None:
-    """A function is told which outputs are wanted."""
+    """A function can see which outputs are wanted."""
     watch = await asker.watch("arithmetic.sum", "arithmetic.product")
     await asker.gives(both(outputs=("product",)), PRODUCT)
     await watch.stays("arithmetic.product", 1)

@@ -21,7 +21,7 @@ _SENT_BYTES, _ACCEPTED_BYTES = 64 * _MIB, 48 * _MIB
 
 
 def each(asker: Asker) -> list[tuple[str, bool]]:
-    """Every bare socket that the suite was told of: its place, and whether it is a Unix one.
+    """Every bare socket that the suite was given: its place, and whether it is a Unix one.
 
     Raises:
         NotProvided: There is none.

@@ -30,7 +30,7 @@ class Talk(Protocol):
 
     @property
     def sent(self) -> str:
-        """What it was sent."""
+        """What was sent to the target, as a report quotes it."""
 
 
 class Probe:
@@ -111,7 +111,7 @@ class Probe:
             raise NotProvided("calls of functions without inputs (R-037)")
 
     def clock(self) -> float:
-        """Seconds, for measuring."""
+        """Seconds of a clock that never goes back."""
         return asyncio.get_running_loop().time()
 
     @asynccontextmanager
@@ -129,7 +129,7 @@ class Probe:
 
     async def mark(self, key: str) -> int:
         """A count that the functions keep in their process, read through the function ``marks``."""
-        judged = self.last_call  # a failure shall tell what that one was sent
+        judged = self.last_call  # a failure has to quote what was sent in that call
         async with self.call("marks") as call:
             await call.start()
             await call.json(key)

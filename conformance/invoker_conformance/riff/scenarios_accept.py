@@ -165,7 +165,7 @@ async def null_is_a_value(probe: Probe) -> None:
 
 @scenario("RT-40", "R-102", function="echo")
 async def accept_charset_is_echoed(probe: Probe) -> None:
-    """A charset that is asked for is used and told."""
+    """A charset that is asked for is used and named in the media type."""
     async with probe.call() as call:
         await call.start([f"{TEXT}; charset=utf-16"])
         await call.json("h€")

@@ -1,4 +1,4 @@
-"""Endings: what a caller is told when a function raises, returns early, or a limit is met. Catalogue 2.8."""
+"""Endings: what a caller gets when a function raises, returns early, or a limit is met. Catalogue 2.8."""
 
 from __future__ import annotations
 

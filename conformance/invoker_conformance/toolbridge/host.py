@@ -32,7 +32,7 @@ _NOBODYS_KEYWORD = "no_tool_of_the_suite_has_this"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a target was sent, as a report tells it."""
+    """What was sent to a target, as a report quotes it."""
 
     sent: str
 
@@ -67,7 +67,7 @@ class Host(Probe):
         try:
             yield session
         finally:
-            judged = self.last_call  # a failure shall tell what that one was sent
+            judged = self.last_call  # a failure has to quote what was sent in that call
             await session.clean(force=True)
             self.last_call = judged
 
@@ -117,7 +117,7 @@ class Host(Probe):
             await listening.close()
 
     def call_of(self, method: str, request: Message, answer: type[Message]) -> Any:
-        """The method, to be called."""
+        """The gRPC stub of a unary method, to be called."""
         channel = self.target.channel(self.function)
         make = channel.unary_stream if _SERVICE.methods_by_name[method].server_streaming else channel.unary_unary
         path = f"/{_SERVICE.full_name}/{method}"
@@ -169,7 +169,7 @@ class Host(Probe):
         raise self.failure(f"OK and {_text(type(met).__name__, met)}", expected)
 
     def failure(self, met: str, expected: str) -> Failure:
-        """A failure that tells what was sent last."""
+        """A failure that quotes what was sent last."""
         return Failure(met, expected, self.last_call.sent if self.last_call else "")
 
     async def mark(self, key: str) -> int:

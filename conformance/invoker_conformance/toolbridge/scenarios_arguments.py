@@ -65,7 +65,7 @@ async def types_are_checked(host: Host) -> None:
 
 @scenario("T-050", "T-051", function=("typed", "marks"))
 async def all_violations_at_once(host: Host) -> None:
-    """The first is told in the error itself, the others in its detail violations; the function is not called."""
+    """The first is the error itself, the others are in its detail violations; the function is not called."""
     watch = await host.watch("typed.calls")
     async with host.session() as session:
         error = await session.fails("ValidationError", "", "typed", number="1", flag=1)
@@ -119,7 +119,7 @@ async def rules_of_arguments(host: Host) -> None:
 
 @scenario("TT-22", "T-047", "T-027", function="described")
 async def allowed_values(host: Host) -> None:
-    """What is none of them is refused, with the list of them."""
+    """Any other value is refused, with the list of the allowed ones."""
     async with host.session() as session:
         await session.gives(None, "described", 1, mode="y")
         error = await session.fails("ValidationError", "allowed_values", "described", 1, mode="z", field="mode")

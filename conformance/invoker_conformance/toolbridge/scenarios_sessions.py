@@ -121,7 +121,7 @@ async def clean_up_of_a_busy_session(host: Host) -> None:
 
 @scenario("TT-08", "T-015", function="add")
 async def clean_up_of_nothing(host: Host) -> None:
-    """It succeeds, and says something."""
+    """Cleaning up a session that does not exist succeeds, with a message."""
     for force in (False, True):
         answer = await host.named("conformance-never").clean(force=force)
         if not answer.success or answer.HasField("error") or not answer.message:

@@ -133,7 +133,7 @@ async def a_batch(host: Host) -> None:
 
 @scenario("T-091", "T-096", function="add")
 async def a_batch_with_a_bad_item(host: Host) -> None:
-    """It fails alone."""
+    """An item with an error fails alone; the others of its batch succeed."""
     async with host.session() as session:
         answer = await session.batch(("add", 1), ("add",), ("nothing",), ("add", 2))
         if [each.success for each in answer.results] != [True, False, False, True]:

@@ -1,4 +1,4 @@
-"""What is told of tools: docs/reference/tool-bridge.md 2.2."""
+"""Descriptions of tools: docs/reference/tool-bridge.md 2.2."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def told_limits_are_kept(host: Host) -> None:
     async with host.session() as session:
         rules = {one.name: one.validation for one in (await session.tool("ruled")).arguments}
         if not rules["number"].HasField("min_value") or rules["number"].min_value != 0:
-            raise Failure(str(rules["number"]), "min_value=0, which is told (T-045)")
+            raise Failure(str(rules["number"]), "min_value=0 in the description (T-045)")
         _is(host, "max_value", rules["number"].max_value, 10)
         _is(host, "the pattern", rules["text"].pattern, "^a+$")
         _is(host, "the lengths", (rules["word"].min_length, rules["word"].max_length), (2, 3))

@@ -45,7 +45,7 @@ class Rpcs(Protocol):
         """What an rpc that failed says."""
 
     def failure(self, met: str, expected: str) -> Failure:
-        """A failure that tells what was sent last."""
+        """A failure that quotes what was sent last."""
 
 
 class Session:
@@ -325,22 +325,22 @@ class Listening(Generic[M]):
 
 
 class _Ended(grpc.RpcError):
-    """The end of an rpc as gRPC's errors tell it."""
+    """The end of an rpc, as gRPC's errors have it."""
 
     def __init__(self, code: grpc.StatusCode, details: str | None, trailers: Any) -> None:
         super().__init__(details)
         self._parts = code, details, trailers
 
     def code(self) -> grpc.StatusCode:
-        """The status."""
+        """The status code of the rpc, as grpcio gives it."""
         return self._parts[0]
 
     def details(self) -> str | None:
-        """Its text."""
+        """The text of the status; None if there is none."""
         return self._parts[1]
 
     def trailing_metadata(self) -> Any:
-        """The trailers."""
+        """The trailers of the rpc, as grpcio gives them."""
         return self._parts[2]
 
 
