@@ -62,7 +62,7 @@ class Circle:
         self.left -= set(indices)
 
     async def advertise(self, *but: int) -> None:
-        """Round 0: all advertise keys, but some."""
+        """Round 0: all devices but those of ``but`` advertise keys."""
         for index in self._all(but):
             await self.devices[index].secure(advertise_keys=self.secrets[index].advertise())
 
@@ -74,7 +74,7 @@ class Circle:
                 raise device.failure(wrong, "a ShareKeysRequest of this round")
 
     async def share(self, *but: int) -> None:
-        """Round 1: all share keys, but some."""
+        """Round 1: all devices but those of ``but`` share keys."""
         for index in self._all(but):
             await self.devices[index].secure(share_keys_response=self.secrets[index].share())
 
@@ -86,7 +86,7 @@ class Circle:
                 raise device.failure(wrong, "a MaskedInputCollectionRequest of this round")
 
     async def send(self, *but: int) -> None:
-        """Round 2: all send masked inputs and reports, but some."""
+        """Round 2: all devices but those of ``but`` send masked inputs and reports."""
         for index in self._all(but):
             await self.devices[index].secure(report=0, masked_input_response=self.secrets[index].masked())
             self.summed.add(index)

@@ -46,7 +46,7 @@ class Draft:
     text: str
 
     def built(self) -> Built:
-        """The bytes, anew."""
+        """Assemble the bytes of the request; each call gives new ones."""
         return assemble(self.root)
 
     def part(self, slot: int) -> Vector | References:
@@ -58,7 +58,7 @@ class Draft:
         return _vector(self.tensors[index], slot)
 
     def request(self, built: Built | None = None, how: str = "") -> Request:
-        """The request; with bytes of its own and a word on what is wrong with them."""
+        """The request to send: ``built``, or else the table's own bytes; reports quote it with ``how``."""
         return Request(bytes(built or self.built()), f"{self.text}{', ' * bool(how)}{how}")
 
 

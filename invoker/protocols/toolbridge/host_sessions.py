@@ -349,7 +349,7 @@ class HostSessions:
             return len(session.operations)
 
     def reopen(self, session: HostSession) -> None:
-        """The store has kept the session after all."""
+        """Let calls begin again, since the store has kept the session after all."""
         with self.lock:
             if self.sessions.get(session.id) is session:
                 session.gone = None

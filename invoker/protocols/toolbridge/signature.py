@@ -128,7 +128,7 @@ def _side(text: str, what: str) -> dict[str, Any]:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that are in no brackets and no quotes."""
+    """Split a text at the commas that are outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for char in text:
         if quote:

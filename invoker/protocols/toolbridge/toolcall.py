@@ -94,11 +94,11 @@ class ToolCall(Operation):
         entry: Notified of the end, if the session detects duplicates by request ids; see `results` beside this.
         error: What it ended with; None while it runs and after a success.
         is_over: It has ended.
-        items: What it gave, for each output.
+        items: The values that it gave, for each output.
         memory_bytes: What its child process took at most; 0: it had none.
         most_ms: The longest time that it may take, whatever the caller asks for; 0: no limit.
-        session: In which it runs; None if there is none.
-        tool: That is called; None if there is none.
+        session: The one in which it runs; None if there is none.
+        tool: The one that is called; None if it does not exist.
         took_s: Seconds until it ended.
     """
 

@@ -104,14 +104,14 @@ class Book:
 
     @cached_property
     def files(self) -> tuple[bytes, ...]:
-        """Their serialised descriptors, each behind those it imports."""
+        """The serialised descriptors of the ``.proto`` files, each after those it imports."""
         from invoker.protocols.typed.descriptors import files_of
 
         return files_of(self.schemas)
 
     @cached_property
     def pages(self) -> dict[str, Page]:
-        """By the name of the function."""
+        """The readers and writers of each function's messages, by its name."""
         from invoker.protocols.typed.descriptors import Classes
         from invoker.protocols.typed.reading import Readers
         from invoker.protocols.typed.writing import Writers

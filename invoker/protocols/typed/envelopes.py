@@ -45,13 +45,13 @@ def unpacked(message: bytes, most_bytes: int) -> bytes:
         most_bytes: What is longer is not unpacked any further.
 
     Raises:
-        ValueError: It is no gzip, is not complete, is followed by something, or is too long.
+        ValueError: It is not gzip, is incomplete, is followed by other bytes, or is too long.
     """
     member = zlib.decompressobj(_WRAPPED)
     try:
         made = member.decompress(message, most_bytes + 1)
     except zlib.error as error:
-        raise ValueError(f"a compressed message is no gzip: {error}") from None
+        raise ValueError(f"a compressed message is not gzip: {error}") from None
     if len(made) > most_bytes:
         raise ValueError(f"a message has more than {most_bytes} bytes once it is unpacked")
     if not member.eof or member.unused_data:

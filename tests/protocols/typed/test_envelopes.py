@@ -80,12 +80,12 @@ def test_H205_what_was_packed_is_unpacked(message):
     ("packed", "why"),
     [
         (compress(bytes(1000)), "more than 200 bytes once it is unpacked"),
-        (b"plain", "no gzip"),
+        (b"plain", "not gzip"),
         (b"", "from its beginning to its end"),
         (compress(b"abc")[:-1], "from its beginning to its end"),
         (compress(b"abc") + b"x", "from its beginning to its end"),
         (compress(b"abc") + compress(b"abc"), "from its beginning to its end"),
-        (compress(b"abc")[:-8] + bytes(8), "no gzip"),
+        (compress(b"abc")[:-8] + bytes(8), "not gzip"),
     ],
 )
 def test_H205_what_is_no_packed_message_is_refused(packed, why):

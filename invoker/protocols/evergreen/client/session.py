@@ -230,13 +230,13 @@ class EvergreenSession:
         self._command("SET_TTL", "node", node.id, lifetime)
 
     def send(self, *fragments: pb.NodeFragment) -> None:
-        """Put fragments into the outbox; nodes do."""
+        """Put fragments into the outbox; called by nodes."""
         self._check()
         for fragment in fragments:
             self._call.outbox.put(pb.SessionMessage(node_fragments=(fragment,)).SerializeToString())
 
     async def room(self) -> None:
-        """Wait until the outbox has room; nodes do. Raises `CallFailed` when the session is over."""
+        """Wait until the outbox has room; called by nodes. Raises `CallFailed` when the session is over."""
         if self._call.outbox.is_full:
             is_own = self._streams.is_own(asyncio.current_task())
             with contextlib.nullcontext() if is_own else self._inbox.writing():

@@ -60,8 +60,8 @@ class Conversation:
     """Drives one session to its end.
 
     Args:
-        session: Fresh.
-        means: What is needed.
+        session: A new one, which has not started.
+        means: What the conversation needs besides the wire.
     """
 
     def __init__(self, session: DeviceSession, means: Means) -> None:

@@ -69,14 +69,14 @@ def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
         pickle_key: The key of plans that bring their function; None: these are refused.
 
     Raises:
-        CallFailed: UNIMPLEMENTED: it is no plan that we run.
+        CallFailed: UNIMPLEMENTED: this device does not run such plans.
     """
     if not data.startswith(MAGIC):
         raise _refused(f"its {len(data)} bytes do not begin with INVPLAN1")
     try:
         said = json.loads(data[len(MAGIC) :])
     except ValueError as error:
-        raise _refused(f"it is no JSON: {error}") from None
+        raise _refused(f"it is not JSON: {error}") from None
     except RecursionError:
         raise _refused("it is nested too deeply") from None
     params = said.get("params", {}) if isinstance(said, dict) else None

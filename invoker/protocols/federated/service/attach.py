@@ -109,7 +109,7 @@ class FederatedService(Service):
         return round_families(numbers)
 
     async def start(self) -> None:
-        """Look for the leaders of all populations, or lead them."""
+        """Begin to lead the populations, or to follow their leaders."""
         await self._made().start()
 
     async def stop(self, grace_s: float) -> None:

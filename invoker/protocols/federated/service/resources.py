@@ -58,7 +58,7 @@ class Resources:
         self._key = key
 
     def expect(self, data: bytes, digest: str) -> None:
-        """Take the hash of what is published next, which somebody has made beside the loop: it takes a while."""
+        """Take the hash of the bytes that `publish` gets next; it was computed in a thread, since that takes long."""
         self._hashed = (data, digest)
 
     def publish(self, data: bytes) -> Blob:

@@ -97,7 +97,7 @@ class RoundLeadership:
         self._has_space = False
 
     def start(self, address: str, token: str) -> None:
-        """Begin to look for a leader, or to be it.
+        """Begin to follow the leader of the population, or to lead it.
 
         Args:
             address: Where this process would take conversations; empty: no other process could bring any.

@@ -24,7 +24,7 @@ def inspected(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], d
 
 
 def inspected_rounds(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], list[dict[str, Any]]]:
-    """The functions of a file of rounds, and its populations with values that JSON knows.
+    """The functions of a file of rounds, and its populations as values for JSON.
 
     Raises:
         StartupError: It could not be served.

@@ -46,7 +46,7 @@ class Converse(Protocol):
 
 
 class Timely(Protocol):
-    """Runs ``work`` on ``size`` bytes: at once, or in a thread if it would block the loop for long (G-102)."""
+    """Runs ``work`` on ``size`` bytes: on the loop, or in a thread if it would block the loop for long (G-102)."""
 
     async def __call__(self, size: int, work: Callable[[], T]) -> T:
         """Run ``work``, and return its result."""

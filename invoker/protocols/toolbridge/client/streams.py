@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Stream(AsyncIterator[T], Generic[M, T]):
-    """Iterate it for what comes; nothing is sent before the first is asked for.
+    """Iterates over the values of a streaming call; the request is sent when the first value is asked for.
 
     Leave it by ``async with`` or `close`, which cancel what still runs; one that is dropped is cancelled, too. The
     bridge goes on only as fast as it is read.

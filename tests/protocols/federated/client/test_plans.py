@@ -34,9 +34,9 @@ def test_F074_a_plan_names_a_function() -> None:
     [
         (b"", "do not begin with INVPLAN1"),
         (b"\x0a\x05graph", "do not begin with INVPLAN1"),
-        (MAGIC + b"{", "no JSON"),
-        (MAGIC + b"\xff", "no JSON"),
-        (MAGIC + b"[" * 100_000, "nested too deeply|no JSON"),
+        (MAGIC + b"{", "not JSON"),
+        (MAGIC + b"\xff", "not JSON"),
+        (MAGIC + b"[" * 100_000, "nested too deeply|not JSON"),
         (MAGIC + b"[]", "it is not like"),
         (MAGIC + b'{"kind": "entrypoint", "fn": "", "params": {}}', "it is not like"),
         (MAGIC + b'{"kind": "entrypoint", "fn": 5}', "it is not like"),
