@@ -91,9 +91,10 @@ async def one_of_each(driver: Driver) -> None:
 
 
 @pytest.mark.timeout(60)
-async def test_E003_mixed_sessions_leave_tasks_threads_and_memory_flat(monkeypatch: pytest.MonkeyPatch):
+async def test_E003_mixed_sessions_leave_tasks_threads_and_memory_flat(request: pytest.FixtureRequest):
     """360 sessions of four actions: nothing of them stays, and memory does not grow with their number."""
-    monkeypatch.setattr(logging.root.manager, "disable", logging.INFO)  # pytest would keep each line of the log
+    request.addfinalizer(lambda: logging.disable(logging.NOTSET))
+    logging.disable(logging.INFO)  # pytest would keep each line of the log
     driver = driver_of(echo, sync_echo, deaf, blocks)
     gc.collect()
     others = alive()
