@@ -309,7 +309,7 @@ def _devices(clients: int, victim: Victim, seconds: float) -> Figures:
             devices = [Device(channel) for _ in range(clients)]
             await asyncio.gather(*(one.check_in(supports_chunked_blob_transfer=True) for one in devices))
             size = _REPORT_BYTES if seconds >= 5 else _REPORT_BYTES // 4
-            said = await asyncio.wait_for(asyncio.gather(*(_report(one, size) for one in devices)), _PATIENCE_S)
+            said = await asyncio.wait_for(asyncio.gather(*(_report(one, size) for one in devices)), 3 * _PATIENCE_S)
             return Counter(said)
 
     with Peak(victim) as peak:

@@ -38,7 +38,7 @@ from invoker.core.steps import (
     Subscribe,
     Timer,
 )
-from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
+from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation, let_go
 from invoker.execution.bodies.runner import Runner, later, until_room
 from invoker.execution.driver import Driver
 from invoker.execution.loop.shared import Shared, heed_all
@@ -387,6 +387,7 @@ class Reactor:
         for runner in list(self.runners.values()):  # those that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)
+        let_go(close.error)  # its frames know a step with it, which is a circle around what came last
         self._on_close, self.wire = GONE.close, GONE  # which know this reactor, and would be kept with what they carry
         self.driver.exited(self)
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close, Open
 from invoker.core.store import Item, Reason, Refused
-from invoker.errors import InvocationError, Status, StatusError
+from invoker.errors import InvocationError, Status, StatusError, let_go
 from invoker.execution.driver import Driver
 from invoker.execution.loop.sessions import SessionReactor
 from invoker.protocols.federated import saved
@@ -198,4 +198,9 @@ def _caught(job: Callable[[], Any]) -> Any:
 
 def _give(then: Callable[[Any], None], future: asyncio.Future[Any]) -> None:
     if not future.cancelled():
-        then(future.result())
+        found = future.result()
+        try:
+            then(found)
+        finally:
+            if isinstance(found, Exception):
+                let_go(found)  # its frames hold a report, and stand in a circle with it

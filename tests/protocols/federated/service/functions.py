@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["add", "attest", "broken", "counted", "grow", "initial", "last", "nothing", "slow", "where"]
+from invoker import Update
+
+__all__ = ["add", "attest", "broken", "counted", "grow", "initial", "last", "nothing", "slow", "weigh", "where"]
 
 
 def initial() -> bytes:
@@ -64,3 +66,8 @@ def last(updates: Iterator[bytes]) -> bytes:
     """The only update, as it came."""
     (update,) = updates
     return update
+
+
+def weigh(updates: Iterator[Update]) -> bytes:
+    """How many examples there were; it takes checkpoints only."""
+    return str(sum(one.examples for one in updates)).encode()
