@@ -64,7 +64,7 @@ _LATER = {
     "asgi": "invoker.server.mounted",
     "serve": "invoker.server.serving",
 }
-"""Names whose modules are imported when somebody asks for them: most functions do without, and some take a server."""
+"""Names whose modules are imported at first use: most functions do not need them, and some of them load a server."""
 
 
 lead()

@@ -50,8 +50,9 @@ class Scope(Protocol):
         """Invoke another function, and give what it gives. A caller that stops before the end calls ``aclose``.
 
         Args:
-            caller: Of the invocation that asks; its deadline and metadata are handed down, and callees end with it.
-            name: Of the function.
+            caller: The context of the invocation that asks; its deadline and metadata are handed down, and callees end
+                with it.
+            name: The name of the function.
             args: By position.
             kwargs: By keyword.
             streams: Whether each value is given by itself as it comes; else one message has the whole result.
@@ -63,7 +64,7 @@ class Scope(Protocol):
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
     ) -> Iterator[Message[bytes]] | None:
-        """Do the same in the thread that calls this, which runs the function ``caller``; None if that is not possible.
+        """Do the same in the calling thread, which runs the function of ``caller``; None if that is not possible.
 
         The arguments are plain values here, and iterators for streaming parameters.
         """
@@ -76,7 +77,7 @@ class Callee(Protocol):
     """A nested call that has begun and not ended."""
 
     def abandon(self) -> None:
-        """End it, because its caller is over; from any thread."""
+        """End the call because its caller is over; may be called from any thread."""
 
 
 class Run(Protocol):
@@ -220,7 +221,7 @@ class Context:
         *("_trace", "inputs", "invocation_id", "metadata", "output_names", "run", "scope"),
     )
 
-    _trace: Trace  # the first look makes it
+    _trace: Trace  # made when it is first asked for
 
     def __init__(
         self,
@@ -254,7 +255,7 @@ class Context:
         self.run = run
 
     def release(self) -> None:
-        """For drivers: the function's code has been left, and the context may outlive what it was bound to."""
+        """For drivers: unbind the context, which may live longer than the function's code runs."""
         self.run = None
         self.inputs = _NO_INPUTS
         self._is_released = True
@@ -262,7 +263,7 @@ class Context:
             callee.abandon()
 
     def hold(self, callee: Callee) -> None:
-        """For drivers: a nested call begins, which ends with this invocation."""
+        """For drivers: note a nested call, which is ended with this invocation."""
         if self.callees is None:
             self.callees = set()
         self.callees.add(callee)
@@ -270,7 +271,7 @@ class Context:
             callee.abandon()
 
     def drop(self, callee: Callee) -> None:
-        """For drivers: a nested call is over."""
+        """For drivers: forget a nested call that is over."""
         if self.callees is not None:
             self.callees.discard(callee)
 

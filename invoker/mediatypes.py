@@ -130,7 +130,7 @@ def ranges(accept: str) -> tuple[Range, ...]:
     """Parse an Accept list in listing order; blank means ``*/*``, empty and malformed elements are skipped (R-101).
 
     Returns:
-        Nothing when the list is not blank and no element is well-formed.
+        The well-formed elements; none if the list has only malformed ones.
     """
     return _ranges_cached(accept) if len(accept) <= _CACHED_LENGTH else _ranges(accept)
 
@@ -156,8 +156,8 @@ def rank(
         accept: The list, or its parsed ranges.
         available: Essences and families in our own order. A family is matched by concrete ranges only, under their own
             name.
-        accepts: Says whether an essence can be had as a range wants it (its charset, for example); a range that
-            cannot be satisfied is as good as absent.
+        accepts: Says whether an essence can be had as a range wants it (its charset, for example); a range that cannot
+            be satisfied is ignored.
 
     Returns:
         Essences, best first, each with the range that sets its q and its parameters. Excluded ones are left out.

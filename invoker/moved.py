@@ -154,17 +154,18 @@ MOVED: Final = {
     "usage": "settings.usage",
     "wording": "errors.wording",
 }
-"""By old name, without ``invoker.``: the new one. A row holds for what lies below it, too, where that has no row of its
-own; one that ends with a dot holds only for that.
+"""Maps an old name, without ``invoker.``, to the new one. A row also holds for modules below it that have no row of
+their own; a row that ends with a dot holds only for those below it.
 """
 
 DISTRIBUTIONS: Final = {"conformance": ("invoker_conformance", "stream-invoker-conformance")}
-"""What is a distribution of its own now: by old name, without ``invoker.``, its package and what one installs."""
+"""Maps the old name, without ``invoker.``, of what is a distribution of its own now to its package and the name to
+install."""
 
 RENAMED: Final = {
     "conformance.line": "invoker_conformance.rawcall",
 }
-"""Modules of such a distribution that have another name there, by their old one without ``invoker.``."""
+"""Maps old names of modules, without ``invoker.``, to their names in such a distribution, where these differ."""
 
 KEPT: Final = frozenset({"aggregators", "secagg"})
 """Old names that are public, and stay."""
@@ -195,7 +196,8 @@ def new_name(name: str) -> str:
 def lead() -> None:
     """Find modules by their old names from now on."""
     if not any(isinstance(one, _Finder) for one in sys.meta_path):
-        # In front, since a module behind an old package would be found in its folder, and be there twice.
+        # This finder goes first: otherwise a module of an old package would be found in its folder, and be loaded
+        # twice.
         sys.meta_path.insert(0, _Finder())
 
 
@@ -216,7 +218,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Alias(Loader):
-    """Gives a module that has another name, as it is."""
+    """Loads the very module that has the new name, under its old one."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -71,7 +71,7 @@ def trace_of(metadata: Headers, *, caller: Trace | None = None) -> Trace:
     """The trace to which an invocation belongs; a new one, if no header has one.
 
     Args:
-        metadata: Of the call.
+        metadata: The metadata of the call.
         caller: The trace of the function that has called this one.
     """
     if caller is not None:

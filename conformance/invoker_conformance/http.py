@@ -21,7 +21,7 @@ class Answer:
     """A response.
 
     Attributes:
-        status: Of the status line.
+        status: The status in the status line.
         headers: In wire order; names as they came.
         body: Without its transfer coding.
         sent: The request, as short text.
@@ -63,7 +63,7 @@ class Transport:
     """The HTTP front of one function.
 
     Args:
-        address: Of the target.
+        address: The address of the target.
         function: Sent as ``Invoker-Function``; empty when the address serves one function.
         timeout_s: Limit of each exchange.
         unix: Path of a socket to connect to, instead of the address, which is still named as the host.

@@ -38,14 +38,14 @@ class RawCall(ABC, Generic[T]):
 
     Args:
         channel: To the target.
-        metadata: Of the request.
+        metadata: The metadata of the request.
         timeout_s: Limit of each single wait.
         deadline_s: Of the call itself; None for no deadline.
 
     Attributes:
-        path: Of the method.
+        path: The path of the method.
         words: What reports call the call, what is sent on it, what comes of it, and its half-close.
-        most_shown: Of what was sent, in reports.
+        most_shown: How much of what was sent reports show.
     """
 
     path: ClassVar[str]

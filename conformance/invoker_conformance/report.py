@@ -46,7 +46,7 @@ class Report:
     """Everything that a run found.
 
     Args:
-        outcomes: Of the run.
+        outcomes: The outcomes of the run.
         target: Addresses, as the user gave them.
         is_whole: Every scenario was run, so that requirements without scenario are listed, too.
         protocols: That are judged.

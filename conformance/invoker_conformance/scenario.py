@@ -60,7 +60,7 @@ class Scenario:
     Attributes:
         name: Unique.
         protocol: One of `PROTOCOLS`.
-        chapter: Of the catalogue, the name of its module without ``scenarios_``.
+        chapter: The chapter of the catalogue, the name of its module without ``scenarios_``.
         requirements: ``R-``, ``E-``, ``G-``, ``T-`` or ``F-`` ids that it judges.
         numbers: ``RT-``, ``ET-``, ``GT-``, ``TT-`` or ``FT-`` ids of the catalogue's scenarios that it carries out.
         functions: Named functions that the target must provide, the one under test first.

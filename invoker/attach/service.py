@@ -37,7 +37,7 @@ class Address(NamedTuple):
     Attributes:
         transport: What the ready line calls it.
         text: ``host:port``, or the path of a Unix socket.
-        port: Of TCP; 0 for a Unix socket.
+        port: The TCP port; 0 for a Unix socket.
     """
 
     transport: str
@@ -207,7 +207,7 @@ class Service:
 
         Args:
             server: A grpc.aio server or what stands in for one.
-            names: Of the gRPC services that the transport's methods belong to.
+            names: The names of the gRPC services that the transport's methods belong to.
         """
 
     def files(self) -> Sequence[bytes]:
@@ -251,8 +251,8 @@ class Service:
         """What to type after ``python -m invoker`` to call a function; empty where the service knows nothing to type.
 
         Args:
-            spec: Of the function.
-            address: Of the gRPC transport.
+            spec: The spec of the function.
+            address: The address of the gRPC transport.
             is_one: Whether there is no other function.
         """
         return ""
@@ -280,7 +280,7 @@ def spoken_at(services: Sequence[Service], grpc_address: str, http_address: str)
 
     Args:
         services: Those of protocols.
-        grpc_address: Of the transport; empty while it is not open.
+        grpc_address: The address of the transport; empty while it is not open.
         http_address: Likewise.
     """
     found = []

@@ -40,7 +40,7 @@ class Reading:
 
     Attributes:
         annotation: As it was resolved; ``inspect.Parameter.empty`` where there is none.
-        type: Of one item, without Message, Iterator and the like.
+        type: The type of one item, without Message, Iterator and the like.
         take: The part of the message.
         stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
         slot: Something else than an input is asked for: the context, or the names of wanted outputs.
@@ -79,7 +79,7 @@ class Returned:
         result: The shape of the result if the function streams.
         outputs: Their names and types.
         stream: ``"sync"``, ``"async"`` or ``"mixed"`` when iterators are promised, else empty.
-        open: The number of outputs is not said.
+        open: Whether the number of outputs is left open.
         awaited: An awaitable is promised, to be awaited first.
         parts: What each of its values consists of: a tuple, a NamedTuple, or a TypedDict.
         is_unnamed: These parts have no names of their own.
@@ -122,13 +122,13 @@ def read_annotation(annotation: Any) -> Reading:
 
 
 def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Reading:
-    """Classify a parameter, of which one is known by its name, too (G-060).
+    """Classify a parameter by its annotation, and ``output_names`` by its name, too (G-060).
 
     ``output_names`` that is a tuple, list or Sequence of str takes the names of the outputs which are wanted, unless it
     is among ``inputs``, which the decorator names.
 
     Raises:
-        SpecError: A mark is at a wrong place, or is none.
+        SpecError: A mark of ``Annotated`` is misplaced or invalid.
     """
     if type(one.default).__name__ in ("FieldInfo", "Meta"):
         raise SpecError("its default is a Field, which nobody applies there; write it within Annotated[...]")
@@ -186,7 +186,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _unnamed(annotation: Any) -> Any:
-    """What a named type stands for; a NewType stays, as an author reads it in lists of functions."""
+    """What a named type stands for; a NewType stays, since lists of functions show its name to authors."""
     return annotation if isinstance(annotation, typing.NewType) else unaliased(annotation)
 
 

@@ -22,7 +22,7 @@ from invoker.errors.wording import known_as
 __all__ = ["KEYWORD", "bind", "bind_options", "parameters"]
 
 KEYWORD: Final = "**"
-"""What the name of an input begins with that is for ``**kwargs``, where it would be another's without that."""
+"""Prefix for the name of a ``**kwargs`` input that would be the name of another input without it."""
 
 
 def parameters(
@@ -37,11 +37,11 @@ def parameters(
     """List every parameter, each with the description of the input that it can become.
 
     Args:
-        facts: Of the function.
+        facts: The facts of the function.
         inputs: The parameters that are inputs in any case.
         specs: What those take, in the order of their index.
         order: Their indexes by name.
-        style: Of the function.
+        style: The style of the function.
         is_async: Whether it runs on the loop.
     """
     known = {one.name: one for one in inputs}
@@ -85,7 +85,7 @@ def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
 
     Args:
         spec: As it was read.
-        names: Of the inputs; parameters that are not named keep their defaults.
+        names: The names of the inputs; parameters that are not named keep their defaults.
 
     Raises:
         ProtocolViolation: A name is unknown, given twice or missing, or cannot be given without another.

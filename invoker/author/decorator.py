@@ -108,7 +108,8 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         concurrency: How many calls of an async request/reply function may overlap within one invocation (R-035).
         batch_max: GraphPipe joins requests that come at the same time into one of this many rows at most; 1 joins none.
         batch_wait_ms: How many milliseconds the first of these requests waits for others.
-        version: Of the function, as clients see it; the default is ``__version__`` of its module or its package.
+        version: The version of the function, as clients see it; the default is ``__version__`` of its module or its
+            package.
         argument_type: ``"payload"``, ``"message"`` or ``"headers"``: what every input is given that is not annotated as
             one of these (R-040).
         init: A hook that runs once, before the first invocation.
@@ -117,7 +118,7 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         hook_timeout_s: Seconds that each hook may take; the default is ``INVOKER_HOOK_TIMEOUT_S``.
         timeout_s: Seconds that an invocation may take; after that the caller gets an error, and the function has to
             leave.
-        max_calls: Invocations that may be in the function at once, of all callers; one more fails at once. 0: any.
+        max_calls: Invocations that may be in the function at once, of all callers; one more fails at once. 0: no limit.
         calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: any.
         memory_bytes: Memory that an invocation may take; with ``isolation="process"`` it is enforced. 0: any.
         isolation: ``"process"`` runs each invocation in a child process, which can be killed.

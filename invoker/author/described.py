@@ -30,7 +30,7 @@ class DescribedInput:
 
     Attributes:
         stream: As it was read.
-        media_types: Of its values; the first one is for a value that a person types.
+        media_types: The media types of its values; the first one is for a value that a person types.
         is_required: Callers have to name it, if they name inputs.
         is_option: It is no input unless a caller gives a value.
         is_stream: It is a stream in the function, too.
@@ -79,7 +79,7 @@ class DescribedInput:
         return made if is_fit else NOTHING
 
     def shared_schema(self, schemas: Schemas) -> Schema:
-        """The same, with its definitions among those of others, the default, and the words for readers."""
+        """The schema with its definitions moved to the shared ones, with the default and the description."""
         return self._completed(schemas.of(self._annotation, self.stream.constraints))
 
     @property
@@ -99,7 +99,7 @@ class DescribedOutput:
 
     Attributes:
         stream: As it was read.
-        media_types: That its values may have, the one first that who leaves it open gets.
+        media_types: The media types that its values may have; the first one is for callers that accept any.
         is_stream: It may give any number of values.
         doc: Words for readers; may be empty.
     """
@@ -121,7 +121,7 @@ class DescribedOutput:
 
     @property
     def read_as(self) -> tuple[str, ...]:
-        """The media types for a person: text first where one would read a str in quotes; empty: any."""
+        """The media types to ask for when a person reads: text first for a str, which JSON quotes; empty: any."""
         if self.stream.media_types:
             return self.stream.media_types
         kinds = members(self.stream.type)
@@ -134,7 +134,7 @@ class DescribedOutput:
         return schema_of(self._annotation, self.stream.constraints, gives=True)
 
     def shared_schema(self, schemas: Schemas) -> Schema:
-        """The same, with its definitions among those of others, and the words for readers."""
+        """The schema with its definitions moved to the shared ones, and with the description."""
         return self._completed(schemas.of(self._annotation, self.stream.constraints, gives=True))
 
     @property

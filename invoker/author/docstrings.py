@@ -66,7 +66,7 @@ def _summary(lines: list[str]) -> str:
 
 
 def _title(lines: list[str], index: int) -> str:
-    """The name of the section whose title is in this line; empty if none is."""
+    """The name of the section whose title is in this line; empty if it has none."""
     line = lines[index]
     if (found := _GOOGLE_TITLE(line)) is not None and found[1].lower() in _TITLES:
         return found[1].lower()

@@ -95,7 +95,7 @@ class Function:
         """The same function with those options among its inputs that a caller may give; see `invoker.author.binding`.
 
         Args:
-            names: Of the inputs, as the caller sent them.
+            names: The names of the inputs, as the caller sent them.
 
         Raises:
             ProtocolViolation: There are too few or too many, or one is no option's.
@@ -135,7 +135,7 @@ class Function:
 
         Args:
             inputs: One iterator for each input.
-            context: Of this invocation.
+            context: The context of this invocation.
 
         Returns:
             One iterator for each output; none for a sink.
@@ -168,7 +168,7 @@ class Function:
         Args:
             values: One of each input.
             inputs: For the context; they have ended.
-            context: Of this invocation.
+            context: The context of this invocation.
 
         Returns:
             The value of the only output.
@@ -181,7 +181,7 @@ class Function:
             result = call() if self._ignores else call(*values)
             return result if type(result) in PLAIN or is_plain(result) else context.wait(result)
         except StopIteration as error:
-            raise RuntimeError("generator raised StopIteration") from error  # as that iterator would say
+            raise RuntimeError("generator raised StopIteration") from error  # the error that the iterator would raise
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         """Begin one run of an async function; the twin of `open`."""

@@ -23,7 +23,7 @@ def with_media_types(
     """Say in which media types values travel.
 
     Raises:
-        SpecError: One is none, or a name is no stream's.
+        SpecError: A media type is malformed, or a name belongs to no stream.
     """
     if not said:
         return specs

@@ -27,7 +27,7 @@ class Prepared:
 
     Attributes:
         function: To be started, served and stopped.
-        warnings: Of the checks; none of them keeps the function from being served.
+        warnings: The warnings of the checks; none of them keeps the function from being served.
     """
 
     function: Function

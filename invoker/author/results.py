@@ -63,7 +63,7 @@ async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterat
 
 
 def parted(spec: FunctionSpec, values: Iterator[Any], context: Context) -> Iterator[Output]:
-    """Give the parts of each value to its outputs: tuples by position, dicts by name; what has one part may be bare.
+    """Give the parts of each value to its outputs: tuples by position, dicts by name; a single part needs neither.
 
     A function that takes ``output_names`` may leave out the others, also in a tuple (G-060).
 
@@ -92,7 +92,7 @@ async def parted_async(spec: FunctionSpec, values: AsyncIterator[Any], context: 
 def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
     """The function's own names of the outputs that somebody reads, each once, in the order of the outputs.
 
-    Not in that of the request: a tuple of all outputs and one of those that are wanted are then the same if all are.
+    The order is not that of the request: so if all outputs are wanted, a tuple of the wanted ones is a tuple of all.
     """
     names = [one.name for one in spec.parts or spec.outputs]
     if spec.parts:  # the only output carries all parts

@@ -28,7 +28,7 @@ class Given(NamedTuple):
         result: What the call hands back.
         outputs: In the order of their index.
         is_open: Their number is what the caller says.
-        keys: Of the parts of each value, one an output; empty: a value is for one output.
+        keys: The keys of the parts of each value, one for each output; empty: a value is for one output.
         parts: What a value consists of, for callers who ask for the parts.
     """
 
@@ -43,10 +43,10 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
     """Say what a function gives (R-039).
 
     Args:
-        facts: Of the function.
+        facts: The facts of the function.
         style: As it was decided.
-        sends: It takes its context, so it may send to outputs that it does not return (E-126); the names in its code
-            say whether it does where that would be in doubt.
+        sends: Whether it takes its context, and so may send to outputs that it does not return (E-126); in doubt the
+            names in its code decide.
 
     Raises:
         SpecError: The decorator names more outputs than there are, or fewer.

@@ -1,4 +1,4 @@
-"""Takes a callable of any make apart: what is called in the end, its parameters, and their annotations as objects.
+"""Takes apart any callable: what is called in the end, its parameters, and their annotations as objects.
 
 A callable may be several layers: a partial of a decorated method, an instance with ``__call__``, a class that is
 instantiated at start. `examine` looks through all of them. Annotations written as strings are resolved here, also those
@@ -57,9 +57,9 @@ class Facts:
         returned: What the return annotation promises.
         is_coroutine, is_generator, is_async_generator: Of which kind it is; see `_kind`.
         is_class: To be instantiated at start.
-        globals: Of the module of the innermost layer.
-        names: That its code mentions.
-        options: Of the decorator.
+        globals: The globals of the module of the innermost layer.
+        names: The names that its code mentions.
+        options: The options of the decorator.
         keys: Parameters that every caller has to give by name: of a TypedDict that ``**options`` unpacks.
     """
 
@@ -149,7 +149,7 @@ def _kind_of(layer: Any) -> Callable[[Any], bool] | None:
 
 
 def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
-    """Of which kind a callable is: what `inspect` asks of the outermost layer that is a coroutine or a generator.
+    """The kind of a callable: that of the outermost layer that `inspect` takes for a coroutine or generator function.
 
     A plain function around a coroutine function is plain: it may block, so it runs in a thread, and what it returns is
     awaited there. One around a generator gives what that gives.
@@ -164,7 +164,7 @@ def _as_called(returned: Returned, kind: Callable[[Any], bool] | None, *, is_own
     if is_own or kind is None:
         return returned
     if kind is not inspect.iscoroutinefunction and returned.result not in (ResultShape.STREAM, ResultShape.UNKNOWN):
-        return read_return(_EMPTY)  # it yields, and nobody says what
+        return read_return(_EMPTY)  # it yields, and no annotation says what
     stream = "sync" if kind is inspect.isgeneratorfunction else "async"
     return replace(returned, stream=stream if returned.stream else "", awaited=False)
 

@@ -81,8 +81,8 @@ class StreamSpec:
     """One input or output.
 
     Attributes:
-        name: Of the parameter, of the NamedTuple's field, or as the decorator says.
-        type: Of one item; `typing.Any` where nothing is annotated; `IGNORED` where no payload is read.
+        name: The name of the parameter, of the NamedTuple's field, or as the decorator says.
+        type: The type of one item; `typing.Any` where nothing is annotated; `IGNORED` where no payload is read.
         take: What an input hands to the function. `MESSAGE`: ``Message(payload: type, headers, media_type)``.
         single: This input is one value, which is used for the whole call; a second one is refused (R-168).
         is_option: If nothing comes, its parameter keeps its default (R-164).
@@ -143,7 +143,7 @@ class Batching:
     """How requests that come at the same time are joined, where a protocol's requests are batches.
 
     Attributes:
-        rows: Of a joined batch, at most; 1 joins none.
+        rows: The most rows of a joined batch; 1 joins none.
         wait_ms: How long the first of them waits for others, in milliseconds.
     """
 
@@ -215,7 +215,7 @@ class FunctionSpec:
     Attributes:
         name: In the catalogue; the function's own name unless something else was asked for.
         entrypoint: As it was loaded, ``module:attribute``; may be empty.
-        modules: That it was named from and that it was written in, with the packages around them: their codecs are its.
+        modules: The modules that it was named from and written in, with the packages around them; it uses their codecs.
         doc: Its docstring, cleaned; may be empty.
         style: Request/reply or streaming.
         is_async: It runs on the event loop; its inputs and outputs are async iterators.
@@ -229,7 +229,7 @@ class FunctionSpec:
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
         version: As the author or the module says it; may be empty.
         batching: How requests are joined.
-        examples: Of calls, besides those of the docstring.
+        examples: The examples of calls, besides those of the docstring.
         safe: Calling it changes nothing, so that GET may call it.
         options: What only one protocol understands, by the class of the option.
         hooks: Start, stop and ready hooks.

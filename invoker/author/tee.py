@@ -97,7 +97,7 @@ class _Shared(Generic[T]):
         """Refuse to wait for a branch that only the waiting reader itself could read, since it would wait for ever.
 
         Raises:
-            RuntimeError: The same thread or task reads the slow branch, or for too long nobody did.
+            RuntimeError: The same thread or task reads the slow branch, or nobody has read it for too long.
         """
         if slow.reader is reader or (slow.reader is None and not is_patient):
             raise RuntimeError(
@@ -187,7 +187,7 @@ class _AsyncSource(_Shared[T]):
     """An async stream. It belongs to one loop, so there is no lock, only a future on which to wait for a change."""
 
     def __init__(self, stream: AsyncIterator[T], buffers: tuple[_Buffer[T], ...], limit: int | None) -> None:
-        from asyncio import current_task  # a program with an async stream has loaded it; `import invoker` goes without
+        from asyncio import current_task  # `import invoker` must not load asyncio
 
         super().__init__(buffers, limit)
         self.stream = stream

@@ -24,7 +24,8 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MOST_VARINT: Final = 10
 _MOST_BITS: Final = 64
 _MOST_FIELDS: Final = 65_536
-"""Of one payload: five for each vector. Values that are not packed are fields of their own, but nobody writes them."""
+"""Fields of one payload at most: five for each vector. Values that are not packed are fields of their own, but nobody
+writes them."""
 
 _PIECE: Final = 256 * 1024
 _VALUE_BYTES: Final = 8
@@ -85,7 +86,7 @@ def _vector(name: str, data: memoryview, fields: Iterator[None], most_bytes: int
 
 
 def _packed(data: memoryview, most: int) -> NDArray[Any]:
-    """Many varints at once, but no more than so many."""
+    """Read many varints at once; more than ``most`` are refused."""
     import numpy as np
 
     octets = np.frombuffer(data, np.uint8)

@@ -68,7 +68,7 @@ def checking(parse: Callable[[Any], Any], plain: Callable[[Any], Any], check: Ch
     Args:
         parse: Makes the value of a payload.
         plain: Makes plain lists, dicts, texts and numbers of it.
-        check: Of the type that ``parse`` makes.
+        check: The check for the type that ``parse`` makes.
     """
     if check is None:
         return parse

@@ -19,7 +19,7 @@ def constrained(decode: Decode, constraints: Constraints, where: Place) -> Decod
 
     Args:
         decode: Gives the value.
-        constraints: Of the input.
+        constraints: The constraints of the input.
         where: Starts the text of errors.
     """
     check = constraints.checker()

@@ -21,7 +21,7 @@ _OWN: Final[dict[str, int]] = {}
 
 
 def limit_on_loop(media_types: Iterable[str], size: int) -> None:
-    """Let payloads of so many bytes and more of some media types be decoded in a thread."""
+    """Have payloads of some media types decoded in a thread from this many bytes on."""
     _OWN.update(dict.fromkeys(media_types, min(size, LOOP_BYTES)))
     loop_bytes.cache_clear()
 

@@ -130,8 +130,9 @@ def codec(
 ) -> Callable[[type[C]], type[C]]:
     """Register a codec for the functions of the module that calls this, and of the modules that import that one.
 
-    As a decorator of a class that has ``decode(message, type_)``, ``encode(value, media_type)`` or both, and maybe
-    ``can_encode(value)`` and ``can_decode(type_)``; the class is called without arguments. Or with functions, at once.
+    Use it as a decorator of a class that has ``decode(message, type_)``, ``encode(value, media_type)`` or both, and
+    maybe ``can_encode(value)`` and ``can_decode(type_)``; the class is called without arguments. Or call it with
+    functions.
 
     Args:
         media_types: Like ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
@@ -175,7 +176,7 @@ def registered(modules: tuple[str, ...] | None = None) -> tuple[Specialised, ...
     """Codecs that were registered, the latest first; a new tuple after each change.
 
     Args:
-        modules: Of a function, which gets those that belong to it; None: all of this process.
+        modules: The modules of a function, which gets those that belong to it; None: all of this process.
     """
     if modules is None:
         return _registered

@@ -130,7 +130,7 @@ def wants_list(type_: Any) -> frozenset[str] | None:
 
 
 def _charset(media_type: MediaType) -> str | None:
-    """The charset of the percent-encoded text; None unless it encodes the ASCII signs of a form as themselves."""
+    """The charset of the percent-encoded text; None unless it encodes the ASCII characters of a form as themselves."""
     found = charsets.lookup(media_type.charset or "utf-8")
     if found is None or charsets.encoder(found)(_SYNTAX) != _SYNTAX.encode():
         return None

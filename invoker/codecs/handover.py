@@ -15,11 +15,11 @@ __all__ = ["HANDED_OVER", "INTERVAL_S", "HandedOver"]
 
 INTERVAL_S: Final = 0.0005
 _AS_SET_S: Final = int(INTERVAL_S * 1e6) / 1e6
-"""How Python says it back: in whole microseconds."""
+"""The interval as Python gives it back, which is in whole microseconds."""
 
 
 class HandedOver:
-    """A block of code, which several threads may be within, and a thread several times.
+    """A block of code; several threads may be in it at once, and one thread several times.
 
     Methods of lists are atomic, so that threads need no lock. The last thread that leaves puts the interval back: it
     was made short by each thread before that one left. Of two that come and go at the same time one may be within while
@@ -47,4 +47,4 @@ class HandedOver:
 
 
 HANDED_OVER: Final = HandedOver()
-"""Of the process, as the interval is."""
+"""One for the process, like the interval."""

@@ -90,7 +90,7 @@ class Specialised:
     """Parameters of a range that change what is written; they are echoed, others are not (R-102)."""
 
     by_name_only = False
-    """Whether ranges with a wildcard pass it by."""
+    """Whether ranges with a wildcard never select it."""
 
     max_containers = MOST_CONTAINERS
     """Lists and dicts that one payload may become."""
@@ -99,7 +99,7 @@ class Specialised:
     encodes = True
 
     applies_marks = False
-    """Whether what it makes of plain values, all but bytes, was made by `converter`, which applies pydantic's marks."""
+    """Whether the values that it makes, except bytes, come from `converter`, which applies pydantic's marks."""
 
     owners: frozenset[str] = frozenset()
     """Names of the modules to whose functions it belongs; empty: to all."""

@@ -52,7 +52,7 @@ __all__ = ["JsonCodec"]
 
 _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
 _PACK = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
-_PACKED_NAN = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search  # a float64 all of whose exponent's bits are set
+_PACKED_NAN = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search  # a float64: NaN or an infinity
 _LOOP_BYTES = 256 * 1024
 """A longer text holds a loop up for thirty milliseconds, if its numbers are slow."""
 

@@ -26,7 +26,7 @@ class _Plan(NamedTuple):
     """What to do with an instance.
 
     Attributes:
-        defaults: Of fields that may be missing in it.
+        defaults: The defaults of fields that may be missing in it.
         inside: Fields whose values may have instances in them that are to be completed.
     """
 

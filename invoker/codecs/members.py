@@ -25,7 +25,7 @@ class Property(NamedTuple):
 
     Attributes:
         name: As JSON has it.
-        annotation: Of its values.
+        annotation: The annotation of its values.
         is_required: It is always there.
         default: `NOTHING` if there is none, or another one each time.
     """

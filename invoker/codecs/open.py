@@ -28,7 +28,7 @@ def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedM
     Args:
         media_type: As it came; may be malformed.
         type_: The annotation; ``Any`` takes bytes.
-        index: Of the input, for texts of errors.
+        index: The index of the input, for texts of errors.
         error: What the registry says, to be raised again where nothing fits.
 
     Raises:

@@ -30,7 +30,7 @@ class Part:
     """One part of a multipart body.
 
     Attributes:
-        name: Of the field.
+        name: The name of the field.
         payload: Its content.
         media_type: As it was sent; empty when nothing was said.
         filename: Without directories; None for a field that is no file.
@@ -83,9 +83,10 @@ class PartReader:
     """Reads a multipart body that comes in pieces.
 
     Args:
-        media_type: Of the body, with its boundary; as text it may be as careless as headers in the wild are.
+        media_type: The media type of the body, with its boundary; as text it may be as careless as headers in the wild
+            are.
         most_parts: A body with more is refused; None: any number, for a caller that takes them one by one.
-        most_bytes: Of one part; None: the whole body is bounded.
+        most_bytes: The most bytes of one part; None: the whole body is bounded.
 
     Raises:
         DecodeError: There is no usable boundary.
@@ -106,7 +107,7 @@ class PartReader:
         return len(self._content.part)
 
     def feed(self, chunk: bytes) -> list[Part]:
-        """Take the next piece of the body; answers the parts that are complete with it.
+        """Take the next piece of the body; gives the parts that are complete with it.
 
         Raises:
             DecodeError: It is malformed, or a part has no name.
@@ -215,7 +216,7 @@ def _part(headers: Headers, payload: bytes) -> Part:
 
 
 def _name(raw: bytes) -> str:
-    """A name as it was before a browser or curl escaped it (HTML, "Multipart form data"): these three signs only."""
+    """A name as it was before a browser or curl escaped it (HTML, "Multipart form data"): three characters only."""
     return _text(raw).replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 
 

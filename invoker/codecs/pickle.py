@@ -39,7 +39,7 @@ class PickleCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that pickles whatever can be."""
+        """A closure that pickles whatever can be pickled."""
         name = offer.media_type.essence
 
         def encode(value: Any) -> Message[bytes]:

@@ -30,7 +30,7 @@ __all__ = ["check_promise"]
 _PROMOTED: Final[dict[type, tuple[type, ...]]] = {float: (int,), complex: (float, int)} | dict.fromkeys(
     BYTES_LIKE, BYTES_LIKE
 )
-"""Other classes that type checkers take for these."""
+"""For a declared class: other classes that type checkers accept for it."""
 
 _KINDS: Final[dict[str, type]] = {
     "b": bool, "i": int, "u": int, "f": float, "c": complex, "S": bytes, "U": str, "M": datetime, "m": timedelta,

@@ -167,8 +167,8 @@ class Registry:
         Args:
             media_type: As it came; empty means ``application/octet-stream`` (R-061).
             type_: The annotation; ``Any`` lets the codec choose (R-070).
-            index: Of the input, for texts of errors.
-            name: Of the input, likewise.
+            index: The index of the input, for texts of errors.
+            name: The name of the input, likewise.
 
         Raises:
             UnsupportedMediaType: It is malformed, a wildcard, or has no codec (R-065, R-066, R-067).
@@ -190,8 +190,8 @@ class Registry:
 
         Args:
             accept: A comma list of media ranges; blank means no preference (R-101).
-            index: Of the output, for the text of the error.
-            name: Of the output, likewise.
+            index: The index of the output, for the text of the error.
+            name: The name of the output, likewise.
 
         Raises:
             NotAcceptable: No codec satisfies the list (R-100).
@@ -211,9 +211,9 @@ class Registry:
         """A closure that encodes values of this value's type in the best offer that takes them (R-099).
 
         Args:
-            offers: Of `offers`, or some of them.
+            offers: The result of `offers`, or some of it.
             value: Only its type counts.
-            index: Of the output, for texts of errors.
+            index: The index of the output, for texts of errors.
 
         Raises:
             EncodeError: No offer takes it.

@@ -19,7 +19,7 @@ from invoker.codecs.typed import BYTES_LIKE, adapter, converter, holds_marks, is
 __all__ = ["reader", "same", "writer"]
 
 _SHOWN = 60
-"""Signs of a text that an error shows."""
+"""Characters of a text that an error shows."""
 
 _AS_JSON = "-H 'Content-Type: application/json'"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["fitted_output", "shaped"]
 
 _ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
-"""What says the shape of an array without elements, too."""
+"""Media types that give the shape of an array even if it has no elements."""
 
 
 def shaped(decode: Decode, type_: Any, where: Place) -> Decode:

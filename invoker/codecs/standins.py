@@ -34,7 +34,7 @@ _MOST_LEVELS: Final = 100
 
 
 class _Whatever(type):
-    """msgspec asks whether what `StandIn.make` gave is an instance."""
+    """Lets every value be an instance, since msgspec asks that of what `StandIn.make` gave."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return True
@@ -247,7 +247,7 @@ def _in_order(several: tuple[tuple[Any, Any, Members | None], ...], value: Any) 
             needed = {one.name for one in found.properties if one.is_required}
             unknown = len(keys - {one.name for one in found.properties})
             ranked.append((tag if needed <= keys else 3, unknown, place, made))
-    best = min((one[:2] for one in ranked), default=None)  # what is worse would ignore what was meant for the best
+    best = min((one[:2] for one in ranked), default=None)  # a worse match would ignore what was meant for the best
     yield from (made for tag, unknown, _, made in sorted(ranked, key=lambda one: one[2]) if (tag, unknown) == best)
 
 

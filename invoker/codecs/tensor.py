@@ -41,8 +41,8 @@ TENSOR: Final = "application/vnd.graphpipe.tensor"
 
 _LEAST_BYTES: Final = 1024
 _LIMIT_PER_BYTE: Final = 3
-"""A payload was admitted already; what sharing in it may make us do is bounded by its own size, at twelve times that:
-the shortest strings that one can write take so much memory."""
+"""The payload itself was admitted already. Its tables may share bytes, so what they become is bounded by twelve times
+its size, which is what the shortest strings take."""
 
 _RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYTES[one]}
 
@@ -101,7 +101,7 @@ class TensorCodec(Specialised):
         return encode
 
     def refusal(self, cls: type) -> str:
-        """Say it in the words of `to_tensor`."""
+        """Why values of ``cls`` cannot be tensors, in the words of `to_tensor`."""
         return f"{'None' if cls is type(None) else cls.__name__} cannot be a tensor"
 
 

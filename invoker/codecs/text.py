@@ -211,7 +211,7 @@ def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, wh
 
 
 def _from_base64(payload: bytes) -> bytes:
-    """Decode base64 strictly, except that white space between the signs is skipped."""
+    """Decode base64 strictly, except that white space between the characters is skipped."""
     return binascii.a2b_base64(bytes(payload).translate(None, b" \t\r\n"), strict_mode=True)
 
 

@@ -1,8 +1,8 @@
 """Marks of pydantic and `annotated_types`: pydantic applies them whatever codec decodes, or the start reports them.
 
 Codecs that make values by `converter` give pydantic the whole annotation. Others hand on what they have, such as the
-bytes of a payload, a pickled object or the field of a typed message; their values are validated behind them. A result
-is validated before it is encoded.
+bytes of a payload, a pickled object or the field of a typed message; their values are validated afterwards. A result is
+validated before it is encoded.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Spe
         decode: As a codec made it.
         type_: The annotation.
         where: Starts the text of errors.
-        essence: Of the media type, for the same.
+        essence: The media type without parameters, for the same.
         codec: The codec; if it is an author's own, msgspec's marks are left to it.
     """
     if codec.applies_marks and bytes_like(type_) is None:

@@ -21,11 +21,11 @@ _EXACT: Final = 2**53
 def retried(convert: Callable[[Any], Any], value: Any, *, is_exact: bool = False) -> Any:
     """Convert a plain value that was refused; `REFUSED` if it fits no better.
 
-    Callers raise the first error again by a bare ``raise``, so that no frame holds it, and it no frame.
+    Callers raise the first error again by a bare ``raise``, so that no frame and the error hold each other.
 
     Args:
         convert: What makes the wanted type; it raises ``msgspec.ValidationError``.
-        value: Of lists, dicts, texts and numbers.
+        value: A value of lists, dicts, texts and numbers.
         is_exact: Decimals are wanted, which keep digits that the floats of this value have lost.
     """
     try:

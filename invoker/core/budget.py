@@ -37,7 +37,7 @@ class ProcessBudget:
     """The limit of a process, and the shares that its conversations hold.
 
     Args:
-        most_bytes: That may be held at once.
+        most_bytes: How many bytes may be held at once.
         lock: Held while numbers change; where threads share the budget it has to be a real one.
 
     Attributes:
@@ -52,7 +52,7 @@ class ProcessBudget:
         self.held = 0
         self._peak = self._gone = self._gone_before = 0
         self.ended = self.unread = 0
-        self._is_short = False  # somebody had to go since the last look
+        self._is_short = False  # there was no room since the last call of `has_fallen`
         self._shares: set[Share] = set()
         self._ending: set[Share] = set()
 
@@ -96,8 +96,8 @@ class ProcessBudget:
     def has_fallen(self, much_bytes: int) -> bool:
         """Whether the bytes that are held have fallen by so much from their peak; True begins a new peak.
 
-        Also whether there was no room meanwhile: as much comes then as goes, and what goes may leave much behind. And
-        whether so many bytes went since, little by little, and none since the last look: one call after another.
+        It is also true if there was no room meanwhile, since then as many bytes come as go; and if so many bytes were
+        given back little by little, and none since the last call of this.
         """
         with self._lock:
             has_fallen = self._is_short or self._peak - self.held >= much_bytes
@@ -160,7 +160,7 @@ class Share:
         """Charge what the holder comes to hold beyond the mark.
 
         Raises:
-            Overloaded: It may not.
+            Overloaded: The process has no room for it.
         """
         if held <= self.mark:
             return
@@ -205,13 +205,13 @@ class Unread:
         """A message is under way.
 
         Args:
-            size: Of it.
-            end: Ends the call from any thread: its peer takes nothing, and it holds most when memory runs out. It is
-                forgotten when all is taken, since it knows the call, which knows this. None: nothing can end it.
-            copies: Of the message that there are until it is `sent`.
+            size: The size of the message.
+            end: Ends the call, from any thread, if its peer takes nothing and it holds most when memory runs out. It is
+            forgotten once all is taken, since it and the call refer to each other. None: nothing can end it.
+            copies: How many copies of the message there are until it is `sent`.
 
         Returns:
-            Why the process may not hold it, which `end` has heard then. It is not counted.
+            The error if the process may not hold it, which `end` was given then; the message is not counted.
         """
         before = self._held
         refusal = self._hold(self._last + copies * size, end)
@@ -279,8 +279,8 @@ class Budget:
     """Unread frames and bytes of one invocation against its limits, and against what the process may hold.
 
     Args:
-        limits: Of the invocation.
-        share: Of the process's budget.
+        limits: The limits of the invocation.
+        share: The share of the process's budget.
         memory: The process's budget, of which it takes a share once it needs one; most invocations never do. Without
             either the bytes are counted elsewhere.
 

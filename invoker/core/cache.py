@@ -21,8 +21,9 @@ class Cache(Generic[K, V]):
     """Values by their keys.
 
     Args:
-        most: In one generation.
-        most_bytes: Of one generation, by the sizes that are said; a value that is larger than an eighth is not kept.
+        most: How many values one generation may have.
+        most_bytes: The most bytes of one generation, by the sizes that are said; a value that is larger than an eighth
+            is not kept.
         lock: Held while values are kept or forgotten; looking needs none.
     """
 

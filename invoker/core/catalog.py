@@ -18,7 +18,7 @@ class Catalog:
         functions: At least one; names are unique.
         renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is
             shared.
-        tells: Whether callers may see which functions there are (H-062).
+        tells: Whether callers may see the names of the functions (H-062).
 
     Attributes:
         renews: Whether each invocation gets a function of its own.

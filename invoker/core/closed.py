@@ -31,7 +31,7 @@ class UnwantedOutput:
 
     @classmethod
     def after(cls, output: Any, *, is_ended: bool | None = None) -> Self:
-        """One that takes the place of another output, with what that has counted."""
+        """An output that takes the place of another one, with the counts of that one."""
         ended = output.is_ended if is_ended is None else is_ended
         return cls(
             output.index, output.name, emitted=output.emitted, emitted_bytes=output.emitted_bytes, is_ended=ended
@@ -41,7 +41,7 @@ class UnwantedOutput:
         """Refuse one value.
 
         Raises:
-            Discarded: Always; who asked goes on with the next value.
+            Discarded: Always; the caller goes on with the next value.
         """
         raise Discarded
 

@@ -45,7 +45,7 @@ class Decoders:
     """How the messages of one input are decoded.
 
     Args:
-        index: Of the input.
+        index: The index of the input.
         spec: What it takes.
         registry: Codecs.
         is_open: Whether media types without a codec are taken, too.
@@ -92,7 +92,7 @@ class Encoders:
     """How the values of one output are encoded, as its peer accepts them.
 
     Attributes:
-        index: Of the output.
+        index: The index of the output.
         name: For texts of errors.
     """
 
@@ -124,7 +124,7 @@ class Encoders:
         """Negotiate.
 
         Args:
-            index: Of the output.
+            index: The index of the output.
             name: For texts of errors.
             accept: What its peer accepts.
             registry: Codecs.

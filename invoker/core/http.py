@@ -55,7 +55,7 @@ class BodyParts(msgspec.Struct, frozen=True):
     """A long piece of a response that is streamed, whose parts are made when the client takes them, in order.
 
     Attributes:
-        parts: Of it.
+        parts: Its parts.
         size: Bytes that are kept until they are made: of the value, and of the next one that a thread makes ahead.
     """
 

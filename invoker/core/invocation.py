@@ -50,7 +50,7 @@ class Awaits(enum.Enum):
 
 
 _PATIENCE_S: Final = {Awaits.OPTIONS: 1.0, Awaits.END: 0.01}
-"""How long is waited for what need not come."""
+"""Seconds to wait for inputs that may not come."""
 
 
 class Invocation:
@@ -68,7 +68,7 @@ class Invocation:
         is_finished: Whether the ending has come.
         is_settled: Whether `patience_s` is over.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
-        order: What asked for it; kept where another process runs it.
+        order: The step that asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
         protocol: What its peer speaks; ``peer`` is its address, or a `Client`, as far as the wire shows it.
         generators: How many iterators the body gave; 0 until it has given them.

@@ -77,7 +77,7 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def is_slip(text: str, meant: str) -> bool:
-    """Whether one slip of the pen has made this text of another one of its length.
+    """Whether one typing error makes one text of the other, which has the same length.
 
     Two letters have changed places, or, in a name of at least four letters, one is wrong; `get_close_matches` finds
     neither in short names.
@@ -123,7 +123,7 @@ def bind_outputs(
     An only output may bear any name, and so may each where their number is the caller's choice.
 
     Raises:
-        Exception: Of ``words``: there is no output of such a name.
+        Exception: There is no output of such a name; the error is the one that ``words`` makes.
     """
     own = (spec.any_output,) * len(given) if spec.open_outputs else spec.outputs
     if spec.open_outputs or len(own) == len(given) == 1:

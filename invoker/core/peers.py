@@ -28,8 +28,8 @@ class Client(msgspec.Struct, gc=False):
     """Who has called over HTTP, and what it got. The wire and the line of the log share it: the response comes later.
 
     Attributes:
-        address: As `peer_of` gives it.
-        field: What the line calls the number; empty: there will be none.
+        address: The address, as `peer_of` gives it.
+        field: The name of the number in the log; empty: there will be none.
         number: The status of the response, or the code with which a WebSocket was closed; 0 as long as there is none.
     """
 

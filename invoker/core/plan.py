@@ -35,7 +35,7 @@ MOST_BYTES: Final = 8 * 1024 * 1024
 
 _PLAN_BYTES: Final = 8 * 1024
 _STREAM_BYTES: Final = 16 * 1024
-"""What the closures of one stream take when as many are remembered as may be."""
+"""Bytes that the closures of one stream take when as many as possible are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Plans(Cache[Hashable, Plan]):
         is_bounded: Whether calls of all functions are counted.
 
     Attributes:
-        version: Of the registry, when this was made.
+        version: The version of the registry, when this was made.
     """
 
     def __init__(

@@ -10,8 +10,8 @@ from invoker.errors import DecodeError, InvocationError, ProtocolViolation, Stat
 __all__ = ["ErrorPolicy"]
 
 _UNKNOWN: Final = frozenset({"riff", "nested"})
-"""Where UNKNOWN is the status of what was sent wrongly: riff's clients know no other (R-069), and a function that calls
-another one wrongly is at fault itself (E-129). Everywhere else it is INVALID_ARGUMENT."""
+"""Protocols in which UNKNOWN is the status of what was sent wrongly: riff's clients know no other (R-069), and a
+function that calls another one wrongly is at fault itself (E-129). Everywhere else it is INVALID_ARGUMENT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class ErrorPolicy:
     bad_input: Status = DecodeError.status
 
     def apply(self, error: InvocationError, protocol: str = "riff") -> None:
-        """Give an error its status and its text; an invocation ends with it, or could not begin for it.
+        """Give an error its status and its text, before an invocation ends with it or is refused with it.
 
         Args:
-            error: Is changed.
+            error: The error, which is changed.
             protocol: What the peer speaks.
         """
         error.withhold(self.shows)

@@ -78,7 +78,7 @@ _CODES: Final[Mapping[int, str]] = {
     504: "DEADLINE_EXCEEDED",
     505: "UNIMPLEMENTED",
 }
-"""gRPC's name for a refusal of which only the status is sent."""
+"""gRPC's name for the kind of a refusal that has only an HTTP status."""
 
 
 def wants_problems(accept: str) -> bool:
@@ -94,7 +94,7 @@ def problem_of(status: int, detail: str, code: str = "", **more: str) -> dict[st
     """The members of a problem.
 
     Args:
-        status: Of the response.
+        status: The status of the response.
         detail: The text of the error.
         code: The name of gRPC's status; empty: the one that fits the status.
         more: Members of our own.

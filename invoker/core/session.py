@@ -1,4 +1,4 @@
-"""What a protocol offers to the house: a `Session` that translates one wire conversation.
+"""What a protocol offers to the drivers: a `Session` that translates one wire conversation.
 
 A session is pure: it never waits, opens no socket, starts no thread, imports neither asyncio nor grpc. It is given
 frames and events and answers with steps, in the order in which they shall be done. So every rule of a protocol is

@@ -49,9 +49,9 @@ class StoreLimits:
 
     Attributes:
         spaces: At once.
-        items: Of one space.
-        space_bytes: Of one space.
-        total_bytes: Of all spaces.
+        items: The items of one space.
+        space_bytes: The most bytes of one space.
+        total_bytes: The most bytes of all spaces.
     """
 
     spaces: int = 10_000

@@ -94,7 +94,7 @@ class Open(msgspec.Struct, frozen=True):
         accepts: One comma list of media ranges an output, or None: no preference for any output (``*/*``).
         input_names: As the peer sent them; empty means unnamed.
         output_names: As the peer sent them; empty means unnamed.
-        metadata: Of the conversation, for the function's `Context`.
+        metadata: The metadata of the conversation, for the function's `Context`.
         bound: Names of the parameters that get an input stream, in the order of their index; None means the function's
             own inputs. Parameters with defaults may be among them; those that are not named keep their defaults.
         terms: How strictly media types and outputs are taken.

@@ -1,8 +1,8 @@
 """Variables of a host session: what the tool bridge and `Context.variables` ask the store for them.
 
 Theory. A host session is a space of the store; each variable is an item of it. The item's value is a serialised
-``google.protobuf.Any``, just as it was written; what is `About` it lies beside. So news of the store are updates of
-variables as they are, and one question reads or writes a variable.
+``google.protobuf.Any``, just as it was written; what else is known of it, `About`, is stored beside. So news of the
+store are updates of variables as they are, and one question reads or writes a variable.
 
 Each function here is a *talk* with the store: a generator that yields a question, is sent the answer, and returns the
 result. The sessions of the bridge and the functions' contexts carry the questions in their own ways. The name of the
@@ -29,7 +29,7 @@ OWN: Final = ""
 """The space of the host session in which a function runs."""
 
 PREFIX: Final = "var/"
-"""What names of items begin with."""
+"""The prefix of the names of items."""
 
 _NAME_BYTES: Final = 256
 _PAGE: Final = 200
@@ -73,11 +73,11 @@ def write(
     """Write a variable.
 
     Args:
-        space: Of the host session.
-        name: Of the variable.
+        space: The space of the host session.
+        name: The name of the variable.
         value: A serialised ``google.protobuf.Any``.
         by: Who makes it, if it is new; one that is there keeps its maker (T-120).
-        tags: Of the variable; None: it keeps those that it has (T-120).
+        tags: The tags of the variable; None: it keeps those that it has (T-120).
         creates: Whether it is made where it is missing (T-118).
     """
     check_name(name)
@@ -100,7 +100,7 @@ def listed(space: str, prefix: str = "", tags: Sequence[str] = (), most: int = 1
     """List variables by name, those whose names begin with ``prefix`` and that have all tags (T-123).
 
     Args:
-        space: Of the host session.
+        space: The space of the host session.
         prefix: By code points.
         tags: ``key``, or ``key=value``.
         most: How many at most.
@@ -147,7 +147,7 @@ def _answered(answer: Any, *, missing: str = "") -> Any:
     """The answer of the store, unless it is `Refused`.
 
     Raises:
-        VariableError: It is.
+        VariableError: The store has refused.
     """
     if not isinstance(answer, Refused):
         return answer

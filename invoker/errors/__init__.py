@@ -153,11 +153,11 @@ class InvocationError(InvokerError):
         return self._text(self._started(f"{place}{within}", met or self.met)).strip()
 
     def inside(self, place: Place) -> Self:
-        """The same error, as part of what is at a place: the text begins with that one, then says what it said."""
+        """The same error within an outer place: its text begins with that place and goes on as before."""
         return type(self)(f": {self._start}", place=place, why=self.why, hint=self._hint)
 
     def add_hint(self, hint: str) -> None:
-        """Put something behind the text."""
+        """Append a hint to the text."""
         self._hint += hint
         self._retell()
 
@@ -242,7 +242,7 @@ class StatusError(InvocationError):
         detail: The text that the peer sees, without a prefix.
 
     Raises:
-        ValueError: ``status`` is OK, or no status.
+        ValueError: ``status`` is OK, or is not a `Status`.
     """
 
     def __init__(self, status: Status, detail: str = "") -> None:
@@ -376,10 +376,10 @@ class InputCancelled(StopInvocation):
 
 
 def let_go(error: BaseException | None) -> None:
-    """Drop the tracebacks of an error that has been told, and of what it came from.
+    """Drop the tracebacks of an error that has been reported, and of its causes.
 
-    The frames in them hold what a function was given, and stand in a circle with the error: large inputs of a function
-    that raises would stay until the garbage is collected, which may be long.
+    Their frames hold what a function was given, and form a reference cycle with the error: large inputs of a function
+    that raises would stay until the garbage collector runs, which may take long.
     """
     waiting, seen = [error], set[int]()
     while waiting:

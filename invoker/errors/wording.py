@@ -80,7 +80,7 @@ def printable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Text of several lines for a terminal: what would steer it is escaped, but for the ends of lines and tabs."""
+    """Text of several lines for a terminal: control characters are escaped, except line ends and tabs."""
     return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -95,14 +95,14 @@ def normalised(name: str) -> str:
 
 
 def known_as(name: str, known: Container[str]) -> str:
-    """The name as it is known, if Python makes it so of what was written; else as it was written."""
+    """The known name that Python's normalisation makes of the written one; the written one if there is no such name."""
     if name.isascii() or name in known or (plain := normalised(name)) not in known:
         return name
     return plain
 
 
 def spelt(name: str, known: Container[str]) -> str:
-    """As `known_as`, of a name that may be percent-encoded, as metadata and headers have those that are not ASCII."""
+    """Like `known_as`, for a name that may be percent-encoded, as names that are not ASCII are in headers."""
     return known_as(unquote(name) if "%" in name and name not in known else name, known)
 
 
@@ -112,9 +112,9 @@ def clipped(text: str, longest: int = LONGEST) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of an exception as Python formats it, without what is too long in it, which takes no time then.
+    """The traceback of an exception as Python formats it; long texts are cut out before they take time.
 
-    Those of a group stand below it.
+    The exceptions of a group follow below it.
     """
     pieces, size = list[str](), 0
     told = traceback.TracebackException.from_exception(error, compact=True, max_group_width=0)

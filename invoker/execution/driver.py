@@ -64,8 +64,8 @@ def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Pla
     * `Placement.PROCESS`: the loop's driver and a `ProcessRunner`, which also needs the loop.
 
     Args:
-        spec: Of the function.
-        beside: Of the functions that the same process serves.
+        spec: The spec of the function.
+        beside: The specs of all functions that the same process serves.
     """
     if spec.isolation:
         return Placement.PROCESS

@@ -35,7 +35,7 @@ _SLOW_AFTER_S = 0.008
 """A function that took longer is expected to do so again: it is entered only after the lead was passed on."""
 
 _SLOW_S = 1.0
-"""For how long that is expected."""
+"""For how long a function is expected to be slow again."""
 
 
 class Keeping(SyncBody):
@@ -43,8 +43,8 @@ class Keeping(SyncBody):
 
     Args:
         driver: Knows the sweeper, and what is being drained.
-        outlet: Of the transport.
-        turn: Of the thread, if it leads.
+        outlet: The outlet of the transport.
+        turn: The turn of the thread, if it leads.
 
     Attributes:
         closed: How the conversation ended, once its session has said so.
@@ -75,7 +75,7 @@ class Keeping(SyncBody):
         self.driver = driver
         self.outlet = outlet
         self.sent: list[Any] = []
-        self.lock = RLock()  # of C; `threading.RLock` is a function that looks for it
+        self.lock = RLock()  # the class itself; `threading.RLock` is a function that looks for it
         self.failure = None
         self.turn = turn
         self.closed: Close | None = None
@@ -149,7 +149,7 @@ class Keeping(SyncBody):
         """Notify the session that time has passed, where that is due; called with the lock held."""
 
     def in_stead(self, tell: Callable[[], object]) -> None:
-        """Notify the session in the stead of a function that does not come back; called with the lock held."""
+        """Notify the session in place of a function that does not come back; called with the lock held."""
         self._is_in_stead = True
         try:
             tell()

@@ -19,7 +19,7 @@ class Outlet(Protocol):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the thread waits while the peer takes nothing, where the invocation does not know it; any thread."""
+        """Whether the thread waits for a peer that takes nothing, unless the invocation knows it; from any thread."""
 
     def await_end(self) -> None:
         """Return once it is certain that the peer's frames have ended, and were not cut off (R-109).

@@ -61,10 +61,10 @@ class Whole(Keeping):
     """One session with the one invocation that it opens, and the body of that; the module's docstring says more.
 
     Args:
-        session: Translates.
+        session: Translates the frames.
         driver: Knows the engine and what is being drained.
-        outlet: Of the transport.
-        turn: Of the thread, if it leads; without one the conversation is long from the beginning.
+        outlet: The outlet of the transport.
+        turn: The turn of the thread, if it leads; without one the conversation is long from the beginning.
         deadline: On the clock of ``time.monotonic``, or None.
         is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
         is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).

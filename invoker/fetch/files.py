@@ -63,7 +63,7 @@ def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes]
     """Give the content of a file, in pieces. Blocks.
 
     Args:
-        uri: Of the scheme ``file``.
+        uri: A URI of the scheme ``file``.
         roots: Absolute; the file must be below one of them.
         most: Bytes that it may have.
         give: Gets each piece.

@@ -97,7 +97,7 @@ class WebReader:
         hosts: That may be named, and what may stand behind them.
         ports: That may be connected to.
         redirects: That are followed.
-        timeout_s: Of one wait for the peer.
+        timeout_s: The longest time of one wait for the peer.
         resolve: Gives the addresses of a host.
         tls: Verifies servers; None for the authorities of the system.
     """

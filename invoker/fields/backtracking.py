@@ -3,10 +3,10 @@
 Theory. Python's regular expressions try one way after the other, and no other thread of Python runs meanwhile. The
 ways to split a text between a repeat and the repeats in it double with each character: ``^(a+)+$`` takes seconds for 28
 of them. Repeats that follow each other, or may begin anywhere, take a power of the length: ``a+$`` takes seconds for
-64 KiB. So each pattern is tried with texts that do not match: a beginning that it names, one or two signs over and
-over, and an end that it does not take. Where the time doubles, the function is refused; where it grows faster than the
-text, the text is bounded. The bounds are fixed, so that they are the same on every machine. A pattern that passes may
-still be slow with signs that were not tried; RE2 (`invoker.fields.linear`) never is.
+64 KiB. So each pattern is tried with texts that do not match: a beginning that the pattern names, one or two characters
+over and over, and an end that it does not match. Where the time doubles, the function is refused; where it grows faster
+than the text, the text is bounded. The bounds are fixed, so that they are the same on every machine. A pattern that
+passes may still be slow with characters that were not tried; RE2 (`invoker.fields.linear`) never is.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ LONGEST_MATCHED: Final = 65_536
 _LONGEST: Final = 40
 _STEP: Final = 2
 _SLOW_S: Final = 0.003
-"""Of processor time for one try with a text of some dozen characters, which nearly all patterns match in 10 µs."""
+"""Seconds of processor time for one try with a text of some dozen characters; nearly all patterns take 10 µs."""
 
 _GROWTH: Final = 3.0
-"""With four repeats more; a power of the length grows by half at most."""
+"""How much longer a try takes with four repeats more, if the time doubles; a power of the length grows by half at
+most."""
 
 _SQUARE: Final = 2048
-"""Characters for a pattern whose time grows with their square; it takes some 20 ms for them."""
+"""Longest text for a pattern whose time grows with the square of the length; it takes some 20 ms."""
 
 _STEEP: Final = 256
-"""For one whose time grows faster than that."""
+"""Longest text for a pattern whose time grows faster than that."""
 
 _STEEPEST: Final = 32
-"""For one that is slow with 64 already."""
+"""Longest text for a pattern that is slow with 64 characters already."""
 
 _SHORT: Final = (32, 64, 128, 256)
 _LONG: Final = (512, 1024, 2048, 4096)

@@ -5,9 +5,9 @@
     def resize(width: Annotated[int, Field(ge=1, le=4096)], name: Annotated[str, Field(pattern="^[a-z]+$")]): ...
 
 What stands on the parameter itself is checked after its value was decoded, by any codec, so it holds over every
-protocol; the tool bridge tells all that is wrong with it. A Field is a `msgspec.Meta`, so msgspec checks those deeper
-within an annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the marks of
-`annotated_types` and pydantic's ``Field`` are understood, too; nothing is imported for that.
+protocol; the tool bridge reports everything that is wrong with it. A Field is a `msgspec.Meta`, so msgspec checks those
+deeper within an annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the
+marks of `annotated_types` and pydantic's ``Field`` are understood, too; nothing is imported for that.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIELD_RULES: Final = "invoker.fields.rules"
 """Under this key the ``extra`` of a Field's Meta has the names of its rules."""
 
 FIELD_LENGTH: Final = "invoker.max_length"
-"""Under this key it has the ``max_length`` that the author said, where the Meta has another one."""
+"""Under this key ``extra`` has the author's own ``max_length``, where the Meta has another one."""
 
 
 def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is one word of an author
@@ -75,7 +75,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         description: Words for readers, instead of those of the docstring.
 
     Raises:
-        SpecError: They contradict each other, the pattern is none, or there is no such rule.
+        SpecError: They contradict each other, the pattern is no regular expression, or there is no such rule.
     """
     names = (rules,) if isinstance(rules, str) else tuple(rules)
     for name in names:
@@ -113,7 +113,7 @@ def _longest(pattern: str) -> int:
         return longest_matched(pattern)
     if linear_search(pattern) is None:
         raise SpecError(problem)
-    return LONGEST_MATCHED  # of the parameter itself; `slow_pattern` refuses it deeper within
+    return LONGEST_MATCHED  # it is on the parameter itself; deeper within an annotation `slow_pattern` refuses it
 
 
 def _doubling(pattern: str) -> str:
@@ -131,7 +131,7 @@ def slow_pattern(pattern: str, max_length: int | None) -> str:
     """Why Python's `re` must not match texts of any length with a pattern; empty if it may.
 
     Args:
-        pattern: Whoever applies it does not know the bounds of `Constraints`: msgspec, or pydantic.
+        pattern: Msgspec or pydantic applies it, without the bounds of `Constraints`.
         max_length: Characters of a text at most; longer ones are refused before they are matched.
     """
     if problem := _doubling(pattern):
@@ -232,7 +232,7 @@ class Constraints:
             )
 
     def _search(self) -> tuple[Callable[[str], Any] | None, int]:
-        """What finds the pattern in a text, and how long the text may be."""
+        """The function that finds the pattern in a text, and how long the text may be."""
         if not self.pattern:
             return None, 0
         if (found := linear_search(self.pattern)) is not None:
@@ -260,7 +260,7 @@ def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
 
     Args:
         type_: The annotation.
-        kept: It stays as it is, and pydantic applies all marks that it knows, in their order.
+        kept: Whether the annotation keeps its marks, because pydantic applies those that it knows, in their order.
 
     Raises:
         SpecError: A pattern is no regular expression, or there is no such rule.
@@ -310,7 +310,7 @@ def _read(mark: Any, type_: Any) -> Constraints:
 
 
 def _bounded(mark: Any, type_: Any, *, rules: tuple[str, ...] = ()) -> Constraints:
-    """Read attributes, which have the same names everywhere."""
+    """Read the bounds of a mark; the attributes have the same names in every library."""
 
     def said(name: str) -> Any:
         return getattr(mark, name, None)
@@ -329,7 +329,7 @@ def _bounded(mark: Any, type_: Any, *, rules: tuple[str, ...] = ()) -> Constrain
 
 
 def _merged(one: Constraints, other: Constraints) -> Constraints:
-    """Both; where they differ, the later one counts."""
+    """Merge two constraints; where they differ, the later one counts."""
     said = {
         field.name: getattr(other, field.name)
         for field in fields(Constraints)
@@ -343,10 +343,10 @@ def _has_float(type_: Any) -> bool:
 
 
 def _check_kinds(found: Constraints, type_: Any) -> None:
-    """Refuse what can never apply, such as a least number of a text."""
+    """Refuse constraints that can never apply, such as the least number for a text."""
     members = [one for one in kinds_of(type_) if one is not type(None)]
     if any(not isinstance(one, type) or one not in SCALARS for one in members):
-        return  # what the values are like is not known here
+        return  # the kind of the values is not known here
     wanted = {
         "ge, gt, le and lt are for numbers": (found.min_value is not None or found.max_value is not None, (int, float)),
         "pattern is for text": (bool(found.pattern), (str,)),

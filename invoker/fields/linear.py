@@ -1,10 +1,10 @@
 r"""Patterns that RE2 runs instead of Python's `re`: in time that grows with the text and no faster.
 
 Theory. RE2 (the extra ``re2``) tries all ways at once, so no text holds it up. Its language differs from Python's: its
-``\d``, ``\w`` and ``\s`` know ASCII only, its ``$`` never stands before a last line end, it has no looking around.
-So a pattern is not given to it as it was written. It is read by Python's own parser and written anew from what that
-found, with Python's own classes as ranges of characters, and only if each part of it means the same to both. What looks
-around, refers back, gives nothing back, ignores case or repeats what may be empty stays with `re`.
+``\d``, ``\w`` and ``\s`` know ASCII only, its ``$`` never stands before a last line end, it has no lookaround. So a
+pattern is not given to it as it was written. It is read by Python's own parser and written anew from what that found,
+with Python's own classes as ranges of characters, and only if each part of it means the same to both. Patterns with
+lookaround, back-references, possessive repeats, ignored case, or repeats of what may be empty stay with `re`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def linear_search(pattern: str) -> Callable[[str], bool] | None:
     options.log_errors = False
     try:
         search = re2.compile(written, options).search
-    except re2.error:  # it is too large for it
+    except re2.error:  # the pattern is too large for RE2
         return None
 
     def is_in(text: str) -> bool:

@@ -33,7 +33,7 @@ def rule(name: str) -> Callable[[R], R]:
         name: Anything but the name of a rule that is built in. A module that is loaded again replaces its rules.
 
     Raises:
-        SpecError: The name is taken by a built-in rule, or is none.
+        SpecError: The name is taken by a built-in rule, or is not a name.
     """
     if not name or name in _BUILT_IN:
         why = f"is built in; take another name than {', '.join(_BUILT_IN)}" if name in _BUILT_IN else "is no name"
@@ -86,7 +86,7 @@ def _url(value: str) -> bool:
     if len(value) > _LONGEST or any(sign.isspace() or not sign.isprintable() for sign in value):
         return False
     parts = urlsplit(value)
-    _ = parts.port  # raises for a port that is none
+    _ = parts.port  # raises for an invalid port
     return bool(parts.scheme in ("http", "https", "ftp", "ws", "wss") and parts.hostname)
 
 

@@ -52,7 +52,7 @@ def spelled(names: Iterable[str]) -> Iterator[None]:
     """Let errors name settings as the program does, and not by their flags or variables.
 
     Args:
-        names: Of the settings that it gives.
+        names: The names of the settings that it gives.
     """
     try:
         yield

@@ -83,7 +83,7 @@ async def leave(ports: Collection[int], closing: Callable[[], None] = lambda: No
     """Stop listening. Connections that were begun are still accepted; later ones go to another process.
 
     Args:
-        ports: Of the listeners.
+        ports: The ports of the listeners.
         closing: Called when nobody waits any more: closes listeners whose servers must do that themselves.
 
     Returns:

@@ -42,8 +42,8 @@ class Serving:
 
     Attributes:
         functions: Their names.
-        http_url: Of the HTTP port, as ``http://localhost:PORT``; empty without one.
-        grpc_address: Of the gRPC port, as ``localhost:PORT``; empty without one.
+        http_url: The URL of the HTTP port, as ``http://localhost:PORT``; empty without one.
+        grpc_address: The address of the gRPC port, as ``localhost:PORT``; empty without one.
     """
 
     def __init__(self, server: Server, background: Background | None = None) -> None:
@@ -111,8 +111,8 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
 
     Args:
         functions: Functions of any shape, modules with functions, or entrypoints as on the command line.
-        port: Of HTTP; 0 takes a free one.
-        grpc_port: Of gRPC; 0 takes a free one.
+        port: The HTTP port; 0 takes a free one.
+        grpc_port: The port of gRPC; 0 takes a free one.
         block: Whether to serve until a signal comes; default: as above.
         settings: Further ones, by the names of their flags: ``max_message_bytes=1024``. What is not given comes from
             the environment, as on the command line.

@@ -27,7 +27,7 @@ class SharedFolder:
     """The folder, held by this process.
 
     Args:
-        path: Of the folder, which has been made.
+        path: The path of the folder, which has been made.
     """
 
     def __init__(self, path: Path) -> None:

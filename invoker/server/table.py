@@ -57,7 +57,7 @@ class Table:
 
     Args:
         rows: Services, or where they are, as "module:name".
-        group: Of the entry points by which other distributions add rows; empty: none may.
+        group: The group of the entry points by which other distributions add rows; empty: none may.
     """
 
     def __init__(self, rows: Sequence[str | type[Service]] = SERVICES, *, group: str = "") -> None:

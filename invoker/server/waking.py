@@ -39,7 +39,7 @@ class Waker:
         """Begin, once the loop has its descriptor; without room for a thread signals are heard as Python hears them.
 
         Args:
-            numbers: Of the signals for which the main thread is interrupted.
+            numbers: The numbers of the signals for which the main thread is interrupted.
         """
         if signal.getsignal(_POKE) is not signal.SIG_DFL:
             return  # it means something to the author

@@ -318,7 +318,7 @@ class Config:
         Args:
             env: Variables; empty or blank ones count as unset.
             flags: By field name; they win over the environment.
-            kinds: Of the services' settings; each is a dataclass of settings.
+            kinds: The kinds of the services' settings; each is a dataclass of settings.
 
         Raises:
             ConfigError: A value that its setting cannot have; names the variable or flag, and the value (R-004).

@@ -34,7 +34,7 @@ class Setting:
     Attributes:
         env: Environment variable.
         help: One sentence.
-        unit: Of the value; empty for names and switches.
+        unit: The unit of the value; empty for names and switches.
         parse: Text to value; raises ValueError with what was expected.
         flag: On the command line; empty: made from the name.
         choices: The only values, if they are few.

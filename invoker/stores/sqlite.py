@@ -49,7 +49,7 @@ class SqliteBackend:
     """Keeps spaces in a file.
 
     Args:
-        path: Of the file; it is made if it is not there, readable for its owner only.
+        path: The path of the file; it is made if it is not there, readable for its owner only.
         limits: How much is kept.
         clock: Nanoseconds of the epoch; the same for all processes.
         lease_s: How long this process counts as alive after it last said so.

@@ -56,7 +56,7 @@ class Row:
         worker: Its number; 0 is the supervisor.
         beat: Its clock's seconds when it wrote.
         numbers: What it counted.
-        added: Of the supervisor: by row, the last worker whose counters are in these.
+        added: For the supervisor: by row, the last worker whose counters are in these.
     """
 
     worker: int = 0

@@ -46,7 +46,7 @@ class LogWriter:
 
     Args:
         descriptor: Stays open; a negative one takes everything and keeps nothing.
-        encoding: Of what is written; what it cannot express is escaped.
+        encoding: The encoding of what is written; what it cannot express is escaped.
         most: Characters that may wait.
 
     Attributes:

@@ -37,7 +37,7 @@ class Flow(NamedTuple):
         is_paused: Nothing more is read for it.
         is_blocked: Its function waits until its caller reads.
         frames: Held on the line of its call, where no input has them yet.
-        bytes: Of these frames.
+        bytes: The bytes of these frames.
     """
 
     is_paused: bool = False
@@ -79,7 +79,7 @@ class Pressure:
     """Writes a line when an invocation is found paused, and one when it is found blocked; each once an invocation.
 
     Args:
-        driver: Of the invocations.
+        driver: The driver of the invocations.
     """
 
     def __init__(self, driver: Driver) -> None:

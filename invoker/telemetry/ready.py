@@ -43,10 +43,10 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str,
     """The message of a process that is ready, and what stands below it (R-005).
 
     Args:
-        names: Of the functions.
-        addresses: Of the open transports, and why they are these.
+        names: The names of the functions.
+        addresses: The addresses of the open transports, and why they are these.
         serves: Protocols.
-        command: Of a call to copy; may be empty.
+        command: The command line of a call, to copy; may be empty.
         page: Where a browser can try the functions; may be empty.
         note: For the author; may be empty.
     """

@@ -30,8 +30,8 @@ def call_command(spec: FunctionSpec, address: str, *, is_one: bool) -> str:
     """What to type after ``python -m invoker``; empty where no value is known for an input.
 
     Args:
-        spec: Of the function.
-        address: Of the gRPC transport.
+        spec: The spec of the function.
+        address: The address of the gRPC transport.
         is_one: Whether there is no other function.
     """
     arguments = sample_arguments(spec)
@@ -140,9 +140,9 @@ def _value(schema: Mapping[str, Any], known: Mapping[str, Any], attempt: int, de
     """Make a value that fits a JSON schema, without its optional parts.
 
     Args:
-        schema: Of msgspec or pydantic.
+        schema: A schema of msgspec or pydantic.
         known: Schemas by name.
-        attempt: Of several values that may do, which.
+        attempt: Which of several values that may do.
         depth: How deep this is.
     """
     if depth > _DEEPEST:

@@ -215,8 +215,8 @@ class Flat:
         """Where a vector of references leads, each with four bytes inside.
 
         Args:
-            position: Of its first element, as `vector` gives it.
-            count: Of its elements; the caller has counted them against `Totals`.
+            position: The position of its first element, as `vector` gives it.
+            count: The count of its elements; the caller has counted them against `Totals`.
             may_lack: Whether a reference that was never set is found as 0 instead of refused.
         """
         size = self.size - 4
@@ -233,8 +233,8 @@ class Flat:
         """Copies of the strings of a vector, which may overlap.
 
         Args:
-            position: Of its first element, as `vector` gives it.
-            count: Of its elements.
+            position: The position of its first element, as `vector` gives it.
+            count: The count of its elements.
             totals: Counts them, and what they hold.
         """
         totals.strings(count)

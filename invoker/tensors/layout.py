@@ -39,8 +39,8 @@ class Kind:
 
     Args:
         entries: Where in the table each slot's field lies; 0: never written.
-        size: Of the table, in bytes.
-        align: Of its widest field.
+        size: The size of the table, in bytes.
+        align: The alignment of its widest field.
     """
 
     __slots__ = ("align", "rest", "vtable")
@@ -57,7 +57,7 @@ class Written:
 
     Attributes:
         pieces: Its bytes, in order; large ones are views on what the caller gave, which must not change meanwhile.
-        size: Of all pieces, in bytes.
+        size: The size of all pieces, in bytes.
     """
 
     __slots__ = ("pieces", "size")

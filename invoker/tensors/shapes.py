@@ -27,7 +27,7 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
     """The shape that an annotation declares; None when it declares none.
 
     Args:
-        annotation: Of one array.
+        annotation: The annotation of one array.
         where: For the error.
 
     Raises:
@@ -66,7 +66,7 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
     """Why a shape is not the declared one; empty if it is.
 
     Args:
-        shape: Of a tensor.
+        shape: The shape of a tensor.
         declared: What it should be.
         known: Sizes by name, so far; those of this shape are added if it is the declared one.
     """

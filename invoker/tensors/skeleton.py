@@ -45,7 +45,7 @@ class Skeleton(msgspec.Struct, frozen=True):
     """The bytes that buffers with the same tensors have in common.
 
     Attributes:
-        size: Of such a buffer, in bytes.
+        size: The size of such a buffer, in bytes.
         bones: Its bytes but the elements: where each piece lies, and what it is.
         elements: Where the elements of each tensor lie, in the order of the tensors.
     """

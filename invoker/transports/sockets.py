@@ -212,12 +212,12 @@ class UnixSocket:
     """A Unix socket that listens, and its file.
 
     Args:
-        path: Of the file.
+        path: The path of the file.
         purpose: For errors.
         mode: Permissions of the file, in octal; who may write to it may connect.
 
     Attributes:
-        path: Of the file.
+        path: The path of the file.
         sock: To be served, and closed, by somebody else.
 
     Raises:

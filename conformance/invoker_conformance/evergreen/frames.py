@@ -59,7 +59,7 @@ def F(  # noqa: N802  # the notation of the catalogue
     """A fragment of a leaf, or with nothing in it a terminator.
 
     Args:
-        id_: Of the node.
+        id_: The id  of the node.
         seq: Place in the node.
         mark: ``+``: continued; ``.``: final.
         m: Metadata, or only its mimetype; None: no metadata.

@@ -21,7 +21,7 @@ class Number:
     """A number in a table.
 
     Attributes:
-        form: Of `struct`, one letter.
+        form: The letter of `struct` for it.
         value: The number.
     """
 
@@ -42,7 +42,7 @@ class Vector:
 
     Attributes:
         raw: Of all elements.
-        item_bytes: Of one.
+        item_bytes: The most bytes of one item.
         count: That the vector claims; None: as many as there are.
         tail: Bytes behind, as the zero of a string.
     """
@@ -75,8 +75,8 @@ class Built:
 
     Attributes:
         data: To be changed at will.
-        places: Of each table, and of the count of each vector.
-        vtables: Of each table.
+        places: The places of each table, and of the count of each vector.
+        vtables: The vtables of each table.
         pending: Where references lie to what has no place yet, those beside each other at once.
     """
 

@@ -31,7 +31,7 @@ class Socket:
 
     Attributes:
         sent: What was sent on it, for a report.
-        accepted_bytes: Of what was pushed, how much has left for the target.
+        accepted_bytes: How much of what was pushed has left for the target.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, probe: Probe) -> None:

@@ -84,7 +84,7 @@ def drafted(
 
     Args:
         tensors: In the order of the wire; the same table twice is a shared one.
-        names: Of the inputs.
+        names: The names of the inputs.
         outputs: That are wanted.
         config: As it is.
     """

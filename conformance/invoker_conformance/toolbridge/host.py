@@ -145,12 +145,12 @@ class Host(Probe):
         """Require that an rpc without a field for errors ends with a status, and an error of this type in its trailer.
 
         Args:
-            method: Of the bridge.
+            method: The method of the bridge.
             request: To it.
             answer: What it would answer.
             kind: Type of the error.
             code: Its details["code"]; empty: any.
-            status: Of gRPC; empty: the one that belongs to the type (T-161).
+            status: The gRPC status; empty: the one that belongs to the type (T-161).
         """
         wanted = status or STATUS[kind].name
         expected = f"{wanted}, with {kind}{f' code={code}' if code else ''} in the trailer"

@@ -53,7 +53,7 @@ class Session:
 
     Args:
         host: Makes the rpcs.
-        session_id: Of the session.
+        session_id: The id of the session.
     """
 
     def __init__(self, host: Rpcs, session_id: str) -> None:

@@ -81,7 +81,7 @@ class Terms(msgspec.Struct, frozen=True):
     """What was agreed on for sending.
 
     Attributes:
-        chunk_bytes: Of every Data but the last; 0: messages are sent whole.
+        chunk_bytes: Bytes of every Data but the last; 0: messages are sent whole.
         max_pending: Data that may be sent before one is acked; 0: messages are sent whole.
         level: 0, or a key of `LEVELS`.
     """
@@ -100,8 +100,8 @@ class Limits(msgspec.Struct, frozen=True):
     """What a receiver takes.
 
     Attributes:
-        message_bytes: Of one message, as it is and on the wire (F-034).
-        chunk_bytes: Of one Data; 0: twice those of the terms, and 64 KiB (F-035).
+        message_bytes: The most bytes of one message, as it is and on the wire (F-034).
+        chunk_bytes: Bytes of one Data; 0: twice those of the terms, and 64 KiB (F-035).
         chunks: Data of one message.
     """
 

@@ -24,7 +24,7 @@ from invoker.codecs.chunks.sender import Sender
 __all__ = ["ChunkStream"]
 
 _STEP_BYTES: Final = 64 * 1024
-"""For which ``may_receive`` is asked at once."""
+"""Bytes for which ``may_receive`` is asked at once."""
 
 _LARGE_BYTES: Final = 256 * 1024
 """What is larger is inflated beside the loop, if that can be; this much takes about 2 ms."""
@@ -38,16 +38,18 @@ class ChunkStream:
         writes: The class of the messages that carry our chunks.
         limits: For what is received.
         whole_bytes: Messages up to this size are sent whole, even if chunks were agreed on.
-        may_receive: Asked whether so many bytes of a message of such a size may be there, when it begins and then step
-            by step; the size is that of the message or of its bytes on the wire, whichever is more. If it says no,
-            the message is held up, which means that its chunks are not acked, until `resume`.
-        unpacks_aside: The owner of this looks for `packed`.
+        may_receive: Asked, with a number of bytes and the size of the message, whether so many bytes may be held; when
+            the message begins, and then step by step. The size is that of the message or of its bytes on the wire,
+            whichever is more. If it says no, the message is held up, which means that its chunks are not acked, until
+            `resume`.
+        unpacks_aside: Whether the owner of the stream inflates `packed` itself.
 
     Attributes:
         sent: Bytes of all frames that `drain` gave (F-144).
         received: Bytes of all frames that came.
         is_held: Whether a message is held up.
-        packed: A complete message that takes long to inflate; `unpacked` takes what its job gives. None: there is none.
+        packed: A complete message that takes long to inflate; its owner inflates it and gives the result to `unpacked`.
+            None: there is none.
     """
 
     __slots__ = (
@@ -219,7 +221,7 @@ class ChunkStream:
         return []
 
     def _has_room(self, upto: int) -> bool:
-        """Whether so many bytes may be there; who must wait has what it asked for once it is resumed."""
+        """Whether so many bytes may be held; a message that has to wait may hold them once it is resumed."""
         if self._may_receive is None or not self._receiver.is_receiving or upto <= self._granted:
             return True
         self._asked = max(upto, min(self._granted + _STEP_BYTES, self._whole))

@@ -39,7 +39,7 @@ def fits(schema: Any, value: Any, definition: Callable[[str], Any]) -> bool:
     """Whether a plain value fits a schema; words that this does not know allow every value.
 
     Args:
-        schema: Of JSON Schema.
+        schema: A JSON Schema.
         value: As JSON has it.
         definition: Gives the schema that a reference means.
     """

@@ -39,7 +39,7 @@ def _generator() -> Any:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
-        """Says ``x-pattern`` of a compiled pattern with flags, which JSON Schema has not; pydantic drops them."""
+        """Writes ``x-pattern`` for a compiled pattern with flags, which JSON Schema has not and pydantic drops."""
 
         def str_schema(self, schema: Any) -> Any:
             made = super().str_schema(schema)
@@ -70,7 +70,7 @@ def reached(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loosely(schema: Any) -> Any:
-    """The schema without what says which members are always there."""
+    """The schema without its lists of required members."""
     if isinstance(schema, list):
         return [_loosely(one) for one in schema]
     if not isinstance(schema, dict):

@@ -43,7 +43,7 @@ _RULES: Final[dict[str, dict[str, Any]]] = {
     "finite": {},
 }
 _PYTHON_ONLY: Final = re.compile(r"\(\?(?![:=!]|<[=!])|\\[AZz]|\\N\{|[*+?}]\+").search
-"""What a regular expression of Python has and one of JavaScript, which JSON Schema asks for, has not."""
+"""What Python's regular expressions have and JavaScript's, which JSON Schema uses, do not have."""
 
 
 def marked(schema: Mapping[str, Any], marks: Iterable[Any]) -> dict[str, Any]:

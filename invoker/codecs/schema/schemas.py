@@ -43,7 +43,7 @@ __all__ = ["DEFINITIONS", "Schema", "Schemas", "schema_of"]
 Schema: TypeAlias = dict[str, Any]
 
 DEFINITIONS: Final = REF
-"""Where the definitions of a schema are that stands alone."""
+"""Where a schema that stands alone has its definitions."""
 
 _DEEPEST: Final = 64
 _EMPTY: Final = inspect.Parameter.empty
@@ -93,7 +93,7 @@ class Schemas:
         """The schema of an annotation; it never raises.
 
         Args:
-            annotation: Of a value.
+            annotation: The annotation of a value.
             said: What its marks say, if they were read already.
             gives: Whether a function gives the value; else it takes it.
         """
@@ -305,7 +305,7 @@ def schema_of(annotation: Any, said: Constraints = UNBOUND, *, gives: bool = Fal
     """The schema of an annotation with its definitions, as it stands alone; it never raises.
 
     Args:
-        annotation: Of a value.
+        annotation: The annotation of a value.
         said: What its marks say, if they were read already.
         gives: Whether a function gives the value; else it takes it.
     """

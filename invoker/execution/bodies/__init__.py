@@ -1,6 +1,7 @@
 """Runs bodies: on the loop (`loop`), or in threads (`thread`); `sync` is what all these threads do.
 
-A body in a child process can be killed (`process`); what goes over its pipe, and who is there, is `drive/isolated`.
+A body in a child process can be killed (`process`); its pipe, and what is at the other end, are in
+`invoker.execution.isolation`.
 """
 
 __all__: list[str] = []

@@ -184,7 +184,7 @@ class LoopRunner:
             task.cancel()
 
     def _tasks(self) -> Sequence[asyncio.Task[None]]:
-        """To stop the body is to cancel these: while there are drains, the main task only waits for them."""
+        """The tasks to cancel to stop the body: while there are drains, the main task only waits for them."""
         return self._drains or ((self.task,) if self.task is not None and self._has_begun else ())
 
     async def run(self) -> None:

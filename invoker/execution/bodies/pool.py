@@ -27,13 +27,13 @@ T = TypeVar("T")
 
 _IDLE_S = 10.0
 _LEAVE_S = 0.5
-"""What idle threads get to leave; they need some microseconds."""
+"""Seconds that idle threads get to leave; they need some microseconds."""
 
 Work = Callable[[], None]
 
 
 class Threads:
-    """Runs work in its own thread at once, or refuses.
+    """Runs each piece of work at once in a thread of its own, or refuses it.
 
     Args:
         slots: Threads that may work at once.
@@ -42,7 +42,7 @@ class Threads:
         busy: Threads that work right now, the stuck ones included.
         full_since: When work was first refused since a slot was last given back, on the clock of ``time.monotonic``;
             0 when none was.
-        turns: Of functions that give large values.
+        turns: The turns of functions that give large values.
         stuck: Threads whose invocation ended but whose user code did not leave within the grace.
     """
 

@@ -46,7 +46,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _TWO_READERS = ("generator already executing", "anext(): asynchronous generator is already running")
-"""What Python says of two readers of one generator; only words of ours hang on it."""
+"""Python's text about two readers of one generator; only the wording of our errors depends on it."""
 
 
 class Body(Protocol):
@@ -149,7 +149,7 @@ def production_failed(error: BaseException, *, debug: bool = False) -> Invocatio
 
 
 async def until_room(invocation: Invocation, room: Awaitable[None], slices: Slices) -> None:
-    """Wait until the peer takes more of an output, and let it be seen meanwhile; then until few others go on."""
+    """Wait until the peer takes more of an output, which counts as blocked meanwhile; then until few others go on."""
     invocation.blocked += 1
     try:
         await room

@@ -39,11 +39,11 @@ def is_of_many(value: Any) -> bool:
 
 
 class Turns:
-    """Of one process.
+    """The turns that the bodies of one process take.
 
     Attributes:
         known: Names of functions that have given a large value.
-        budget: Of the loop, for small messages that it decodes itself.
+        budget: The budget of the loop, for small messages that it decodes itself.
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ def encode_value(value: Any, accept: str = ACCEPTS) -> Message[bytes]:
     """Encode one value; a `Message` keeps its headers, and bytes with a media type stay as they are.
 
     Args:
-        value: Of any class.
+        value: A value of any class.
         accept: Media types for it.
 
     Raises:
@@ -57,7 +57,7 @@ def encode_argument(value: Any, name: int | str, carries: str = ACCEPTS) -> Mess
     """Encode an argument of a nested call.
 
     Args:
-        value: Of any class.
+        value: A value of any class.
         name: Its position, or its keyword.
         carries: As `invoker.context.Scope` says.
 

@@ -36,7 +36,7 @@ class Asking:
     """Does what one invocation in a child asks.
 
     Args:
-        context: Of the invocation, whose scope is used.
+        context: The context of the invocation, whose scope is used.
         send: To the child.
     """
 

@@ -160,7 +160,7 @@ class Child(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport, and send the frames that wait for it."""
-        self._transport = cast("asyncio.Transport", transport)  # that of uvloop is of no class of asyncio
+        self._transport = cast("asyncio.Transport", transport)  # the transport of uvloop is of no class of asyncio
         for data in self._waiting:
             self._transport.write(data)
         self._waiting.clear()

@@ -58,10 +58,11 @@ _HEAD: Final = 4
 _Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""Of one message of an output. The serving process puts it together while everything else waits."""
+"""The most bytes of one message of an output. The serving process puts it together while everything else waits."""
 
 _LONGEST: Final = 2 * MOST_BYTES
-"""Of a frame. Text that a function writes into the pipe announces more: a first letter means at least 512 MiB."""
+"""The most bytes of a frame. Text that a function writes into the pipe announces more: a first letter means at least
+512 MiB."""
 
 
 class Packed(msgspec.Struct, array_like=True):
@@ -86,7 +87,7 @@ class Hello(msgspec.Struct, tag=1, array_like=True):
     Attributes:
         path: Where modules are found.
         functions: Isolated ones.
-        settings: Of the engine and the driver, by name; see `invoker.server.isolated`.
+        settings: The settings of the engine and the driver, by name; see `invoker.server.isolated`.
     """
 
     path: list[str]
@@ -111,7 +112,7 @@ class Begin(msgspec.Struct, tag=3, array_like=True):
     """One invocation: what its `Open` said, the id by which the log knows it, and what its context has.
 
     Attributes:
-        memory_bytes: That it may take; 0: any.
+        memory_bytes: How much memory it may take; 0: any amount.
         configs: Dicts, and messages of protobuf by type URL, bytes, and the class that holds them as "module:name".
         given: What its inputs have so far, and ``ended`` which of them have ended. The function is called after these.
         carries: As `invoker.context.Scope` says.
@@ -148,8 +149,8 @@ class Fault(msgspec.Struct, array_like=True):
     """An `InvocationError`, in its parts.
 
     Attributes:
-        name: Of its class.
-        trace: Of the exception of the author's code that it comes of; empty if there is none.
+        name: The name of its class.
+        trace: The traceback of the author's exception that caused it; empty if there is none.
         raised: Module and name of the class of that exception.
     """
 
@@ -233,7 +234,7 @@ class Asked(msgspec.Struct, tag=14, array_like=True):
     Attributes:
         number: Chosen by the child.
         what: ``call``, ``stream``, ``ask``; or ``more``, ``piece`` and ``drop`` of what is under way.
-        name: Of the function that is called, or of the question that is asked.
+        name: The name of the function that is called, or of the question that is asked.
         args: By position; None stands for a stream of values.
         kwargs: By keyword, likewise.
         value: What is asked; the next value of a stream.

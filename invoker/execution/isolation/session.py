@@ -56,7 +56,7 @@ class ChildSession:
         done: Called with the ending of an invocation; reports it to the serving process.
 
     Attributes:
-        key: Of the invocation that runs; empty when there is none.
+        key: The key of the invocation that runs; empty when there is none.
         begun: What it began with.
     """
 

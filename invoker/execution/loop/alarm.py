@@ -28,7 +28,7 @@ class Alarm:
         end: Ends an invocation.
 
     Attributes:
-        limits: Of what runs.
+        limits: The limits of what runs.
     """
 
     def __init__(self, end: Callable[[Runner, TimeLimit], None]) -> None:

@@ -59,8 +59,8 @@ class Reactor:
     """One session on one wire, with the invocations that it opened.
 
     Args:
-        session: Translates.
-        wire: Carries.
+        session: Translates the frames.
+        wire: Carries the frames.
         driver: Runs bodies.
         on_close: Called once, with the ending to send to the peer.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.

@@ -39,7 +39,7 @@ async def converse(
     """Run one conversation to its end.
 
     Args:
-        session: Translates.
+        session: Translates the frames.
         driver: Runs bodies.
         read: Gives the peer's next frame, None when it has half-closed; raises InvocationError when the peer is gone
             or sent what the transport refuses. It is cancelled when the conversation ends while it waits.

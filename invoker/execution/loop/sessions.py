@@ -55,10 +55,10 @@ _MANY_FRAMES = 2**31
 
 
 class StoringSession(Protocol):
-    """A session that stores what it is sent; see `invoker.core.session` for what is as for others."""
+    """A session that stores what it is sent; see `invoker.core.session` for what is the same in all sessions."""
 
     headers: tuple[tuple[str, str], ...]
-    """Of the response, sent when the session starts."""
+    """Headers of the response, sent when the session starts."""
 
     stalled: set[tuple[str, int]]
     """Inputs, by invocation and index, that were not fed all there is."""
@@ -99,7 +99,7 @@ class SessionReactor(Reactor):
 
     Args:
         session: Translates, and keeps.
-        wire: Carries.
+        wire: Carries the frames.
         driver: Runs bodies.
         on_close: Called once, with the ending to send to the peer.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
@@ -293,7 +293,7 @@ class SessionReactor(Reactor):
     # Endings.
 
     def fail(self, error: InvocationError) -> None:
-        """The session ends with ``error``, which it need not hear; so do its invocations."""
+        """End the session and its invocations with ``error``, of which the session is not notified."""
         self._leave(error)
 
     def _finish(self, runner: Runner, error: InvocationError | None) -> None:

@@ -66,7 +66,7 @@ class Shared:
     Attributes:
         owners: Conversations with which it ends, in the order in which they came.
         feeders: Conversations that joined it.
-        runner: Of its body; None once it is over.
+        runner: The runner of its body; None once it is over.
         is_paused: Whether a holder that feeds it waits for room; read from the body's thread, too.
     """
 

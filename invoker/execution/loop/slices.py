@@ -25,7 +25,7 @@ class Slices:
     """The bodies of one loop that have given a slice; called there only.
 
     Args:
-        most: Of them in a turn.
+        most: How many of them go on in one turn.
     """
 
     __slots__ = ("_given", "_most", "_parked")

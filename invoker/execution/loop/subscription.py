@@ -28,7 +28,7 @@ class Subscribed(Protocol):
     """A conversation that subscribes to spaces of the store.
 
     Attributes:
-        runners: Of what it runs.
+        runners: The runners of its bodies.
         wire: Carries its frames.
     """
 

@@ -27,7 +27,7 @@ NOTED_S: Final = 0.0002
 
 
 class TurnBudget:
-    """Of one loop; called there only.
+    """The budget of one loop; called there only.
 
     Attributes:
         is_spent: Whether code that wants to decode, or to send a large value, has to wait for `next`.

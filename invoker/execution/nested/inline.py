@@ -45,7 +45,7 @@ class Inline(SyncBody):
         driver: Knows the engine.
         invocation: Was admitted.
         given: The values that are here, and which inputs have ended.
-        iterators: Of the caller, by the index of the input that they feed.
+        iterators: The iterators of the caller, by the index of the input that they feed.
     """
 
     __slots__ = ("_cut", "_driver", "_given", "_iterators", "_raised", "_sent", "lock")

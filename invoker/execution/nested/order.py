@@ -30,14 +30,14 @@ class Order:
     Args:
         engine: Knows the functions.
         caller: Of the function that calls.
-        name: Of the function that is called.
+        name: The name of the function that is called.
         args: By position; whatever has ``__next__`` or ``__anext__`` gives values one by one.
         kwargs: By keyword; likewise.
         most_depth: Calls that may be within each other.
 
     Attributes:
         open: The step.
-        spec: Of the callee, with its inputs bound.
+        spec: The spec of the callee, with its inputs bound.
         arguments: In the order of the inputs.
 
     Raises:

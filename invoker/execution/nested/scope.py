@@ -70,7 +70,7 @@ class CatalogScope:
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
     ) -> Iterator[Message[bytes]] | None:
-        """Do it in this thread, if the function is sync and gives one iterator at most."""
+        """Run the function in this thread, if it is sync and gives one iterator at most."""
         order = self._order(caller, name, args, kwargs)
         return self._inline(order, streams=streams) if runs_inline(order.spec) else None
 

@@ -92,7 +92,7 @@ def why_gone(error: InvocationError, cut: InvocationError | None, deadline: floa
     Args:
         error: What says that it is gone.
         cut: Why we cut the conversation ourselves, if we did.
-        deadline: Of the conversation, on the clock of ``time.monotonic``.
+        deadline: The deadline of the conversation, on the clock of ``time.monotonic``.
     """
     if cut is not None:
         return cut

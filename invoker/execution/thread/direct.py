@@ -55,7 +55,7 @@ class DirectConversation:
     """One session on one wire, with the one invocation that it opens.
 
     Args:
-        session: Translates.
+        session: Translates the frames.
         wire: Carries; blocking.
         driver: Knows the engine, the threads and what is being drained.
         deadline: On the clock of ``time.monotonic``, or None.

@@ -37,14 +37,14 @@ class Pace:
 
 
 UNGATED = Pace(float("inf"))
-"""Of threads that never take turns."""
+"""The pace of threads that never take turns."""
 
 
 class Ticket:
     """A thread's place at the gate.
 
     Args:
-        pace: Of its function.
+        pace: The pace of its function.
         work: What it has to do in a turn; a change of its length shows that something moves.
     """
 

@@ -32,7 +32,8 @@ class Turn:
 
     Attributes:
         busy: What the thread serves in user code; the caller of `begin` clears it once that has been left.
-        let_go: Sends what the thread has held back, if its transport does that; called before it waits or lasts.
+        let_go: Sends what the thread has held back, if its transport does that; called before it waits, or when its
+            work takes long.
         seen: What the sweeper saw at its last beat.
     """
 
@@ -128,4 +129,4 @@ class LeaderFollower:
 
 
 def _nothing() -> None:
-    """A transport that holds nothing back."""
+    """The `Turn.let_go` of a transport that holds nothing back."""

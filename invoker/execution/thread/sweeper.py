@@ -93,7 +93,7 @@ class Sweeper:
         self.call()
 
     def follow(self, thread: Followed) -> None:
-        """From now on, notice what this thread is busy with for longer than a beat. It says `call` when it begins."""
+        """From now on, notice what this thread is busy with for longer than a beat. It calls `call` when it begins."""
         with self._lock:
             self._followed.add(thread)
             self._start()

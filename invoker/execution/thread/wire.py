@@ -1,4 +1,4 @@
-"""`Wire` and `Conversation`: what the body of a direct call reads and writes, and whose it is."""
+"""`Wire` and `Conversation`: what the body of a direct call reads and writes, and what it belongs to."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class EvergreenError(InvocationError):
     """A session ends with this status.
 
     Args:
-        status: Of the conversation.
+        status: The status of the conversation.
         title: The first words of the text, as the table has them.
         detail: What was met, what was expected, where.
     """

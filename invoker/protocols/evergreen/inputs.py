@@ -32,10 +32,10 @@ class Input:
 
     Args:
         action: Whose it is.
-        index: Of the invocation's input.
-        spec: Of the parameter.
+        index: The index of the invocation's input.
+        spec: The spec of the parameter.
         root: What it reads.
-        references: Of the session; has its limits and the window.
+        references: The references of the session; has its limits and the window.
         is_streaming: Whether the function takes streams; else it is mapped over leaves.
         is_only: Whether it must have exactly one leaf (E-094).
 

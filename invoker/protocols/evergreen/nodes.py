@@ -86,9 +86,9 @@ class Node:
         top: The highest seq met; -1 for none.
         final: The seq that ends the node; -1 while unknown.
         ahead: What came above a gap, by seq.
-        media_type: Of a leaf.
-        headers: Of a leaf: its other metadata.
-        metadata: Of a leaf, as it came; kept only where later ones are compared with it.
+        media_type: The media type of a leaf.
+        headers: The headers of a leaf: its other metadata.
+        metadata: The metadata of a leaf, as it came; kept only where later ones are compared with it.
         owner: The action whose output this is.
         fault: Why it cannot be read; None for a node that can.
         is_received: Whether the client sent any of it.
@@ -101,9 +101,9 @@ class Node:
         order: Place in the order in which parents come before children.
         parents: Nodes that have it as a child, once for each place.
         pending: Places below it that are not known yet.
-        sources: Of an output: the inputs of its action.
+        sources: The sources of an output: the inputs of its action.
         sinks: Outputs of actions that read it.
-        joined: Of a leaf: its bytes in one, while somebody still reads them piece by piece.
+        joined: The bytes of a leaf in one piece, while somebody still reads them piece by piece.
         readers: How many read it piece by piece just now.
         waiters: Inputs to go on with when there is more.
         charged: What it weighs in the session's sum.

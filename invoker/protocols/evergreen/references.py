@@ -26,7 +26,7 @@ class References:
         graph: Which is charged for what they hold.
 
     Attributes:
-        settings: Of the session.
+        settings: The settings of the session.
     """
 
     __slots__ = ("_graph", "_most", "_numbers", "_open", "settings")

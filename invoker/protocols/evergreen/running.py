@@ -26,7 +26,7 @@ class RunningAction:
         name: As the client named it.
 
     Attributes:
-        key: Of its invocation, in commands and events.
+        key: The key of its invocation, in commands and events.
         where: For texts of errors.
         open: The step that starts it; None for one that the session answers itself.
         inputs: By index.
@@ -98,9 +98,9 @@ def open_step(
     """The step that starts the invocation of a bound action.
 
     Args:
-        key: Of the invocation.
+        key: The key of the invocation.
         binding: What is bound.
-        metadata: Of the session.
+        metadata: The metadata of the session.
         configs: For the function's context.
         accepts: Media ranges by the name of the output (E-124).
     """

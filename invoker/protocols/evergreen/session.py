@@ -52,7 +52,7 @@ class EvergreenSession:
 
     Args:
         catalog: The functions that are served, or their `Table`.
-        metadata: Of the call; names the extensions, and is given to functions' contexts.
+        metadata: The metadata of the call; names the extensions, and is given to functions' contexts.
         settings: Limits and names.
 
     Attributes:

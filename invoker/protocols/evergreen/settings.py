@@ -30,12 +30,12 @@ class EvergreenSettings:
         session_bytes: Payloads, resolved references and retained outputs that a session may hold.
         nodes: That a session may hold.
         depth: Nesting of an input; its root is 1.
-        leaves: Of one flattened input.
+        leaves: The leaves of one flattened input.
         actions_running: At once in one session; more wait.
         actions_waiting: For one of these to end.
         name_bytes: Longest id or name, in UTF-8.
         fragment_bytes: Largest payload of a fragment that is sent.
-        reference_bytes: Of one resolved reference.
+        reference_bytes: The most bytes of one resolved reference.
         window: Messages that an input is fed ahead of its function.
     """
 

@@ -131,8 +131,8 @@ def leaf_frame(
     """A serialised SessionMessage with one fragment of a leaf.
 
     Args:
-        prefix: Of the node, by `prefix_of`.
-        seq: Of the fragment.
+        prefix: The prefix of the node, by `prefix_of`.
+        seq: The number of the fragment.
         data: Its bytes; may be empty.
         continued: Whether more follow.
         metadata: Serialised; for seq 0 only.

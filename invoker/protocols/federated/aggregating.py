@@ -88,7 +88,7 @@ class AggregatingSession:
         hears: The round that is notified; see the module.
         function: Its name in the catalogue.
         model: What the round starts from, for a function that takes it as its second input; None: it does not.
-        metadata: Of the conversation, for the function's `Context`.
+        metadata: The metadata of the conversation, for the function's `Context`.
     """
 
     headers: tuple[tuple[str, str], ...] = ()

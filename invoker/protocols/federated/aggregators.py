@@ -91,7 +91,7 @@ def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> C
     Those of the functions here are compared with the model, too. Others only must be what their function has annotated.
 
     Args:
-        entrypoint: Of the aggregation function.
+        entrypoint: The entrypoint of the aggregation function.
         wanted: What its first input is annotated with, if that is a checkpoint or an update.
         model: What the round starts from.
 

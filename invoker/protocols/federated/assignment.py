@@ -12,7 +12,7 @@ def eligible(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[
     """The tasks that a client may get, with their weights.
 
     Args:
-        names: Of all tasks.
+        names: The names of all tasks.
         weights: What the client says; names that nobody has are ignored (F-045), and tasks that are not among them are
             never assigned (F-043). None: it says nothing, so each task is as good as any other.
     """

@@ -102,7 +102,7 @@ class Commit:
     Attributes:
         population: Its name.
         task: Its name.
-        number: Of the round; what is stored must be that of ``number - 1``, else another process is ahead.
+        number: The number of the round; what is stored must be that of ``number - 1``, else another process is ahead.
         phase_id: Names the round.
         checkpoint: The next one.
     """

@@ -51,7 +51,7 @@ class TaskConfig:
         aggregate: The aggregation function, ``module:function``.
         plan: Entrypoint that the device's plan names; empty: ``plan_file`` is the plan.
         plan_file: A plan as bytes.
-        params: Of the plan's entrypoint.
+        params: The params of the plan's entrypoint.
         initial: Entrypoint that makes the first checkpoint; empty: ``initial_file`` is it.
         initial_file: The first checkpoint as bytes.
         min_clients: A round with fewer fails.
@@ -116,7 +116,7 @@ class PopulationConfig:
         retry_max_s: and so much later at the latest (F-056).
         rejected_min_s: The same for a client that took no part.
         rejected_max_s: So is this.
-        seed: Of the assignment of tasks to devices (F-046); None: another one each time.
+        seed: The seed of the assignment of tasks to devices (F-046); None: another one each time.
     """
 
     name: str

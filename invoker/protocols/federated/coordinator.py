@@ -57,7 +57,8 @@ class CoordinatorLimits:
         sessions_per_peer: The same of one address, where it is known.
         first_message_s: How long a device may say nothing, and how long without a checkin where there is no
             eligibility task (F-014).
-        report_bytes: Of large messages and reports at once; see `Gate` for what comes beside them (F-081).
+        report_bytes: The most bytes of large messages and reports at once; see `Gate` for what comes beside them
+            (F-081).
     """
 
     sessions: int = 10_000

@@ -25,7 +25,7 @@ class Form(msgspec.Struct, frozen=True):
 
     Attributes:
         kept: Where the bytes of all forms are kept.
-        key: Of this one.
+        key: The key of this one.
         build: Makes it.
     """
 

@@ -41,7 +41,7 @@ class _Message:
     """One message or report.
 
     Attributes:
-        owner: Of the room that it takes beyond the common one.
+        owner: The owner of the room that it takes beyond the common one.
         size: Bytes that it will have.
         granted: Bytes that may be there.
         finishes: It may come whole, or has.
@@ -61,7 +61,7 @@ class Gate(Generic[K]):
     """Room for messages of clients, each known by a key.
 
     Args:
-        most_bytes: Of large messages, and reports, at once; see the module.
+        most_bytes: The most bytes of large messages, and reports, at once; see the module.
         timers: What is due when.
         owner: Gives the owner of a key.
         resume: Called with the key of each message that may go on.

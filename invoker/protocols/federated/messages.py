@@ -87,7 +87,7 @@ class Checkin(msgspec.Struct, frozen=True):
         can: What the client can do.
         weights: By the names of tasks for which the client says that it is eligible; None: it says nothing of that.
         weights_version: What TaskEligibilityInfo says of its own meaning.
-        metadata: Of the conversation.
+        metadata: The metadata of the conversation.
     """
 
     population: str
@@ -112,8 +112,8 @@ class Resource(msgspec.Struct, frozen=True):
     """Where a client can download a blob.
 
     Attributes:
-        uri: Of the bytes as they are.
-        gzip_uri: Of the bytes compressed by gzip.
+        uri: The URI of the bytes as they are.
+        gzip_uri: The URI of the bytes compressed by gzip.
         cache_id: Hash of the content; empty: it must not be cached (F-067).
         max_age_s: How long it may be cached.
     """

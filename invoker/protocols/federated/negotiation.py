@@ -21,11 +21,11 @@ class DeviceSettings(msgspec.Struct, frozen=True):
     """Limits and choices of the server for each conversation with a device.
 
     Attributes:
-        chunk_bytes: Of the chunks that clients are asked to send, and that they are sent (F-018).
+        chunk_bytes: Bytes of the chunks that clients are asked to send, and that they are sent (F-018).
         max_pending: Chunks that may be under way without an ack.
         level: The compression level that is agreed on with clients that offer it (F-021).
-        message_bytes: Of one message, whole or in chunks (F-034).
-        whole_bytes: Of one that is sent whole, because its client takes no chunks (F-039).
+        message_bytes: The most bytes of one message, whole or in chunks (F-034).
+        whole_bytes: The size of one that is sent whole, because its client takes no chunks (F-039).
         ignored: Messages without content that a client may send (F-011).
         events: Entries of ``serialized_train_event`` in a report, and their bytes (F-064).
         event_bytes: As it says.

@@ -31,8 +31,8 @@ class TaskStatus(msgspec.Struct, frozen=True):
         population: Its name.
         task: Its name.
         committed: Number of the last committed round.
-        phase: Of the present round; ``done`` and ``drained``: there is none.
-        phase_id: Of that; empty: there is none.
+        phase: The phase of the present round; ``done`` and ``drained``: there is none.
+        phase_id: The id of that phase; empty: there is none.
         waiting: Clients that wait for it.
         outstanding: Clients whose reports are due.
         reports: Reports that it has accepted.

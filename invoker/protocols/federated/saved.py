@@ -26,8 +26,8 @@ class Saved(msgspec.Struct, frozen=True):
     Attributes:
         round: Number of the round; 0: none was committed.
         checkpoint: That it gave, or the initial one.
-        version: Of the item, which the next commit expects; `ABSENT` where nothing was committed.
-        phase_id: Of the round.
+        version: The version of the item, which the next commit expects; `ABSENT` where nothing was committed.
+        phase_id: The phase id of the round.
     """
 
     round: int

@@ -21,7 +21,7 @@ class Selection:
 
     Args:
         round_context: What all rounds of the coordinator share.
-        config: Of its task.
+        config: The config of its task.
         least: With fewer clients the round does not begin.
         decided: Called with the chosen devices, when all others are rejected; or with none if there are too few, which
             its caller rejects.

@@ -90,7 +90,7 @@ class DeviceSession:
     Args:
         coordinator: Decides.
         mailbox: Brings what it decided.
-        metadata: Of the rpc.
+        metadata: The metadata of the rpc.
         settings: Limits and choices.
         pack: Compresses large answers beside the loop; None: everything is done at once.
 

@@ -36,7 +36,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     Attributes:
         pieces: Its bytes, in order; large ones may be views.
-        size: Of all pieces, in bytes.
+        size: The size of all pieces, in bytes.
         error: Why the request failed; None if it did not.
     """
 
@@ -53,7 +53,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     Attributes:
         ports: The wanted outputs, in the order of the request.
-        messages: Of each of them.
+        messages: The message of each of them.
         known: Sizes by their declared names, as the inputs have them.
         rows: How many each output has to have, one a message (G-073); None: a message is a whole tensor.
         parts: Which parts of an output that is not declared are wanted; None: all that there are.

@@ -129,7 +129,7 @@ def fitting(
         tensor: What there is.
         where: For the error.
         known: Sizes by their declared names; those of this tensor are added.
-        codes: Of the error, for the type and for the shape.
+        codes: The codes of the errors, for the type and for the shape.
 
     Raises:
         GraphPipeError: It is not.

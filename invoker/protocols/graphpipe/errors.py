@@ -94,7 +94,7 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
 
     Args:
         error: Why a request is refused; what is wrong with its bytes gets a hint.
-        metadata: Of the conversation, such as the headers of an HTTP request.
+        metadata: The metadata of the conversation, such as the headers of an HTTP request.
     """
     kind = metadata.get("content-type", "").partition(";")[0]
     if error.code is not Code.MALFORMED or kind not in _OTHER_KINDS:

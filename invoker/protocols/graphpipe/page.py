@@ -24,7 +24,7 @@ def page(metadata: MetadataResponse, path: str) -> str:
     """The whole page.
 
     Args:
-        metadata: Of the model.
+        metadata: The metadata of the model.
         path: Where it is served.
     """
     title = escape(metadata.name)

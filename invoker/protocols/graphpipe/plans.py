@@ -52,7 +52,7 @@ class InferencePlan(msgspec.Struct, frozen=True):
     """What requests of one skeleton come to.
 
     Attributes:
-        skeleton: Of the requests.
+        skeleton: The skeleton of the requests.
         limit_bytes: With which the first one was checked.
         checked: The first one without its elements; its only step is the opening of the invocation.
         inputs: Which input each tensor is for, and where its elements lie in a request, in declared order.

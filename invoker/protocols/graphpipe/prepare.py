@@ -53,7 +53,7 @@ def prepare(
         model: What is asked.
         buffer: Exactly one Request; tensors become views on it, so it must not change until the response is there.
         limit_bytes: Larger ones are refused; as much may be fed to the function.
-        metadata: Of the conversation, for the function's `Context`.
+        metadata: The metadata of the conversation, for the function's `Context`.
         weigh: Called with the bytes that elements will take, before they are made; raises Overloaded if too many.
     """
     if (plan := find(model, buffer, limit_bytes)) is not None:

@@ -59,8 +59,8 @@ class GraphPipeSession:
 
     Args:
         model: What is asked.
-        limit_bytes: Of a request.
-        metadata: Of the conversation.
+        limit_bytes: The most bytes of a request.
+        metadata: The metadata of the conversation.
     """
 
     __slots__ = ("_limit_bytes", "_messages", "_metadata", "_model", "_prepared", "_size", "state")

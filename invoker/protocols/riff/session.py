@@ -90,7 +90,7 @@ class RiffSession:
     """Translates the frames of one ``Invoke`` call; frames are serialised protobuf messages.
 
     Args:
-        metadata: Of the call, given to the function's context.
+        metadata: The metadata of the call, given to the function's context.
         function: Which function of a catalogue is meant; empty for the only one.
     """
 

@@ -93,7 +93,7 @@ class Agent(msgspec.Struct, frozen=True, eq=False):
         max_iters: Steps that it may take.
         llm: Its language model.
         wants_steps: Whether its result lists the steps.
-        runner: Of the service; made once for all runs.
+        runner: The runner of the service; made once for all runs.
     """
 
     id: str
@@ -109,7 +109,7 @@ class Running(Operation):
     """The run of an agent in its host session.
 
     Attributes:
-        context: Of the caller, for the tools.
+        context: The context of the caller, for the tools.
     """
 
     __slots__ = ("context",)

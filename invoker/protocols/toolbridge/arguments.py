@@ -49,7 +49,7 @@ class Binding(NamedTuple):
     """Arguments that were found right.
 
     Attributes:
-        names: Of the parameters that get them, for ``Open.bound``.
+        names: The names of the parameters that get them, for ``Open.bound``.
         feeds: The index of an input, and a message for it; an argument that is a stream has any number of them.
     """
 
@@ -132,7 +132,7 @@ class Argument:
         Args:
             data: A serialised ``Any``.
             name: What the caller calls it.
-            index: Of the input that it is for.
+            index: The index of the input that it is for.
             feeds: Its messages are added here.
             wrong: What is wrong is added here.
         """
@@ -192,7 +192,7 @@ class Arguments:
     """All that a tool may be given.
 
     Args:
-        spec: Of the function.
+        spec: The spec of the function.
 
     Attributes:
         each: In the order of the signature, without ``*args`` and ``**kwargs``.

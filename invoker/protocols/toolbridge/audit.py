@@ -60,7 +60,7 @@ class Redaction:
     """Which arguments are shown.
 
     Args:
-        patterns: Of names, as a shell has them and whatever their case, besides those of secrets.
+        patterns: The patterns of names, as a shell has them and whatever their case, besides those of secrets.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:

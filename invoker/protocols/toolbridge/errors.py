@@ -121,7 +121,7 @@ class BridgeError(StatusError):
         details: More of it by name; values become text. ``code`` divides errors of one kind, ``field`` says where.
 
     Attributes:
-        status: Of an rpc that fails with it; that of the kind, unless somebody sets another.
+        status: The status of an rpc that fails with it; that of the kind, unless somebody sets another.
         stacktrace: For a caller that may see it.
     """
 

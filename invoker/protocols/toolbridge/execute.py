@@ -39,7 +39,7 @@ class ExecuteTool:
 
     Args:
         host_sessions: The host sessions.
-        metadata: Of the rpc.
+        metadata: The metadata of the rpc.
     """
 
     __slots__ = (

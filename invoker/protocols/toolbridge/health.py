@@ -31,7 +31,7 @@ class HealthCheck(UnarySession[pb.HealthCheckRequest]):
 
     Args:
         host_sessions: The host sessions.
-        metadata: Of the rpc.
+        metadata: The metadata of the rpc.
         serves: Whether this process takes calls.
         dependencies: Gives what it depends on.
         critical: Names of those without which it does not serve; ``callback`` stands for the addresses of all hosts.

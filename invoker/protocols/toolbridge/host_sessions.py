@@ -143,14 +143,14 @@ class HostSession:
     """One host session as this process knows it.
 
     Attributes:
-        id: Of the host's choice.
+        id: The id of the host's choice.
         request: What made it, with the defaults not filled in.
         ttl_ns: How long it lives without being used.
         created_ns: When it was made, of the epoch.
         used_ns: When it was last used here, of the epoch.
         waits: How many wait for the end of a tool call.
         max_tools: Tool calls that may run at once; 0: any number.
-        timeout_ms: Of a call that says nothing; 0: the session says nothing either.
+        timeout_ms: The time limit of a call that says nothing; 0: the session says nothing either.
         operations: What runs.
         tools: How many of them are tool calls.
         gone: Why no call may begin any more; None while it is known.
@@ -160,7 +160,7 @@ class HostSession:
         caches: Results are kept, and request ids identify duplicates (T-070).
         callback: The host's tools, for those who call in the other direction; None: it gave no address.
         scope: What functions that run in it can reach by their contexts; None: the functions of this process.
-        results: Of calls by their request ids; see `invoker.protocols.toolbridge.results`.
+        results: The results of calls by their request ids; see `invoker.protocols.toolbridge.results`.
     """
 
     __slots__ = (

@@ -32,7 +32,7 @@ class Llm(msgspec.Struct, frozen=True):
     Attributes:
         provider: The operator's name for it.
         where: Entrypoint or base URL, as the operator has given it.
-        model: Of an endpoint; of a function, its provider's name.
+        model: The model of an endpoint; of a function, its provider's name.
         options: Temperature and the like.
     """
 

@@ -31,7 +31,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
 
     Args:
         host_sessions: The host sessions.
-        metadata: Of the rpc.
+        metadata: The metadata of the rpc.
         tally: Has counted, in this process.
         total: All that was counted, by all workers; None: as the tally says.
         gauges: Gives what is so right now.

@@ -33,7 +33,7 @@ class Entry:
 
     Attributes:
         call: That runs; None once it has ended.
-        response: Of the call; None while it runs.
+        response: The response of the call; None while it runs.
     """
 
     __slots__ = ("_results", "call", "fingerprint", "response", "stored_ns")

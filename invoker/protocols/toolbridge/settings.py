@@ -20,7 +20,7 @@ class BridgeSettings:
         ttl_s: A session expires when it was not used for so long (T-007).
         auto_session: A call of a session that does not exist makes it with defaults (T-019).
         concurrent_tools: Tool calls that one session may run at once unless it says so itself; 0: any number.
-        timeout_ms: Of a call whose session and tool say nothing (T-054).
+        timeout_ms: The time limit of a call whose session and tool say nothing (T-054).
         callback_hosts: Where hosts may be called back (T-170).
         audit: Where tool calls are logged: ``off``, ``stderr`` or the path of a file (T-167).
         audit_args: ``off``: arguments are not shown there; ``on``, or patterns of the names whose values are not shown.

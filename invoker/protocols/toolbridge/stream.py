@@ -47,7 +47,7 @@ class StreamTool:
 
     Args:
         host_sessions: The host sessions.
-        metadata: Of the rpc.
+        metadata: The metadata of the rpc.
 
     Attributes:
         ahead_bytes: What may wait to be sent while the function goes on; 0: it waits for the caller (T-081, T-082).

@@ -80,7 +80,7 @@ class Minute:
     Attributes:
         counts: Counters by name, of no tool.
         outcomes: Calls by tool and outcome.
-        durations: Of calls, by tool.
+        durations: The durations of calls, by tool.
         sessions: Calls by session, and whether they failed.
     """
 

@@ -64,7 +64,7 @@ class Asked(msgspec.Struct, frozen=True):
         request_id: Identifies duplicates; may be empty.
         timeout_ms: 0: nothing.
         context: For the function (T-069).
-        metadata: Of the rpc, for the function.
+        metadata: The metadata of the rpc, for the function.
     """
 
     session_id: str
@@ -84,7 +84,7 @@ class ToolCall(Operation):
         host_sessions: The host sessions.
         asked: What the caller says.
         via: What brings it: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
-        key: Of its invocation; unique within the conversation.
+        key: The key of its invocation; unique within the conversation.
 
     Attributes:
         default_ms: How long it may take if the caller, the session and the tool say nothing (T-054).
@@ -152,8 +152,8 @@ class ToolCall(Operation):
         """How to read the arguments elsewhere, before `begin`; None where that is not worth it, or done.
 
         Args:
-            size: Of the request, in bytes.
-            key: Of the answer.
+            size: The size of the request, in bytes.
+            key: The key of the answer.
         """
         self._is_large = size > LARGE
         aside = self.host_sessions.aside
@@ -310,7 +310,7 @@ class ToolCall(Operation):
 
         Args:
             payload: A serialised ``Any``.
-            size: Of all that is to be sent with it; 0: nothing is.
+            size: The size of all that is to be sent with it; 0: nothing is.
 
         Raises:
             BridgeError: It is too large to be sent (T-062), or breaks a rule of the tool (T-049).

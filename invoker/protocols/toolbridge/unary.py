@@ -56,7 +56,7 @@ class UnarySession(ABC, Generic[R]):
 
     Args:
         host_sessions: The host sessions.
-        metadata: Of the rpc.
+        metadata: The metadata of the rpc.
 
     Attributes:
         reads: The class of the request.

@@ -50,9 +50,9 @@ class Slot(msgspec.Struct, frozen=True):
     """A field of a request that is an input.
 
     Attributes:
-        name: Of the input.
-        field: Of the message.
-        number: Of the field.
+        name: The name of the input.
+        field: The field of the message.
+        number: The number of the field.
         spec: What it takes.
         is_stream: Each message may have one.
         is_option: It may be left out.
@@ -76,9 +76,9 @@ class Given(msgspec.Struct, frozen=True):
     """A field of a response.
 
     Attributes:
-        name: Of the output.
-        field: Of the message.
-        number: Of the field.
+        name: The name of the output.
+        field: The field of the message.
+        number: The number of the field.
         spec: What it gives.
         holds: What it can hold that a function has encoded itself, as a `Message` with a media type: ``text`` or
             ``bytes``; empty: nothing.
@@ -107,8 +107,8 @@ class Call(msgspec.Struct, frozen=True):
     """One method.
 
     Attributes:
-        spec: Of the function.
-        package: Of the file, and so of its messages.
+        spec: The spec of the function.
+        package: The package of the file, and so of its messages.
         service: Full name.
         method: Its name.
         slots: The fields of a request.
@@ -171,7 +171,7 @@ def media_type(function: str, number: int, *, is_output: bool = False, is_json: 
 
     Args:
         function: Name in the catalogue.
-        number: Of the field.
+        number: The number of the field.
         is_output: It is one of the response; else it is one of the request.
         is_json: It is in JSON.
     """

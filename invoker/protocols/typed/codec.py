@@ -46,12 +46,12 @@ class Page:
     All closures are made here, before any thread can use one, since those of recursive types are made bit by bit.
 
     Args:
-        schema: Of its package.
+        schema: The schema of its package.
         request: Its definition.
         response: Likewise.
         find: Gives the class of a message, by its full name.
-        readers: Of the schema.
-        writers: Of the schema.
+        readers: The readers of the schema.
+        writers: The writers of the schema.
 
     Attributes:
         request: The class of its request.

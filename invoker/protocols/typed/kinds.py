@@ -80,7 +80,7 @@ class ArrayKind:
     """A `Tensor`, a message of ours: shape, type and bytes of the elements.
 
     Attributes:
-        definition: Of the message.
+        definition: The definition of the message.
         type: The annotation.
     """
 
@@ -133,7 +133,7 @@ class MessageKind:
     """An object with named fields.
 
     Attributes:
-        definition: Of the message.
+        definition: The definition of the message.
         type: The class of the values; a TypedDict's are dicts.
         make: Makes a value of what its fields hold, by name.
         is_mapping: Values are read by key; else by attribute.
@@ -157,7 +157,7 @@ class UnionKind:
     """One of several kinds: a message with a oneof.
 
     Attributes:
-        definition: Of the message; its fields are in the order of the members.
+        definition: The definition of the message; its fields are in the order of the members.
         is_nullable: None is one of them: then no field is set.
     """
 
@@ -195,8 +195,8 @@ class FieldDef:
     """A field of a message.
 
     Attributes:
-        name: Of the field.
-        number: Of the field.
+        name: The name of the field.
+        number: The number of the field.
         kind: What it holds.
         source: What the value has there: the name of a parameter, an attribute or a key, or a place of a tuple.
         has_default: The value may be made without it.

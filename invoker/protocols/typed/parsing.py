@@ -46,7 +46,7 @@ def parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
     """A message with one field set.
 
     Args:
-        cls: Of the message.
+        cls: The class of the message.
         field: Its name.
         around: One of `AROUND`.
         payload: The JSON; empty if there is none.

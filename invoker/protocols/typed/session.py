@@ -76,7 +76,7 @@ class TypedSession:
 
     Args:
         call: The method.
-        metadata: Of the call, given to the function's context.
+        metadata: The metadata of the call, given to the function's context.
         is_json: Messages are JSON; else they are serialised.
     """
 
@@ -294,7 +294,7 @@ def told(error: InvocationError, names: Sequence[str] = ()) -> InvocationError:
 
     Args:
         error: As the invocation has ended with it.
-        names: Of the inputs, in the order of their index.
+        names: The names of the inputs, in the order of their index.
     """
     if not isinstance(error, (DecodeError, ProtocolViolation)):
         return error

@@ -71,7 +71,7 @@ class _Form(NamedTuple):
         kind: ``unary``, ``connect`` or ``web``.
         is_json: Messages are JSON.
         is_text: All is base64.
-        content_type: Of the response.
+        content_type: The media type of the response.
     """
 
     kind: str
@@ -85,7 +85,7 @@ class WebSession:
 
     Args:
         call: The method.
-        most_bytes: Of one message.
+        most_bytes: The most bytes of one message.
 
     Attributes:
         has_begun: Whether the head of a stream was sent.

@@ -44,8 +44,8 @@ class RefusedError(Exception):
 
     Attributes:
         error: Why.
-        status: Of the response, instead of that of the error; 0: that of the error.
-        headers: Of the response.
+        status: The status of the response, instead of that of the error; 0: that of the error.
+        headers: The headers of the response.
     """
 
     def __init__(self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()) -> None:
@@ -61,9 +61,9 @@ class Asked(msgspec.Struct, frozen=True):
     Attributes:
         accept: As it came; after the head was read, never empty.
         function: Its name; empty: the only one.
-        inputs: Of the function.
-        query: Of the request.
-        content_type: Of the body; empty when it was missing.
+        inputs: The inputs of the function.
+        query: The query of the request.
+        content_type: The media type of the body; empty when it was missing.
         headers: As the function sees them.
         opening: What opens the invocation, and the media type of its value, if the body is one value.
         reading: How the body is read.
@@ -109,7 +109,7 @@ def ask(head: RequestHead, signature: Callable[[str], Signature], *, most_bytes:
     """Read a head.
 
     Args:
-        head: Of the request.
+        head: The head of the request.
         signature: Finds the signature of the function that the request names, or of the only one when it names none;
             raises InvocationError when there is no such function.
         most_bytes: A body that announces more is refused, unless it streams in.

@@ -120,9 +120,9 @@ def unpacked(content_type: str, body: bytes, headers: Headers) -> list[Message[b
     """The events of a body in structured mode, as they would be in binary mode.
 
     Args:
-        content_type: Of the body.
+        content_type: The media type of the body.
         body: All of it.
-        headers: Of the request; those that look like attributes do not count.
+        headers: The headers of the request; those that look like attributes do not count.
 
     Raises:
         DecodeError: It is no event, an attribute is missing or invalid, or its data is.
@@ -150,7 +150,7 @@ def binary(headers: Mapping[str, str], *, source: str) -> Mapping[str, str]:
     """The headers of what a function gives, for a response in binary mode.
 
     Args:
-        headers: Of its message; it is an event if ``ce-type`` is among them.
+        headers: The headers of its message; it is an event if ``ce-type`` is among them.
         source: Where it comes from, if it does not say.
 
     Raises:

@@ -44,8 +44,8 @@ def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...
 
     Args:
         error: Any.
-        signature: Of the function.
-        names: Of the inputs, as the invocation was opened.
+        signature: The signature of the function.
+        names: The names of the inputs, as the invocation was opened.
     """
     index = error.place.index if error.place is not None and error.place.kind == "input" else None
     known = signature.named(names)
@@ -71,9 +71,9 @@ def hint(signature: Signature, parameter: str, content_type: str, begins: bytes)
     """What to say behind an error of a body that was read as one value, and may have been meant as another thing.
 
     Args:
-        signature: Of the function.
+        signature: The signature of the function.
         parameter: That could not take the value.
-        content_type: Of the body.
+        content_type: The media type of the body.
         begins: Its first byte; empty: there was none, or it was not read as one.
     """
     one = next((each for each in signature.fields if each.name == parameter), None)

@@ -46,7 +46,7 @@ class Field(msgspec.Struct, frozen=True):
     """One parameter.
 
     Attributes:
-        name: Of the input.
+        name: The name of the input.
         is_option: It has a default.
         is_value: It is one value: for the whole call, or because each further call would give a further output.
         needs_value: The function is not called without it.
@@ -63,7 +63,8 @@ class Field(msgspec.Struct, frozen=True):
         sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
         is_text: Any text is one of its values, the empty one, too.
         skips_empty: It has a default and takes no empty text, so that an empty field of a form counts as missing.
-        known: Of bytes: whether a media type has a codec; any other one is bytes to it. None: it takes none of those.
+        known: For bytes: whether a media type has a codec; any other one is bytes to it. None: it takes none
+            of those.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Signature(msgspec.Struct, frozen=True):
         opens_fields: Whether a JSON object may give inputs by their names, because none of them takes objects.
         own_keys: Names of the fields of those objects, where there are any; None: they have other keys, too.
         fields: All parameters, with options; none where a request is one message whatever the function is.
-        options: Of a function that takes any number of inputs; those of others are among ``fields``.
+        options: The options of a function that takes any number of inputs; those of others are among ``fields``.
         outputs: Names of what it gives.
         is_safe: Whether GET may call it.
         is_streaming: Whether it is handed the streams of its inputs.
@@ -110,7 +111,7 @@ class Signature(msgspec.Struct, frozen=True):
             annotation does not show it, or it has several outputs.
         offers: Gives the media types that its one value can have; None: it has several, or none.
         can_give: Whether its one value can be what an Accept list wants; None: its annotation does not show it.
-        name: Of the function.
+        name: The name of the function.
         drops: Whether names of a form or an object that are no parameter's are ignored (H-231); else they are refused.
         gives_ahead: Whether a thread makes the next value while a client takes the one before.
         more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.

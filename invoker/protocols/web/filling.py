@@ -68,7 +68,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
     """What a request gives whose body is one piece.
 
     Args:
-        signature: Of the function.
+        signature: The signature of the function.
         query: Without the question mark.
         content_type: As it came; empty when it was missing.
         body: All of it.

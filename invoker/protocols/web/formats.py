@@ -98,10 +98,10 @@ class Format(ABC):
     """One streamed response.
 
     Args:
-        names: Of the outputs.
+        names: The names of the outputs.
 
     Attributes:
-        headers: Of the response.
+        headers: The headers of the response.
         heartbeat: What may be sent at any time, and means nothing; empty: there is no such thing.
     """
 
@@ -273,7 +273,7 @@ class Pieces(Format):
     """The values themselves, one behind the other: pieces of a text, or of a file.
 
     Args:
-        media_type: Of the whole.
+        media_type: The media type of the whole.
     """
 
     def __init__(self, media_type: str) -> None:
@@ -320,7 +320,7 @@ def format_of(kind: str, names: Sequence[str], *, is_text: bool | None = None) -
 
     Args:
         kind: Its media type.
-        names: Of the outputs.
+        names: The names of the outputs.
         is_text: Whether values were made of text; None: nobody knows.
     """
     if kind == MIXED:

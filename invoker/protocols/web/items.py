@@ -55,8 +55,8 @@ def reading_of(signature: Signature, content_type: str, *, has_length: bool, is_
     """How the body of a request is read.
 
     Args:
-        signature: Of the function.
-        content_type: Of the body; empty when it was missing.
+        signature: The signature of the function.
+        content_type: The media type of the body; empty when it was missing.
         has_length: Whether the head announces its length.
         is_stream: Whether the answer is a stream.
     """
@@ -110,12 +110,12 @@ def reads(
 
     Args:
         how: It is read.
-        content_type: Of the body.
+        content_type: The media type of the body.
         headers: For every message.
-        fields: Of the inputs that are still to be filled, and of options that may come before them; none: the query
-            gives everything, and the body may be empty only.
-        most_bytes: Of one item.
-        signature: Of the function.
+        fields: The fields of the inputs that are still to be filled, and of options that may come before them; none:
+            the query gives everything, and the body may be empty only.
+        most_bytes: The most bytes of one item.
+        signature: The signature of the function.
     """
     if not fields:
         return _Nothing()
@@ -256,7 +256,7 @@ class Wrapped:
     """Objects for one input of a class, each itself or, as a whole JSON object is, by the input's name (R-169).
 
     Args:
-        field: Of the input; it has keys.
+        field: The field of the input; it has keys.
         known: Names of all parameters.
         drops: As the function's signature says.
 

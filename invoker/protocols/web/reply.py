@@ -172,7 +172,7 @@ def refusal(
 
     Args:
         error: Its text is the body.
-        accept: Of the request; decides between a problem, JSON and text.
+        accept: The accept of the request; decides between a problem, JSON and text.
         status: Instead of the one of the table.
         headers: To be added.
         parameter: That it is about; empty: nobody knows.
@@ -227,7 +227,7 @@ def opened(
 
     Args:
         message: Says the status, the media type of pieces, and further headers.
-        headers: Of the stream.
+        headers: The headers of the stream.
         is_text: Whether the pieces are text.
 
     Raises:

@@ -134,7 +134,7 @@ class SocketSession:
     """Translates the messages of one connection.
 
     Args:
-        shape: Of the function.
+        shape: The shape of the function.
     """
 
     def __init__(self, shape: Shape) -> None:

@@ -76,7 +76,7 @@ class StreamSession:
 
     Args:
         asked: What the head of the request asks for; something streams.
-        most_bytes: Of one item, and of a body that is read as one.
+        most_bytes: The most bytes of one item, and of a body that is read as one.
     """
 
     def __init__(self, asked: Asked, *, most_bytes: int) -> None:

@@ -29,7 +29,7 @@ def parts_of(signature: Signature, query: str, content_type: str, body: bytes) -
     """What a request gives whose body is one piece, without what its query gives; None: all of it is the first input.
 
     Args:
-        signature: Of the function.
+        signature: The signature of the function.
         query: Without the question mark.
         content_type: As it came; empty when it was missing.
         body: All of it.
@@ -82,8 +82,8 @@ def check_inputs(signature: Signature, names: Collection[str] | None) -> None:
     """Refuse too many inputs, and what a function of any number of them waits for in vain.
 
     Args:
-        signature: Of the function.
-        names: Of the parts; empty: the body is the first input; None: there is none.
+        signature: The signature of the function.
+        names: The names of the parts; empty: the body is the first input; None: there is none.
     """
     if names is not None and len(set(names)) > MOST_INPUTS:
         raise DecodeError(f"{len(set(names))} inputs are given, and at most {MOST_INPUTS} are taken")

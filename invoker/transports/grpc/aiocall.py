@@ -38,7 +38,7 @@ class AioCall:
         memory: Counts large frames that the peer has not taken.
 
     Attributes:
-        headers: Of the response.
+        headers: The headers of the response.
         is_gone: The peer will get nothing any more.
         over: Called once nothing but the status is left to be sent.
     """

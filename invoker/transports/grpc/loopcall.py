@@ -72,7 +72,7 @@ class LoopCall:
         takes_one: The first frame is the last, and its half-close is not waited for.
 
     Attributes:
-        headers: Of the response.
+        headers: The headers of the response.
         is_ended: The peer has half-closed.
         is_gone: The peer will get nothing any more.
     """

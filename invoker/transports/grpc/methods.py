@@ -53,7 +53,7 @@ class CallMethod:
 
     Attributes:
         service: Full name.
-        name: Of the method.
+        name: The name of the method.
         session: Makes what translates one call, from its metadata.
         kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
         knows_peer: The metadata name the caller, see `invoker.core.peers`.
@@ -83,7 +83,7 @@ class LoopMethod:
 
     Attributes:
         service: Full name.
-        name: Of the method.
+        name: The name of the method.
         session: Makes what translates one call, from its metadata.
         reactor: Runs the session.
         knows_peer: As of a `CallMethod`.
@@ -111,7 +111,7 @@ class SessionMethod:
 
     Attributes:
         service: Full name.
-        name: Of the method.
+        name: The name of the method.
         begin: Begins one.
         path: As of a `CallMethod`.
     """

@@ -38,7 +38,7 @@ class ReplyBatch:
     """The replies of one leading thread.
 
     Args:
-        turn: Of the thread; from now on what it lets go is held here.
+        turn: The turn of the thread; from now on what it lets go is held here.
         send: Sends a reply.
     """
 

@@ -47,7 +47,7 @@ async def settle(context: Any, call: asyncio.Task[Any] | None, settle_s: float) 
     may not have reached the task yet, but it comes before the answer to one more read.
 
     Args:
-        context: Of the call.
+        context: The context of the call.
         call: The task in which its handler runs.
         settle_s: For a cancel that is still under way.
     """

@@ -76,7 +76,7 @@ class UnaryCall:
         call: As grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
         driver: Knows the sweeper and the limits.
-        turn: Of the thread; the lead is passed on before a call waits.
+        turn: The turn of the thread; the lead is passed on before a call waits.
 
     Attributes:
         frames: What was received.

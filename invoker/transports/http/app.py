@@ -106,7 +106,7 @@ class WholeHandler(Handler, Protocol):
         """How a thread answers requests with this head by itself; None: they are answered on the loop.
 
         Args:
-            head: Of a request, in a process whose functions are sync.
+            head: The head of a request, in a process whose functions are sync.
         """
 
 
@@ -156,7 +156,7 @@ class Farewell(NamedTuple):
     """The ending that the peer is sent.
 
     Attributes:
-        code: Of the close frame.
+        code: The code of the close frame.
         messages: Are sent before it.
         reason: In the close frame.
     """
@@ -279,7 +279,7 @@ class HttpApp:
         """Read what a head says of codings and of traces.
 
         Args:
-            head: Of a request.
+            head: The head of a request.
             handler: Its handler; one that has ``takes_packed = False`` gets its body as it is.
             verdict: Of the origins.
         """

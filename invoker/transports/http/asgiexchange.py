@@ -40,9 +40,9 @@ class AsgiExchange(Exchange):
 
     Args:
         head: Everything but the body.
-        scope: Of the request.
-        receive: Of the request.
-        send: Of the request.
+        scope: The scope of the request.
+        receive: The ASGI ``receive`` of the request.
+        send: The ASGI ``send`` of the request.
         settings: Limits.
         memory: Counts the body; None: nothing does.
         packed: How the body is packed.

@@ -41,10 +41,10 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
 
     Args:
         app: Judges it, and knows what serves each path.
-        head: Of its handshake.
-        scope: Of the connection, by ASGI.
-        receive: Of the connection.
-        send: Of the connection.
+        head: The head of its handshake.
+        scope: The scope of the connection, by ASGI.
+        receive: The ASGI ``receive`` of the connection.
+        send: The ASGI ``send`` of the connection.
     """
     verdict = app.judge(head, host="", is_local=False, is_socket=True)
     if verdict.response is not None:
@@ -79,11 +79,11 @@ class AsgiSocket:
     """One connection, which is the wire of one conversation. This task writes, and another one reads.
 
     Args:
-        app: Of the transport.
+        app: The app of the transport.
         conversation: What is done with it.
         settings: Limits.
-        receive: Of the connection.
-        send: Of the connection.
+        receive: The ASGI ``receive`` of the connection.
+        send: The ASGI ``send`` of the connection.
 
     Attributes:
         is_gone: Whether the peer will get nothing any more.

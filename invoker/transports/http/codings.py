@@ -86,7 +86,7 @@ def chosen(head: RequestHead, ours: Sequence[str]) -> Choice | None:
     """The coding that the client of a request likes best; None where it takes nothing that we have.
 
     Args:
-        head: Of the request, with names in lower case.
+        head: The head of the request, with names in lower case.
         ours: What there is besides `IDENTITY`, the best first; nothing: `OFF`.
     """
     if not ours:
@@ -124,7 +124,7 @@ def packed_with(head: RequestHead) -> tuple[str, ...]:
     """The codings of a request's body, in the order in which they were applied.
 
     Args:
-        head: Of the request, with names in lower case.
+        head: The head of the request, with names in lower case.
 
     Raises:
         UnsupportedMediaType: One of them is not known here, or they are too many.

@@ -38,7 +38,7 @@ class HttpSettings:
         body_bytes_per_s: The slowest upload that is tolerated.
         write_s: A client that takes nothing of its response for this long, MiB by MiB, loses its connection.
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
-        origins: Of web pages that may call; see `Origins`.
+        origins: The origins of web pages that may call; see `Origins`.
         hosts: Names for a transport that is bound to loopback; see `Origins`.
         has_credentials: Whether pages of listed origins may send cookies and the like; see `Origins`.
         codings: In which responses may leave, the best first; see `invoker.transports.http.packing`.
@@ -96,7 +96,7 @@ class Exchange(ABC):
     Attributes:
         head: Everything but the body.
         choice: In which coding the response leaves.
-        path: Of the request.
+        path: The path of the request.
         peer: Who calls, and what it got.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.

@@ -78,7 +78,7 @@ class FrameError(Exception):
     """A peer's bytes are no frames that it may send.
 
     Attributes:
-        code: Of the close frame that the peer is sent.
+        code: The code of the close frame that the peer is sent.
     """
 
     def __init__(self, why: str, code: int = PROTOCOL_ERROR) -> None:
@@ -92,7 +92,7 @@ class Control(msgspec.Struct, frozen=True):
     Attributes:
         kind: `CLOSE`, `PING` or `PONG`; 0 in `FRAGMENT`.
         payload: Unmasked; of a close frame, the reason in UTF-8.
-        code: Of a close frame; 0 where it has none.
+        code: The code of a close frame; 0 where it has none.
     """
 
     kind: int
@@ -107,7 +107,7 @@ class FrameReader:
     """Reads what one client sends.
 
     Args:
-        most_bytes: Of one message.
+        most_bytes: The most bytes of one message.
     """
 
     __slots__ = ("_at", "_come", "_data", "_letters", "_message", "_most_bytes", "_need", "_opcode", "_parts")

@@ -67,7 +67,7 @@ class Http1(asyncio.Protocol):
 
     Args:
         app: Answers.
-        connections: Of the transport.
+        connections: The connections of the transport.
         hand_over: Takes a connection that speaks something else, with what was read of it.
         early: What was read before the connection came here.
     """

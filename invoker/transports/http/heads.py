@@ -73,7 +73,7 @@ class Head(msgspec.Struct, frozen=True):
 
     Attributes:
         request: What handlers see of it.
-        host: Of a target that is a whole URI; else empty.
+        host: The host of a target that is a whole URI; else empty.
         length: Bytes of the body; None: it comes in chunks.
         is_kept: Whether the connection may serve another request.
         waits: Whether the client waits for 100 before it sends the body.

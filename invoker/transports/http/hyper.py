@@ -33,7 +33,7 @@ class Hyper:
 
     Args:
         app: Answers requests.
-        connections: Of the transport.
+        connections: The connections of the transport.
         idle_s: How long one may be without a request.
     """
 
@@ -81,7 +81,7 @@ class HyperConnection:
         writer: Its writing end.
         task: Serves it.
         idle_s: How long it may be without a request.
-        connections: Of the transport.
+        connections: The connections of the transport.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ class Inboxes:
     """Runs the application for each stream of one connection, with an inbox instead of hypercorn's queue.
 
     Args:
-        tasks: Of the connection.
+        tasks: The tasks of the connection.
         taken: Called with a stream, and how many more of its bytes were taken.
 
     Attributes:

@@ -275,7 +275,7 @@ def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
     Args:
         response: To be packed.
         plain: The head of its request.
-        turn: Of the thread that leads; one that has others to look after has none, and packs nothing long.
+        turn: The turn of the thread that leads; one that has others to look after has none, and packs nothing long.
     """
     at_once = ready(response, plain.choice, plain.head)
     if at_once is not None:

@@ -72,7 +72,7 @@ class Origins:
     """Judges requests by their heads alone.
 
     Args:
-        origins: Of pages that may call, such as ``https://example.org``; ``*`` means any.
+        origins: The origins of pages that may call, such as ``https://example.org``; ``*`` means any.
         hosts: Names under which the transport answers although it is bound to loopback, with or without a port; ``*``
             means any.
         has_credentials: Whether pages of listed origins may send cookies and the like, and read the answer; those that
@@ -114,8 +114,8 @@ class Origins:
         """Let a request or the handshake of a WebSocket pass, answer it, or refuse it.
 
         Args:
-            head: Of the request, with names in lower case.
-            host: Of a target that is a whole URI, which counts instead of `Host`; else empty.
+            head: The head of the request, with names in lower case.
+            host: The host of a target that is a whole URI, which counts instead of `Host`; else empty.
             is_local: Whether it came by a Unix socket, to which no browser connects, so any name will do.
             is_socket: Whether it is a handshake.
         """

@@ -27,7 +27,7 @@ class Outgoing:
     """Of one connection; false when no message waits.
 
     Args:
-        memory: Of the process.
+        memory: The memory of the process.
         drop: Ends the connection when memory runs out and it has most of it; called on this loop.
     """
 

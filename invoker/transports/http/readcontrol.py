@@ -27,7 +27,7 @@ class ReadControl:
     """The reading end of one connection.
 
     Args:
-        transport: Of the connection.
+        transport: The transport of the connection.
         lost: Called when the peer has left while nothing was read; None: no notice is wanted.
         patience_s: How long a peer that sends no more may wait until something is read.
     """

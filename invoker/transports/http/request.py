@@ -60,7 +60,7 @@ class Request(Exchange):
     """One request.
 
     Args:
-        head: Of it.
+        head: The head of the request.
         bringer: Brings its body.
         settings: Limits.
         memory: Counts the body.

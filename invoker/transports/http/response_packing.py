@@ -36,7 +36,7 @@ def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = 
     Args:
         response: As a handler has made it.
         choice: What the client takes.
-        head: Of its request.
+        head: The head of its request.
         most: A longer body takes long.
     """
     if response.status in _BUSY:

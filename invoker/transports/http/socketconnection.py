@@ -60,7 +60,7 @@ class SocketConnection(asyncio.Protocol):
     Args:
         conversation: What is done with it.
         settings: Limits.
-        connections: Of the transport.
+        connections: The connections of the transport.
         memory: Counts what has come of messages that are not complete, and what is long of those that go.
 
     Attributes:

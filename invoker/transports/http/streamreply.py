@@ -80,7 +80,7 @@ class StreamReply:
         way: Of the transport.
         connection: Where to.
         plain: The request's head.
-        session: Of the conversation.
+        session: The session of the conversation.
         driver: Its sweeper sends what is held.
         deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
 

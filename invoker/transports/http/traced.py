@@ -18,7 +18,7 @@ def traced(head: RequestHead) -> tuple[RequestHead, tuple[tuple[str, str], ...]]
     """The head for the handler, and headers of the response; the same head and no headers without a trace or an id.
 
     Args:
-        head: Of the request, with names in lower case.
+        head: The head of the request, with names in lower case.
     """
     sent = [one for one in head.headers if one[0] in (_TRACE, _REQUEST)]
     if not sent:

@@ -44,8 +44,8 @@ class Writer:
     """Writes one response after another.
 
     Args:
-        transport: Of the connection.
-        alarm: Of the connection; it rings when the client does not take what is written.
+        transport: The transport of the connection.
+        alarm: The alarm of the connection; it rings when the client does not take what is written.
         write_s: How long that may take.
         abort: Ends the connection.
         written: Called when all of a response is written.

@@ -97,8 +97,8 @@ class Reader:
     """One input of a running action.
 
     Attributes:
-        key: Of the invocation.
-        index: Of its input.
+        key: The key of the invocation.
+        index: The index of its input.
         node: What is read.
         seq: The place of the next item.
         credit: Items that may still be fed before the function must have taken some.

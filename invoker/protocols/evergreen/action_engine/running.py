@@ -28,7 +28,7 @@ class Running:
     Args:
         id: As the peer named it.
         outputs: Index of an output -> id of its node.
-        readers: Of its inputs.
+        readers: The readers of its inputs.
     """
 
     __slots__ = ("_places", "id", "outputs", "readers")

@@ -66,7 +66,7 @@ class ActionEngineSession:
 
     Args:
         table: The actions that there are.
-        metadata: Of the handshake, given to the functions' contexts.
+        metadata: The metadata of the handshake, given to the functions' contexts.
         settings: Limits.
 
     Attributes:

@@ -20,7 +20,8 @@ class ActionEngineSettings:
         nodes: That a session may know at once.
         actions_running: At once in one session; one more is refused.
         name_bytes: Longest id or name, in UTF-8.
-        item_bytes: Of one item of an output; their clients give up a connection that brings a message above 16 MiB.
+        item_bytes: The most bytes of one item of an output; their clients give up a connection that brings a message
+            above 16 MiB.
         window: Messages that an input is fed ahead of its function.
     """
 

@@ -69,7 +69,7 @@ class NodeStore:
         """Make the readers of an action, and the nodes of its outputs.
 
         Args:
-            key: Of the invocation.
+            key: The key of the invocation.
             inputs: Ids of the nodes to be read.
             outputs: Ids of the nodes to be written.
 

@@ -52,7 +52,7 @@ class Part:
     """A piece of a leaf.
 
     Attributes:
-        metadata: Of the leaf.
+        metadata: The metadata of the leaf.
         payload: Bytes or a reference; None: the leaf ends here.
     """
 

@@ -15,7 +15,7 @@ def attachment(path: str | Path, *, media_type: str = "", role: str = "") -> Mes
     """Read a file, to be sent as an input or within one.
 
     Args:
-        path: Of the file; its last part travels as the original file name.
+        path: The path of the file; its last part travels as the original file name.
         media_type: Empty: guessed by the name, else application/octet-stream.
         role: Who shows it, such as ``user``; empty: nobody says.
 

@@ -47,7 +47,7 @@ class Ref:
 
     Attributes:
         uri: Such as ``data:text/plain;base64,...`` or ``https://...``.
-        media_type: Of the content, whatever the place says it is.
+        media_type: The media type of the content, whatever the place says it is.
         headers: As for a `Message`: role, original-file-name, capture-time, experimental.
     """
 

@@ -22,7 +22,7 @@ class Outcome:
     """How one action ends; its outputs share this object.
 
     Args:
-        inbox: Of the session.
+        inbox: The inbox of the session.
         status_id: The node that will say how the action ended; empty: only the session fails.
     """
 

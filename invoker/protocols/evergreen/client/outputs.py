@@ -30,7 +30,7 @@ class OutputNode(Node):
     decoded when they are whole. It can be read once.
 
     Attributes:
-        name: Of the output.
+        name: The name of the output.
     """
 
     def __init__(

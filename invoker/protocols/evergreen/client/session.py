@@ -202,7 +202,7 @@ class EvergreenSession:
         """A leaf to be written piece by piece.
 
         Args:
-            media_type: Of the whole.
+            media_type: The media type of the whole.
             headers: role, original-file-name, capture-time, experimental.
         """
         return LeafNode(self, metadata_of(media_type, headers))

@@ -23,7 +23,7 @@ class Streams:
     """The tasks that feed the inputs of a session.
 
     Args:
-        inbox: Of the session.
+        inbox: The inbox of the session.
         on_error: Called with what an iterator raised, the outputs for which it was meant, and their outcome.
     """
 

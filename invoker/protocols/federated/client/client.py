@@ -45,7 +45,7 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
         tls: How to secure the connection; None: plain text.
         download_tls: The same for downloads; None: the authorities of this machine are trusted.
         attestation: A measurement that the server may want, opaque.
-        client_version: Of the program.
+        client_version: The client version of the program.
         session_timeout_s: How long one conversation may take, waiting for a round included.
         connect_timeout_s: How long to wait for a connection.
         plan_timeout_s: How long a plan may run.
@@ -53,7 +53,7 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
         cache: A folder for downloads; None: they are kept in memory.
         pickle_key: The key of plans that bring their function; None: these are refused.
         secagg: Whether the device offers secure aggregation; None: if ``cryptography`` is installed.
-        seed: Of the times at which the device comes; None: another one each time.
+        seed: The seed of the times at which the device comes; None: another one each time.
         now: The clock of retry windows and of the cache, in seconds.
         sleep: Waits for windows.
     """

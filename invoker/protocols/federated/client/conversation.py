@@ -43,7 +43,7 @@ class Means(msgspec.Struct, frozen=True):
         runner: Runs plans.
         downloads: Fetches plans and checkpoints.
         plan_timeout_s: How long a plan may run (F-077).
-        pickle_key: Of plans that bring code; None: they are refused.
+        pickle_key: The pickle key of plans that bring code; None: they are refused.
         should_abort: Asked several times a second, whether the device has to stop.
         tell: Called with each event that a user may want to see.
     """

@@ -35,7 +35,7 @@ class Hello(msgspec.Struct, frozen=True):
         population: Whose tasks it runs.
         retry_token: From the window in which it comes; empty: none.
         attestation: A measurement, opaque.
-        client_version: Of whatever program it is.
+        client_version: The client version of whatever program it is.
         has_secagg: It can take part in secure aggregation.
     """
 
@@ -50,7 +50,7 @@ class SecAggTask(msgspec.Struct, frozen=True):
     """What the server says about secure aggregation.
 
     Attributes:
-        moduli: Of each vector, by its name.
+        moduli: The moduli of each vector, by its name.
         expected: The most clients of the round.
         threshold: How many must survive.
         min_visible: The fewest clients whose sum the server may see.
@@ -114,7 +114,7 @@ class Attempt(msgspec.Struct, frozen=True):
             ``rejected``; ``ineligible``: for no task; ``aborted``: by `should_abort`; ``lost``: by ``status``.
         retry: When to come again.
         status: OK, or what went wrong.
-        detail: Of that, in words.
+        detail: The detail of that, in words.
         task: For which the device was accepted; empty: it was not.
         sent: Bytes of all frames of the conversation that went out, those of the chunk layer included (F-144).
         received: Bytes of all frames that came.

@@ -33,9 +33,9 @@ def mask_key(key: bytes, *, session: bytes, modulus: int, length: int, name: str
     Args:
         key: What two devices have agreed on, or the key of a device's own mask.
         session: Id of the session, 32 bytes.
-        modulus: Of the vector, 2 to 2^62.
-        length: Of the vector, in elements.
-        name: Of the vector.
+        modulus: The modulus of the vector, 2 to 2^62.
+        length: The length of the vector, in elements.
+        name: The name of the vector.
     """
     bits = bit_width(modulus)
     told = session + bits.to_bytes(4, "big") + length.to_bytes(4, "big") + name.encode()

@@ -43,9 +43,9 @@ def add_masks(keys: Sequence[bytes], modulus: int, length: int, *, stopped: Call
     """The sum of masks modulo the modulus.
 
     Args:
-        keys: Of `invoker.protocols.federated.secagg.derive.mask_key`, any number of them.
+        keys: The keys of `invoker.protocols.federated.secagg.derive.mask_key`, any number of them.
         modulus: 2 to 2^62.
-        length: Of each mask, in elements.
+        length: The length of each mask, in elements.
         stopped: Asked once in a while; when it says yes, the sum is of no use any more and is returned at once.
 
     Returns:

@@ -41,7 +41,7 @@ def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | Non
     Args:
         values: Any shape.
         scale: Elements per unit: 1000.0 keeps three decimal places.
-        modulus: Of the vector, 2 to 2^62.
+        modulus: The modulus of the vector, 2 to 2^62.
         clip: Values beyond it are brought to it, with their sign. None: such values are not expected.
 
     Returns:

@@ -65,7 +65,7 @@ class SecAggServer:
     """One session of secure aggregation; `words` says how it and its owner talk.
 
     Args:
-        terms: Of the task; the threshold is at least 2 and more than half of ``size`` (F-092).
+        terms: The terms of the task; the threshold is at least 2 and more than half of ``size`` (F-092).
         size: How many devices take part; they are numbered from 0.
         send: Takes a message for a device.
         drop: Called when a device is put out, unless it was lost.

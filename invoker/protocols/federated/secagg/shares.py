@@ -90,7 +90,7 @@ def combine(weights: Array, shares: Array) -> Array:
     """The sum of weight times share modulo the prime.
 
     Args:
-        weights: Of `weights`, (shares,).
+        weights: As `weights` gives them, (shares,).
         shares: (shares, ...) of uint32 or uint64 below 2^32; `stack` makes it of the shares of one secret.
 
     Returns:

@@ -46,13 +46,13 @@ class DeviceReactor(Reactor):
     process leads that, all that was said here is forgotten, and the relay takes the conversation.
 
     Args:
-        session: Translates.
+        session: Translates the frames.
         wire: To the device.
         driver: Knows the loop.
         on_close: Called once with the end.
         place: Knows who leads.
-        metadata: Of the call.
-        deadline: Of the call, on the clock of ``time.monotonic``; None: it has none.
+        metadata: The metadata of the call.
+        deadline: The deadline of the call, on the clock of ``time.monotonic``; None: it has none.
         is_relayed: Another process has brought it, which takes this one for the leader.
     """
 

@@ -72,10 +72,10 @@ class Relay:
     """Listens to one device, and writes to it what the leader says.
 
     Args:
-        path: Of the method.
+        path: The path of the method.
         channel: To the leader.
         leader: Who it is.
-        metadata: Of the device's call.
+        metadata: The metadata of the device's call.
         wire: To the device.
         driver: Waits for it when the process ends.
         on_close: Called once with the end.

@@ -41,9 +41,9 @@ class RelayListener:
     """Listens for relayed conversations.
 
     Args:
-        method: Of the gRPC transport; it is served here, too.
+        method: The method of the gRPC transport; it is served here, too.
         driver: Runs them.
-        settings: Of the gRPC transport.
+        settings: The settings of the gRPC transport.
 
     Attributes:
         address: Path of the socket, once started.

@@ -63,8 +63,8 @@ class Rounds:
         known: Its settings.
 
     Attributes:
-        method: Of the gRPC transport.
-        path: Of that method.
+        method: The method of the gRPC transport.
+        path: The HTTP path of that method.
         resources: The front of the HTTP transport.
 
     Raises:

@@ -71,7 +71,7 @@ class Setups:
     """What the populations of a file need.
 
     Args:
-        path: Of the file; those that it names are looked for beside it.
+        path: The path of the file; those that it names are looked for beside it.
         catalog: Has the aggregation functions.
         is_public: Other machines can reach this process, so each population needs an API key.
 
@@ -117,7 +117,7 @@ class Setups:
         """A population as the coordinator takes it.
 
         Args:
-            name: Of the population.
+            name: The name of the population.
             saved: The state of its tasks, by name.
             publish: Makes bytes available to devices.
             tokens: Makes and judges retry tokens.

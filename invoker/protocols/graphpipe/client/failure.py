@@ -36,11 +36,11 @@ class GraphPipeError(CallFailed):
     """There is no result: the server said so, sent what cannot be read, or is gone.
 
     Args:
-        code: Of the error that the server sent, or ours for what cannot be read (`invoker.tensors.Code`); None where
-            there is none: an error in plain text, a lost connection.
+        code: The code of the error that the server sent, or ours for what cannot be read (`invoker.tensors.Code`); None
+            where there is none: an error in plain text, a lost connection.
         message: The server's text, or ours.
-        http_status: Of the answer; None when there was none, and for raw sockets.
-        status: Of the call; None: by ``http_status``.
+        http_status: The HTTP status of the answer; None when there was none, and for raw sockets.
+        status: The status of the call; None: by ``http_status``.
         errors: All errors that the server sent, of which the first gave code and message.
 
     Source: docs/reference/graphpipe.md 2.8 (G-085, G-086, G-112).

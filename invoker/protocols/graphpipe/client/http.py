@@ -39,7 +39,7 @@ class HttpLink:
         address: With a ``target``.
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused, as soon as that is known.
-        headers: Of each request.
+        headers: The headers of each request.
         tls: For https; None: the authorities of this machine are trusted.
     """
 

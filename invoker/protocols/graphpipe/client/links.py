@@ -31,7 +31,7 @@ class Reply:
 
     Attributes:
         body: Nobody else has it, so arrays may be views on it.
-        status: Of HTTP, and ``reason`` beside it; None from raw sockets, which have none.
+        status: The HTTP status, and ``reason`` beside it; None from raw sockets, which have none.
         is_error: Whether a header says that the body is an error, whatever the status.
     """
 
@@ -121,7 +121,7 @@ def connected(
     """A connection; every wait on it is limited.
 
     Args:
-        address: Of the server.
+        address: The address of the server.
         timeout_s: For each wait.
         tls: Secures it; None: it stays plain.
         begun: Is given it before it is secured, which may take as long as the server likes.

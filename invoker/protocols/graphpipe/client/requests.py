@@ -44,7 +44,7 @@ class Settings:
     Attributes:
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused (G-096).
-        headers: Of each HTTP request.
+        headers: The headers of each HTTP request.
         tls: For https, where None trusts the authorities of this machine; for tcp, where None is plain text.
         scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
     """

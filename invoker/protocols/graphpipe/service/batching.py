@@ -81,10 +81,10 @@ class Batching:
     """The batches of one function.
 
     Args:
-        model: Of the function.
+        model: The model of the function.
         converse: Runs one request, or several as one.
         timely: Joins what is asked and parts what is answered.
-        limit_bytes: Of the inputs of a batch.
+        limit_bytes: The most bytes of the inputs of a batch.
         timeout_s: For each request, its wait for others and a failed batch included (G-079); 0 means no limit.
         driver: Its drain waits for the requests, from when they are asked (G-104).
     """

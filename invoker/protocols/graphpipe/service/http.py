@@ -50,7 +50,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
 
     Args:
         inferences: Runs them.
-        path: Of the first model; the others are below it.
+        path: The path of the first model; the others are below it.
         is_ready: Whether this process should get traffic.
     """
 
@@ -172,7 +172,7 @@ class Inferring(PreparedRequest):
     Args:
         inferences: Have the limits.
         model: Who is asked.
-        head: Of the requests.
+        head: The head of the requests.
         make: Makes a response of a reply; ``close`` says that it is the last one of its connection.
     """
 

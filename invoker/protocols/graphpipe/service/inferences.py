@@ -134,7 +134,7 @@ class Inferences:
             model: Who is asked.
             buffer: The request; it must not change any more.
             share: Counts the buffer, and now what its elements take as well; None: one of its own.
-            metadata: Of the conversation.
+            metadata: The metadata of the conversation.
             transport: For the log.
             peer: Who calls, for the log.
 

@@ -37,7 +37,7 @@ class ToldSession:
         model: Who is asked.
         make: Makes the frame of the transport.
         transport: For the log.
-        metadata: Of the conversation.
+        metadata: The metadata of the conversation.
         share: Counts the buffer, and what its elements take as well; None: one of its own counts these.
     """
 

@@ -24,7 +24,7 @@ class InputEncoder:
     """Turns the values of one input into serialised InputSignals.
 
     Args:
-        index: Of the input, from 0.
+        index: The index of the input, from 0.
         content_type: Media type of the values; empty when each value chooses.
         headers: Sent with every value.
         registry: Codecs for what is not bytes-like.
@@ -83,10 +83,10 @@ class Received:
     """One value of one output.
 
     Attributes:
-        index: Of the output, from 0.
-        name: Of the output; empty when the call gave none.
+        index: The index of the output, from 0.
+        name: The name of the output; empty when the call gave none.
         payload: The bytes as they came.
-        media_type: Of the payload, as it came.
+        media_type: The media type of the payload, as it came.
         headers: As they came; looked up without regard to case.
     """
 

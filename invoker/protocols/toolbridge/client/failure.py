@@ -45,7 +45,7 @@ class ToolExecutionError(CallFailed):
             ``InternalError``; other bridges may have more.
         message: The bridge's text.
         details: What the bridge adds, such as ``code`` and ``field``.
-        stacktrace: Of the tool; most bridges keep it to themselves.
+        stacktrace: The stacktrace of the tool; most bridges keep it to themselves.
     """
 
     def __init__(

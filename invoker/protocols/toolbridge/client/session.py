@@ -76,7 +76,7 @@ class ToolSession:
     """A session; ``async with`` makes it, and cleans it up at the end.
 
     Attributes:
-        id: Of the session.
+        id: The id of the session.
         variables: Its variables.
         tool_count: How many tools it can call; known once it is open.
         capabilities: What the bridge says that it can; known once it is open.

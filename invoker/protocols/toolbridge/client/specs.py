@@ -48,7 +48,7 @@ class Argument:
     """One argument of a tool, or its result.
 
     Attributes:
-        name: Of the parameter; ``return`` for a result.
+        name: The name of the parameter; ``return`` for a result.
         python_type: As ``List[str]``.
         elixir_type: As ``[binary]``.
         is_required: It has no default.

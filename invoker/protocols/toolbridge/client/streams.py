@@ -98,7 +98,7 @@ class ToolStream(Stream[pb.ToolStreamChunk, Any]):
     """The values that a tool gives.
 
     Attributes:
-        id: Of the stream, as the bridge calls it; known with the first chunk.
+        id: The id of the stream, as the bridge calls it; known with the first chunk.
         index: Which of the tool's outputs the last value is of (T-086).
         metadata: What came of the tool's metadata up to the last value, by key.
         total_chunks: At the end: how many chunks of data there were.

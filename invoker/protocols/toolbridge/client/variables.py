@@ -114,7 +114,7 @@ class Variables:
         """Give a variable a value.
 
         Args:
-            name: Of the variable.
+            name: The name of the variable.
             value: Anything that a tool can take.
             tags: Replace those that it has; None: they stay.
             created_by: ``python`` or ``elixir``; empty: the bridge says ``elixir``. It counts for new ones.
@@ -142,7 +142,7 @@ class Variables:
         """The variables, sorted by name.
 
         Args:
-            prefix: Of their names.
+            prefix: The prefix of their names.
             tags: Each is ``key`` or ``key=value``; all have to fit.
             limit: At most so many; 0: as many as the bridge gives, which is 1000.
         """

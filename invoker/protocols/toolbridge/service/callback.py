@@ -191,7 +191,7 @@ class HostTools:
             args: By position, each a serialised ``Any``.
             kwargs: By keyword, likewise.
             deadline: On the clock of ``time.monotonic``, or None.
-            metadata: Of the rpc.
+            metadata: The metadata of the rpc.
             begun: Called with a function that cancels the rpc, once that has begun.
 
         Raises:

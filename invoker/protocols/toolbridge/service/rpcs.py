@@ -47,7 +47,7 @@ class Row(NamedTuple):
     """One rpc.
 
     Attributes:
-        name: Of the method.
+        name: The name of the method.
         make: Makes the session of one call.
         is_call: A call is one invocation, so it may run in a thread of its own; others run on the loop.
         is_built: It is served.

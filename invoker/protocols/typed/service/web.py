@@ -21,7 +21,7 @@ class MethodHandler(PromptHandler):
     Args:
         call: The method.
         driver: Runs the function.
-        most_bytes: Of one message.
+        most_bytes: The most bytes of one message.
         settle_s: As `Streamed`.
         timeout_s: How long a call may take, whatever its head says; None means no limit.
     """

@@ -35,7 +35,7 @@ class Requests:
     Args:
         function: As callers see it.
         signature: As requests are bound to it.
-        name: Of its operation; those of definitions begin with it.
+        name: The name of its operation; those of definitions begin with it.
         schemas: Take the definitions.
     """
 

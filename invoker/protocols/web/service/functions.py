@@ -57,7 +57,7 @@ class Page(NamedTuple):
 
     Attributes:
         body: JSON.
-        tag: Of the body, in quotes.
+        tag: The tag of the body, in quotes.
     """
 
     body: bytes

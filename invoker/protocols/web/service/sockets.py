@@ -49,7 +49,7 @@ class RiffSocketHandler:
 
     Args:
         driver: Runs the conversations.
-        shape: Of the function.
+        shape: The shape of the function.
         settings: Limits of the connections.
     """
 

@@ -42,11 +42,11 @@ class Chances(msgspec.Struct, frozen=True, kw_only=True):
     """What is left to chance.
 
     Attributes:
-        latency: Of each frame, one way, in simulated seconds; drawn once for a conversation.
+        latency: The latency of each frame, one way, in simulated seconds; drawn once for a conversation.
         train_s: How long a plan takes.
         dropout: Probability that a device leaves in a conversation.
         every_s: About how often a device comes; 0: so that a round fills in half the time that it has.
-        seed: Of all of it.
+        seed: The seed of all of it.
     """
 
     latency: Spread

@@ -76,14 +76,14 @@ class Conversation:
 
     Args:
         means: What it needs.
-        number: Of the device.
+        number: The number of the device.
         token: That it brings.
-        dice: Of all that is left to chance here.
+        dice: The random generator for all that is left to chance here.
 
     Attributes:
-        number: Of the device.
-        phase_id: Of the round that it takes part in; empty: of none.
-        dice: Of all that is left to chance here.
+        number: The number of the device.
+        phase_id: The phase id of the round that it takes part in; empty: of none.
+        dice: The random generator for all that is left to chance here.
         began: In simulated seconds.
         accepted_at: When it heard that it takes part.
         reported_at: When it heard that its report was taken, or that the conversation is over.

@@ -50,11 +50,11 @@ class Result(msgspec.Struct, frozen=True):
         rejected: Devices since the round before, by reason.
         checkin_to_accept_s: From the checkin until the device heard that it takes part.
         accept_to_report_s: From there until its report was answered.
-        bytes_up: Of all frames of its devices, which the chunk layer carries.
+        bytes_up: Bytes sent up in all frames of its devices, which the chunk layer carries.
         bytes_down: To them.
         seconds: From the acceptance of clients to the end of the round, simulated.
         ended_at: Simulated seconds since the simulation began.
-        metric: Of the checkpoint that it committed, if one was asked for.
+        metric: The metric of the checkpoint that it committed, if one was asked for.
     """
 
     population: str
@@ -87,7 +87,7 @@ class Totals(msgspec.Struct):
     Attributes:
         conversations: That have ended.
         ends: How, in the words of `invoker.client.federated.Attempt`; ``left``: the device has.
-        bytes_up: Of all frames.
+        bytes_up: Bytes sent up in all frames.
         bytes_down: So are these.
         seconds: Simulated.
     """
@@ -122,7 +122,7 @@ class Results:
         told: Called with the result of each round when it is complete.
 
     Attributes:
-        totals: Of all conversations.
+        totals: The totals of all conversations.
         rounds: Their results, in the order in which they were reported.
     """
 

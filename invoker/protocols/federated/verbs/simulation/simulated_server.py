@@ -55,8 +55,8 @@ class House:
     Args:
         path: The file of rounds.
         populations: Those that are simulated; empty: all.
-        rounds: Of each task; 0: as the file says, and ten where it says for ever.
-        seed: Of the choice of tasks, and of the tokens.
+        rounds: The number of rounds of each task; 0: as the file says, and ten where it says for ever.
+        seed: The seed of the choice of tasks, and of the tokens.
 
     Attributes:
         setups: What is simulated, by the names of populations, once it is open.
@@ -160,7 +160,7 @@ class SimulatedBacking(RoundBacking):
     """What the coordinator needs; jobs run on the loop, so that they end in the order in which they began.
 
     Args:
-        seed: Of the names of rounds.
+        seed: The seed of the names of rounds.
 
     Attributes:
         committed: The last checkpoint of each task, by population and task.

@@ -34,7 +34,7 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
         examples: Gives the examples of a device by its number and the number of all.
         updates: Gives the update of a device, likewise; None: its plan does.
         update_bytes: Size of an update of random bytes; 0: another one.
-        seed: Of those, and of given vectors.
+        seed: The seed of such updates, and of given vectors.
     """
 
     devices: int
@@ -50,7 +50,7 @@ class Work:
     Args:
         options: What is sent.
         tasks: Names of all tasks, which a device without an eligibility function is eligible for.
-        lengths: Of the vectors of secure aggregation, by task.
+        lengths: The lengths of the vectors of secure aggregation, by task.
         note: Called once with a warning for the user, such as the first error of a function.
     """
 

@@ -100,7 +100,7 @@ class FunctionModel:
     """A function that takes messages, each a dict with ``role`` and ``content``, and returns text.
 
     Args:
-        function: Of the operator; a sync one runs in a thread.
+        function: The function of the operator; a sync one runs in a thread.
         tell: Called after each try with whether an answer came.
     """
 

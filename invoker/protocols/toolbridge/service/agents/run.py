@@ -34,7 +34,7 @@ class Run:
         agent: Which.
         running: What `HostSessions` knows of the run.
         given: The inputs of the signature.
-        metadata: Of the rpc, for the tools.
+        metadata: The metadata of the rpc, for the tools.
 
     Raises:
         BridgeError: The session is gone.
@@ -87,7 +87,7 @@ class Hands:
     """What a run can do: report its news, and call the tools of its session.
 
     Attributes:
-        context: Of the run, as that of a caller.
+        context: The context of the run, as that of a caller.
         error: Why it was stopped.
         news: That nobody has taken yet.
     """

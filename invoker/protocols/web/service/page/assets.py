@@ -58,8 +58,8 @@ class Assets:
         """The response to a GET or HEAD of a file: 304 if the client has it already.
 
         Args:
-            head: Of the request.
-            name: Of the file.
+            head: The head of the request.
+            name: The name of the file.
             headers: To be added.
         """
         file = self.files.get(name)
