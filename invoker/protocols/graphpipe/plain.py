@@ -162,6 +162,10 @@ def _flat(value: Any, shape: tuple[int, ...], where: str) -> Iterator[Any]:
 def _packed(type_: TensorType, shape: tuple[int, ...], elements: list[Any], where: str) -> Tensor:
     try:
         data = struct.pack(f"<{len(elements)}{_FORMATS[type_]}", *elements)
-    except (struct.error, OverflowError) as error:
-        raise GraphPipeError(Code.BAD_OUTPUT, f"{where} cannot be {spelled(type_)}: {error}") from None
+    except (struct.error, OverflowError):  # each release of Python has other words for it
+        numbers = [one for one in elements if type(one) is int]  # a float always fits
+        lowest, highest = min(numbers), max(numbers)
+        number = highest if highest >= -lowest else lowest
+        detail = f"{where} cannot be {spelled(type_)}: {str(number)[:40]} is out of range"
+        raise GraphPipeError(Code.BAD_OUTPUT, detail) from None
     return Tensor(type_, shape, memoryview(data))

@@ -109,6 +109,26 @@ def test_G047_what_is_no_tensor_is_E18(value: Any) -> None:
     assert caught.value.code is Code.BAD_OUTPUT
 
 
+@pytest.mark.parametrize(
+    ("payload", "type_", "shown"),
+    [
+        (b"9223372036854775808", "Int64", "9223372036854775808"),
+        (b"[[0, 1], [2, -9223372036854775809]]", "Int64", "-9223372036854775809"),
+        (b"[-9223372036854775808, 9223372036854775808]", "Int64", "9223372036854775808"),
+        (b"[9223372036854775807, -9223372036854775809]", "Int64", "-9223372036854775809"),
+        (b"[1, " + b"9" * 4000 + b"]", "Int64", "9" * 40),
+        (b"[1, 2.5, " + b"9" * 400 + b"]", "Float64", "9" * 40),
+    ],
+    ids=["one", "nested", "above", "below", "long", "beside floats"],
+)
+def test_G047_numbers_out_of_range_are_named(payload: bytes, type_: str, shown: str) -> None:
+    """In our words, since each release of Python has its own."""
+    with pytest.raises(GraphPipeError) as caught:
+        tensor_of(Message(payload, EMPTY, JSON), "output 'y'")
+    assert caught.value.code is Code.BAD_OUTPUT
+    assert caught.value.detail == f"output 'y' cannot be {type_}: {shown} is out of range"
+
+
 def test_other_media_types_are_one_string() -> None:
     """An image is its bytes."""
     assert tensor_of(Message(b"\x89PNG", EMPTY, "image/png"), "y") == Tensor(TensorType.STRING, (), [b"\x89PNG"])
