@@ -13,8 +13,9 @@ from invoker.codecs.anyvalue.builtin import natural, timestamp_parts
 from invoker.codecs.anyvalue.errors import Unserializable
 from invoker.codecs.anyvalue.frames import to_parquet
 from invoker.codecs.anyvalue.names import EXACT, MOST_LEVELS, PREFIX, PROTOBUF, STRUCT, TAG, Opaque
-from invoker.codecs.anyvalue.wire import SHORT, VARINTS, sized, varint
+from invoker.codecs.anyvalue.wire import sized
 from invoker.codecs.typed import is_frame
+from invoker.codecs.varint import SHORT, VARINTS, varint
 
 __all__ = ["pack", "packer"]
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 from invoker.codecs.anyvalue import numbers
 from invoker.codecs.anyvalue.errors import TooComplex
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS, MOST_LEVELS, PROTOBUF, STRUCT, TAG, Opaque
-from invoker.codecs.anyvalue.wire import SHORT, fields, read_varint
+from invoker.codecs.anyvalue.wire import fields, read_varint
+from invoker.codecs.varint import SHORT
 
 __all__ = ["EPOCH", "read_list", "read_struct", "read_value"]
 

@@ -1,31 +1,16 @@
-"""Bytes of protobuf's wire format: varints, contents with their size, and the fields of a message."""
+"""Bytes of protobuf's wire format: numbers, contents with their size, and the fields of a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["SHORT", "VARINTS", "fields", "read_varint", "sized", "varint"]
+from invoker.codecs.varint import SHORT, VARINTS, varint
 
-SHORT: Final = 128
-"""Numbers below it are one byte."""
+__all__ = ["fields", "read_varint", "sized"]
 
 _MOST_FIELDS: Final = 1000
 """No message that is read here has more than seven; senders may repeat them."""
-
-VARINTS: Final = [bytes((one,)) for one in range(SHORT)]
-
-
-def varint(number: int) -> bytes:
-    """A number of at most 64 bits, without a sign."""
-    if number < SHORT:
-        return VARINTS[number]
-    made = bytearray()
-    while number >= SHORT:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
 
 
 def sized(content: bytes) -> bytes:

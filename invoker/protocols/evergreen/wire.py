@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.codecs.varint import varint
 from invoker.errors import EncodeError
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY
@@ -122,7 +123,7 @@ def is_utf8_text(media_type: str) -> bool:
 def prefix_of(id: str) -> bytes:
     """The field that starts each fragment of a node."""
     name = id.encode()
-    return b"\n" + _varint(len(name)) + name
+    return b"\n" + varint(len(name)) + name
 
 
 def leaf_frame(
@@ -138,14 +139,14 @@ def leaf_frame(
         metadata: Serialised; for seq 0 only.
         ref: A URI instead of the bytes.
     """
-    chunk = b"" if metadata is None else b"\n" + _varint(len(metadata)) + metadata
+    chunk = b"" if metadata is None else b"\n" + varint(len(metadata)) + metadata
     if ref:
         uri = ref.encode()
-        chunk += b"\x1a" + _varint(len(uri)) + uri
+        chunk += b"\x1a" + varint(len(uri)) + uri
     else:
-        chunk += b"\x52" + _varint(len(data)) + data
-    body = b"".join((prefix, _seq(seq), b"\x18\x01" if continued else b"", b"\x2a", _varint(len(chunk)), chunk))
-    return b"\n" + _varint(len(body)) + body
+        chunk += b"\x52" + varint(len(data)) + data
+    body = b"".join((prefix, _seq(seq), b"\x18\x01" if continued else b"", b"\x2a", varint(len(chunk)), chunk))
+    return b"\n" + varint(len(body)) + body
 
 
 def children_frame(prefix: bytes, seq: int, children: Sequence[str], *, continued: bool) -> bytes:
@@ -156,25 +157,11 @@ def children_frame(prefix: bytes, seq: int, children: Sequence[str], *, continue
             prefix,
             _seq(seq),
             b"\x18\x01" if continued else b"",
-            *(b"\x22" + _varint(len(name)) + name for name in names),
+            *(b"\x22" + varint(len(name)) + name for name in names),
         )
     )
-    return b"\n" + _varint(len(body)) + body
+    return b"\n" + varint(len(body)) + body
 
 
 def _seq(seq: int) -> bytes:
-    return b"\x10" + _varint(seq) if seq else b""
-
-
-def _varint(number: int) -> bytes:
-    if number < len(_SMALL):
-        return _SMALL[number]
-    made = bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
-
-
-_SMALL: tuple[bytes, ...] = tuple(bytes((number,)) for number in range(0x80))
+    return b"\x10" + varint(seq) if seq else b""

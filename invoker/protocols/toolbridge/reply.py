@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.varint import SHORT, varint
 from invoker.errors import InvocationError
 from invoker.protocols.toolbridge.errors import translated
 from invoker.protocols.toolbridge.toolcall import ToolCall
 
-__all__ = ["call_response", "field", "metrics_of", "varint"]
+__all__ = ["call_response", "field", "metrics_of"]
 
 _SUCCESS: Final = b"\x08\x01"
 _RESULT, _METRICS, _REQUEST_ID = b"\x12", b"\x22", b"\x2a"
 _EMPTY_METRICS: Final = b"\x22\x00"
-_SHORT: Final = 128
 _MS_S, _MS_NS = 0.001, 1_000_000
 
 
@@ -31,7 +31,7 @@ def call_response(call: ToolCall) -> bytes:
     except InvocationError as error:
         return _failure(call, error)
     size = len(result)
-    head = b"\x08\x01\x12%c" % size if size < _SHORT else _SUCCESS + _RESULT + varint(size)
+    head = b"\x08\x01\x12%c" % size if size < SHORT else _SUCCESS + _RESULT + varint(size)
     is_little = call.took_s < _MS_S and call.cpu_ns < _MS_NS and not call.memory_bytes
     metrics = _EMPTY_METRICS if is_little else field(_METRICS, metrics_of(call).SerializeToString())
     request_id = call.asked.request_id
@@ -50,18 +50,6 @@ def metrics_of(call: ToolCall) -> pb.ExecutionMetrics:
 def field(tag: bytes, value: bytes) -> bytes:
     """A field of a message: its tag, its length and its bytes."""
     return tag + varint(len(value)) + value
-
-
-def varint(number: int) -> bytes:
-    """A number as the wire has it."""
-    if number < _SHORT:
-        return b"%c" % number
-    made = bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
 
 
 def _failure(call: ToolCall, error: InvocationError) -> bytes:

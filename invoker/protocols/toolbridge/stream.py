@@ -21,11 +21,12 @@ from typing import Any, Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack, unpack
+from invoker.codecs.varint import varint
 from invoker.core.steps import Answered, Ask, Cancel, Close, Emitted, Event, Finished, Send, Step
 from invoker.message import EMPTY, METADATA, Headers
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, close_with, no_request, translated
 from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions
-from invoker.protocols.toolbridge.reply import field, metrics_of, varint
+from invoker.protocols.toolbridge.reply import field, metrics_of
 from invoker.protocols.toolbridge.sessions import found_session, question_about
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 from invoker.protocols.toolbridge.unary import parsed

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
+from invoker.codecs.varint import varint
+
 __all__ = ["bytes_field", "elements", "entries", "split"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -69,7 +71,7 @@ def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
             found.append(part[begin:place])
             continue
         wire = _VARINT if packing == "varint" else _FIXED64
-        tag = _written(number << 3 | wire)
+        tag = varint(number << 3 | wire)
         while content < place and len(found) < most:
             end = _varint(part, content)[1] if wire == _VARINT else content + 8
             if end > place:
@@ -98,7 +100,7 @@ def entries(part: bytes) -> dict[str, bytes]:
 
 def bytes_field(number: int, content: bytes) -> bytes:
     """A message with one field of bytes, or of text."""
-    return b"".join((_written(number << 3 | _BYTES), _written(len(content)), content))
+    return b"".join((varint(number << 3 | _BYTES), varint(len(content)), content))
 
 
 def _field(frame: bytes, place: int) -> tuple[int, int, int]:
@@ -130,12 +132,3 @@ def _varint(frame: bytes, place: int) -> tuple[int, int]:
             return number, end + 1
         shift += 7
     raise ValueError("a number is cut off, or too long")
-
-
-def _written(number: int) -> bytes:
-    made = bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    made.append(number)
-    return bytes(made)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.codecs.anyvalue.wire import fields, read_varint, sized, varint
+from invoker.codecs.anyvalue.wire import fields, read_varint, sized
+from invoker.codecs.varint import varint
 
 
 @given(st.integers(0, 2**64 - 1), st.binary(max_size=3))

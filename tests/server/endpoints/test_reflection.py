@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 from grpc_reflection.v1alpha import reflection_pb2 as pb
 
-from invoker.protocols.riff.session import SERVICE
+from invoker.protocols.riff.wire import SERVICE
 from invoker.server.endpoints.reflection import add_reflection
 
 ALPHA, V1 = "grpc.reflection.v1alpha.ServerReflection", "grpc.reflection.v1.ServerReflection"

@@ -9,7 +9,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from invoker.cli.main import build
-from invoker.protocols.riff.session import SERVICE
+from invoker.protocols.riff.wire import SERVICE
 from invoker.server.endpoints.statuses import Health
 from invoker.settings import Config
 

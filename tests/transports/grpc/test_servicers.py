@@ -11,7 +11,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from invoker.protocols.riff.session import SERVICE
+from invoker.protocols.riff.wire import SERVICE
 from invoker.server.endpoints.reflection import add_reflection
 from invoker.server.endpoints.statuses import Health
 from tests.transports.riff import FAST, Riff, eventually, form

@@ -27,10 +27,11 @@ from invoker.protocols.riff.client.call import Call, Live
 from invoker.protocols.riff.client.frames import InputEncoder
 from invoker.protocols.riff.client.known import NOTHING, Known, ask
 from invoker.protocols.riff.client.request import Options, Request
+from invoker.protocols.riff.wire import INVOKE, SERVICE
 
 __all__ = ["RiffClient"]
 
-METHOD = "/streaming.Riff/Invoke"
+METHOD = f"/{SERVICE}/{INVOKE}"
 MAX_OUTPUT_BYTES = 64 << 20
 
 

@@ -14,6 +14,7 @@ from invoker.codecs import Registry
 from invoker.errors import NotAcceptable, UnsupportedMediaType
 from invoker.mediatypes import parse
 from invoker.message import Headers, Message
+from invoker.protocols.riff.wire import OCTETS
 
 __all__ = ["InputEncoder", "Received"]
 
@@ -57,7 +58,7 @@ class InputEncoder:
 
     def _payload(self, value: object, media_type: str) -> tuple[bytes, str]:
         if isinstance(value, (bytes, bytearray, memoryview)):
-            return bytes(value), media_type or "application/octet-stream"
+            return bytes(value), media_type or OCTETS
         wanted = media_type or ("text/plain" if isinstance(value, str) else "application/json")
         encoder = self._encoders.get((wanted, type(value)))
         if encoder is None:

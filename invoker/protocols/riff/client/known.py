@@ -9,10 +9,10 @@ import grpc
 import grpc.aio
 
 from invoker._pb.invoker import describe_pb2 as pb
+from invoker.protocols.riff.wire import DESCRIBE, FUNCTIONS
 
 __all__ = ["NOTHING", "Known", "ask"]
 
-METHOD = "/invoker.v1.Functions/Describe"
 ANSWER_S = 0.5
 """Seconds that a server may take to describe a function; after that it is called without a description."""
 
@@ -71,7 +71,7 @@ async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[st
         metadata: As of the call that follows, which a proxy may look at.
     """
     describe = channel.unary_unary(
-        METHOD,
+        f"/{FUNCTIONS}/{DESCRIBE}",
         request_serializer=pb.DescribeRequest.SerializeToString,
         response_deserializer=pb.Function.FromString,
     )

@@ -10,11 +10,9 @@ from urllib.parse import quote
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.connect.metadata import metadata_pairs
 from invoker.message import Headers
+from invoker.protocols.riff.wire import FUNCTION_KEY
 
-__all__ = ["FUNCTION_KEY", "Options", "Request"]
-
-FUNCTION_KEY = "invoker-function"
-"""The metadata that names one function of a catalogue."""
+__all__ = ["Options", "Request"]
 
 
 class Options(TypedDict, total=False):

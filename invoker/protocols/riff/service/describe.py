@@ -14,10 +14,9 @@ from invoker.author.described import described
 from invoker.author.spec import FunctionSpec
 from invoker.core.catalog import Catalog
 from invoker.errors import FunctionError, ProtocolViolation
+from invoker.protocols.riff.wire import DESCRIBE, FUNCTIONS
 
-__all__ = ["SERVICE", "add_describe", "describe"]
-
-SERVICE = "invoker.v1.Functions"
+__all__ = ["add_describe", "describe"]
 
 
 def add_describe(catalog: Catalog, server: Any) -> None:
@@ -39,7 +38,7 @@ def add_describe(catalog: Catalog, server: Any) -> None:
         request_deserializer=pb.DescribeRequest.FromString,
         response_serializer=pb.Function.SerializeToString,
     )
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Describe": method}),))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(FUNCTIONS, {DESCRIBE: method}),))
 
 
 def describe(spec: FunctionSpec) -> pb.Function:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from invoker.core.session import CallSession
 from invoker.message import Headers
-from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+from invoker.protocols.riff.session import RiffSession
+from invoker.protocols.riff.wire import FUNCTION_KEY, INVOKE, SERVICE
 from invoker.transports.grpc.methods import CallMethod
 
 __all__ = ["riff_method"]
@@ -12,7 +13,7 @@ __all__ = ["riff_method"]
 
 def riff_method() -> CallMethod:
     """The gRPC method ``Invoke``, for the transports."""
-    return CallMethod(SERVICE, METHOD, _session, _function)
+    return CallMethod(SERVICE, INVOKE, _session, _function)
 
 
 def _session(metadata: Headers) -> CallSession:
@@ -21,4 +22,4 @@ def _session(metadata: Headers) -> CallSession:
 
 def _function(metadata: Headers) -> str:
     # Names of metadata are in lower case, so the lookup of a dict suffices, and it costs less.
-    return dict.get(metadata, "invoker-function", "")
+    return dict.get(metadata, FUNCTION_KEY, "")
