@@ -32,13 +32,13 @@ from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.protocols.federated.client.messages import SecAggTask
 from invoker.protocols.federated.client.secagg import SecAggClient
 from invoker.protocols.federated.messages import SecAggTerms
-from invoker.protocols.federated.secagg.derive import mask_key
 from invoker.protocols.federated.secagg.events import Outcome, Summed
-from invoker.protocols.federated.secagg.keys import KeyPair, open_sealed, seal
-from invoker.protocols.federated.secagg.masks import add_masks
-from invoker.protocols.federated.secagg.packing import pack
 from invoker.protocols.federated.secagg.server import SecAggServer
-from invoker.protocols.federated.secagg.shares import PRIME, split, stack
+from invoker.protocols.federated.wire.derive import mask_key
+from invoker.protocols.federated.wire.keys import KeyPair, open_sealed, seal
+from invoker.protocols.federated.wire.masks import add_masks
+from invoker.protocols.federated.wire.packing import pack
+from invoker.protocols.federated.wire.shares import PRIME, split, stack
 
 MODULUS = 2**20
 MODULI = (2, 2**16, 2**20, 2**32, 2**62, 1000003, 2**40 - 87)

@@ -60,7 +60,7 @@ def test_a_module_is_never_there_twice() -> None:
         "from invoker.doors.http import h1\nimport invoker.transports.http.h1 as new\n"
         "import invoker.client.riff.call as call, invoker.client.riff as riff\n"
         "assert h1 is new and riff.Call is call.Call\n"
-        "import invoker.secagg.packing as packing\nfrom invoker.protocols.federated.secagg import packing as same\n"
+        "import invoker.secagg.packing as packing\nfrom invoker.protocols.federated.wire import packing as same\n"
         "assert packing is same\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

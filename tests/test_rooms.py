@@ -1,7 +1,8 @@
-"""CONTRIBUTING draws the rooms as the contract of layers has them."""
+"""CONTRIBUTING draws the rooms as the contract of layers has them, and a wire is what its docstring says."""
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import subprocess
@@ -40,14 +41,54 @@ def test_each_room_stands_in_the_drawing() -> None:
     assert set().union(*drawn((ROOT / "CONTRIBUTING.md").read_text())) == lies
 
 
-WIRES = sorted(
-    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "invoker" / "protocols").rglob("wire.py")
-)
+PROTOCOLS = ROOT / "invoker" / "protocols"
+BOX = PROTOCOLS / "evergreen" / "action_engine" / "box.py"  # the MessagePack of that wire
+WIRE_FILES = sorted({BOX, *PROTOCOLS.rglob("wire.py"), *PROTOCOLS.rglob("wire/*.py")})
+BELOW_WIRE = ("_pb", "codecs", "tensors", "errors", "fields", "mediatypes", "message")
+"""What a wire may import of `invoker`, besides itself: root modules, codecs, tensors and generated messages."""
 
 
-@pytest.mark.parametrize("module", WIRES)
-def test_the_wire_of_a_protocol_is_light(module: str) -> None:
+def name_of(path: Path) -> str:
+    """The name by which a file is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of `invoker` that a file imports anywhere, also for types."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return {one for one in found if one.startswith("invoker.")}
+
+
+def test_each_protocol_with_a_client_that_shares_something_has_a_wire() -> None:
+    """These five; ADR 59 says why typed and web have none."""
+    having = {path.relative_to(PROTOCOLS).parts[0] for path in WIRE_FILES}
+    assert having == {path.parent.name for path in PROTOCOLS.glob("*/client")}
+
+
+@pytest.mark.parametrize("path", WIRE_FILES, ids=name_of)
+def test_the_wire_of_a_protocol_is_light(path: Path) -> None:
     """What it says on the wire is shared with the client, and loads neither asyncio nor grpc; nor does `invoker`."""
-    code = f"import sys, invoker, {module}; print(*({{'asyncio', 'grpc'}} & set(sys.modules)))"
+    code = f"import sys, invoker, {name_of(path)}; print(*({{'asyncio', 'grpc'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("path", WIRE_FILES, ids=name_of)
+def test_a_wire_knows_nothing_of_sessions(path: Path) -> None:
+    """It imports root modules, codecs, tensors and messages, and what else is of the same wire."""
+    own = (f"{name_of(path).partition('.wire')[0]}.wire.", f"{name_of(BOX)}.")
+    foreign = {one for one in imported(path) if not f"{one}.".startswith(own)}
+    assert {one for one in foreign if one.split(".")[1] not in BELOW_WIRE} <= {"invoker._pb"}
+
+
+@pytest.mark.parametrize("path", sorted(PROTOCOLS.glob("*/client/*.py")), ids=name_of)
+def test_a_client_knows_of_its_protocol_only_the_wire(path: Path) -> None:
+    """So it stays light, and what both sides say stands in one place."""
+    own = ".".join(name_of(path).split(".")[:3])
+    parts = {one.removeprefix(f"{own}.").split(".")[0] for one in imported(path) if one.startswith(f"{own}.")}
+    assert parts <= {"client", "wire"}

@@ -10,11 +10,11 @@ from typing import Any
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.protocols.federated.secagg.derive import mask_key, session_id
-from invoker.protocols.federated.secagg.keys import KeyPair, new_key, open_sealed, seal
-from invoker.protocols.federated.secagg.masks import add_masks
-from invoker.protocols.federated.secagg.packing import pack
-from invoker.protocols.federated.secagg.shares import split
+from invoker.protocols.federated.wire.derive import mask_key, session_id
+from invoker.protocols.federated.wire.keys import KeyPair, new_key, open_sealed, seal
+from invoker.protocols.federated.wire.masks import add_masks
+from invoker.protocols.federated.wire.packing import pack
+from invoker.protocols.federated.wire.shares import split
 
 __all__ = ["Secret"]
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from grpc import StatusCode
 
 from invoker._pb.federated import secagg_messages_pb2 as pb
-from invoker.protocols.federated.secagg.keys import KeyPair
+from invoker.protocols.federated.wire.keys import KeyPair
 from invoker_conformance.federated.circle import Circle, circle
 from invoker_conformance.federated.device import CHUNKS, NATIVE, Device
 from invoker_conformance.federated.fleet import Fleet

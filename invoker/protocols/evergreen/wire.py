@@ -18,20 +18,6 @@ from invoker.errors import EncodeError
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY
 
-__all__ = [
-    "CAPTURE_TIME",
-    "EXPERIMENTAL",
-    "FILE_NAME",
-    "ROLE",
-    "children_frame",
-    "headers_of",
-    "is_marker",
-    "is_utf8_text",
-    "leaf_frame",
-    "metadata_of",
-    "prefix_of",
-]
-
 ROLE, FILE_NAME, CAPTURE_TIME, EXPERIMENTAL = "role", "original-file-name", "capture-time", "experimental"
 """Names of the headers that carry a leaf's metadata."""
 

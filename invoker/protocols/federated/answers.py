@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Final
-
-from google.protobuf.duration_pb2 import Duration
+from typing import Any, Final
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker.protocols.federated.messages import Capabilities, Eligibility, Offer, Resource, Window
+from invoker.protocols.federated.messages import Blob, Capabilities, Eligibility, Offer, Resource, Window
+from invoker.protocols.federated.wire.durations import duration_of
 
 __all__ = ["ack", "fill_acceptance", "fill_eligibility", "rejection", "report_response", "resource", "window"]
 
-_NANO: Final = 1_000_000_000
 _LONGEST_S: Final = 315_576_000_000.0
 """The longest that a Duration may be, 10,000 years."""
 
@@ -22,8 +20,8 @@ def window(given: Window) -> pb.RetryWindow:
     least = _sane(given.delay_min_s)
     return pb.RetryWindow(
         retry_token=given.token,
-        delay_min=_duration(least),
-        delay_max=_duration(max(least, _sane(given.delay_max_s))),
+        delay_min=duration_of(least),
+        delay_max=duration_of(max(least, _sane(given.delay_max_s))),
     )
 
 
@@ -51,21 +49,15 @@ def resource(given: Resource, *, gzip: bool) -> pb.UriResource:
     message = pb.UriResource(uri=given.gzip_uri if gzip and given.gzip_uri else given.uri)
     if given.cache_id:
         message.client_cache_id = given.cache_id
-        message.max_age.CopyFrom(_duration(_sane(given.max_age_s)))
+        message.max_age.CopyFrom(duration_of(_sane(given.max_age_s)))
     return message
 
 
 def fill_eligibility(payload: pb.EligibilityEvalPayload, given: Eligibility, can: Capabilities) -> None:
     """The eligibility task, as its client can take it."""
     payload.execution_id = given.execution_id
-    if can.eligibility_http and given.checkpoint.resource is not None:
-        payload.init_checkpoint_resource.CopyFrom(resource(given.checkpoint.resource, gzip=can.gzip))
-    else:
-        payload.init_checkpoint = given.checkpoint.data
-    if can.eligibility_http and given.plan.resource is not None:
-        payload.plan_resource.CopyFrom(resource(given.plan.resource, gzip=can.gzip))
-    else:
-        payload.plan = given.plan.data
+    _fill(payload, "init_checkpoint", given.checkpoint, by_http=can.eligibility_http, gzip=can.gzip)
+    _fill(payload, "plan", given.plan, by_http=can.eligibility_http, gzip=can.gzip)
     if given.spec:
         payload.population_eligibility_spec = given.spec
 
@@ -73,14 +65,8 @@ def fill_eligibility(payload: pb.EligibilityEvalPayload, given: Eligibility, can
 def fill_acceptance(info: pb.AcceptanceInfo, offer: Offer, can: Capabilities) -> None:
     """A place in a round, as its client can take it (F-047, F-089)."""
     info.execution_phase_id, info.task_name = offer.phase_id, offer.task
-    if can.http and offer.checkpoint.resource is not None:
-        info.init_checkpoint_resource.CopyFrom(resource(offer.checkpoint.resource, gzip=can.gzip))
-    else:
-        info.init_checkpoint = offer.checkpoint.data
-    if can.http and offer.plan.resource is not None:
-        info.plan_resource.CopyFrom(resource(offer.plan.resource, gzip=can.gzip))
-    else:
-        info.plan = offer.plan.data
+    _fill(info, "init_checkpoint", offer.checkpoint, by_http=can.http, gzip=can.gzip)
+    _fill(info, "plan", offer.plan, by_http=can.http, gzip=can.gzip)
     if offer.select_uri:
         info.federated_select_uri_info.uri_template = offer.select_uri
     if offer.secagg is not None:
@@ -92,10 +78,12 @@ def fill_acceptance(info: pb.AcceptanceInfo, offer: Offer, can: Capabilities) ->
         terms.minimum_clients_in_server_visible_aggregate = offer.secagg.min_visible
 
 
+def _fill(message: Any, name: str, blob: Blob, *, by_http: bool, gzip: bool) -> None:
+    if by_http and blob.resource is not None:
+        getattr(message, f"{name}_resource").CopyFrom(resource(blob.resource, gzip=gzip))
+    else:
+        setattr(message, name, blob.data)
+
+
 def _sane(seconds: float) -> float:
     return 0.0 if math.isnan(seconds) else min(max(0.0, seconds), _LONGEST_S)
-
-
-def _duration(seconds: float) -> Duration:
-    whole, rest = divmod(round(seconds * _NANO), _NANO)
-    return Duration(seconds=whole, nanos=rest)

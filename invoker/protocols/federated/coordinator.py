@@ -42,10 +42,9 @@ from invoker.protocols.federated.messages import (
 from invoker.protocols.federated.population import Population, TaskStatus
 from invoker.protocols.federated.tally import Tally
 from invoker.protocols.federated.timers import Timers
+from invoker.protocols.federated.wire.names import POPULATION_KEY
 
 __all__ = ["CoordinatorLimits", "RoundCoordinator"]
-
-_POPULATION = "x-goog-population"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +156,7 @@ class RoundCoordinator:
         """A conversation begins; raises `ShuttingDown` once the coordinator has stopped."""
         if self._is_stopped:
             raise ShuttingDown("this process takes no more devices")
-        named = self._populations.get(metadata.get(_POPULATION, ""))
+        named = self._populations.get(metadata.get(POPULATION_KEY, ""))
         if named is not None:
             named.check_key(metadata)
         peer = _address(metadata.get(PEER, ""))
@@ -259,7 +258,7 @@ class RoundCoordinator:
         population = self._populations.get(checkin.population) or self._closed.get(checkin.population)
         if population is None:
             raise StatusError(Status.NOT_FOUND, f"there is no population {checkin.population!r}")
-        named = checkin.metadata.get(_POPULATION, "")
+        named = checkin.metadata.get(POPULATION_KEY, "")
         if named and named != checkin.population:
             text = f"the metadata name the population {named!r}, the checkin names {checkin.population!r}"
             raise StatusError(Status.INVALID_ARGUMENT, text)

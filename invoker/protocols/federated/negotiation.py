@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.codecs.chunks import LEVELS, UNCOMPRESSED, Terms
+from invoker.codecs.chunks import UNCOMPRESSED, Terms
 from invoker.protocols.federated.messages import Capabilities
+from invoker.protocols.federated.wire.names import COMPRESSION_LEVELS, HTTP_GZIP, NATIVE_SECAGG
 
 __all__ = ["DeviceSettings", "capabilities", "options_for", "terms_for"]
-
-_GZIP: Final = pb.HttpCompressionFormat.HTTP_COMPRESSION_FORMAT_GZIP
-_NATIVE: Final = secagg_pb.ClientVariant.SECAGG_CLIENT_VARIANT_NATIVE_V1
 
 
 class DeviceSettings(msgspec.Struct, frozen=True):
@@ -47,12 +42,12 @@ def capabilities(request: pb.ProtocolOptionsRequest) -> Capabilities:
     variants = request.side_channels.secure_aggregation.client_variant
     return Capabilities(
         chunks=request.supports_chunked_blob_transfer,
-        levels=tuple(level for level in offered if level in {UNCOMPRESSED, *LEVELS}),
-        secagg=_NATIVE in variants,
+        levels=tuple(level for level in offered if level in COMPRESSION_LEVELS),
+        secagg=NATIVE_SECAGG in variants,
         wants_ack=request.should_ack_checkin,
         http=request.supports_http_download,
         eligibility_http=request.supports_eligibility_eval_http_download,
-        gzip=_GZIP in request.supported_http_compression_formats,
+        gzip=HTTP_GZIP in request.supported_http_compression_formats,
     )
 
 
@@ -77,5 +72,5 @@ def options_for(terms: Terms, *, secagg: bool = False) -> pb.ProtocolOptionsResp
         compression_level=pb.CompressionLevel.Name(terms.level),
     )
     if secagg:
-        options.side_channels.secure_aggregation.client_variant = _NATIVE
+        options.side_channels.secure_aggregation.client_variant = NATIVE_SECAGG
     return options

@@ -16,12 +16,11 @@ from invoker.protocols.federated.members import Member, RoundContext
 from invoker.protocols.federated.messages import Checkin, Eligibility, Verdict, Window
 from invoker.protocols.federated.round import Round
 from invoker.protocols.federated.secure import SecureRound
+from invoker.protocols.federated.wire.names import API_KEY
 
 __all__ = ["Population", "Task", "TaskStatus"]
 
 log = logging.getLogger(__name__)
-
-KEY = "x-goog-api-key"
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
@@ -133,9 +132,9 @@ class Population:
         Raises:
             StatusError: UNAUTHENTICATED.
         """
-        given = metadata.get(KEY, "")
+        given = metadata.get(API_KEY, "")
         if self.setup.api_key and not compare_digest(given.encode(), self.setup.api_key.encode()):
-            raise StatusError(Status.UNAUTHENTICATED, f"the population needs the right {KEY}")
+            raise StatusError(Status.UNAUTHENTICATED, f"the population needs the right {API_KEY}")
 
     def windows(self) -> tuple[Window, Window]:
         """When a client should come again if it is accepted, and if it is rejected."""

@@ -18,12 +18,12 @@ from invoker.message import Headers
 from invoker.protocols.federated.fields import has_more_fields
 from invoker.protocols.federated.messages import Checkin, ReportIn
 from invoker.protocols.federated.negotiation import DeviceSettings, capabilities
+from invoker.protocols.federated.wire.durations import seconds_of
+from invoker.protocols.federated.wire.names import WEIGHTS_VERSION
 
 __all__ = ["AnyCheckin", "check_same", "checkin_of", "invalid", "parsed", "report_of"]
 
 AnyCheckin: TypeAlias = pb.CheckinRequest | pb.EligibilityEvalCheckinRequest
-
-_VERSION: Final = 1
 
 _FIELDS: Final = 65_536
 """Of one message. The most that devices send are the shares of one round: two fields for each device in it."""
@@ -55,12 +55,12 @@ def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
     Raises:
         StatusError: A weight cannot be, or a task has two (F-044).
     """
-    weights, version = None, _VERSION
+    weights, version = None, WEIGHTS_VERSION
     if isinstance(request, pb.CheckinRequest) and request.HasField("task_eligibility_info"):
         info = request.task_eligibility_info
         version = info.version
         # F-045: Nobody knows what the weights of another version mean, so nothing is said against them.
-        weights = _weights(info.task_weights) if version == _VERSION else {}
+        weights = _weights(info.task_weights) if version == WEIGHTS_VERSION else {}
     return Checkin(
         population=request.population_name,
         retry_token=request.retry_token,
@@ -124,5 +124,5 @@ def _duration(events: Iterable[Packed]) -> float | None:
             continue
         duration = stats.duration
         if stats.HasField("duration") and duration.seconds >= 0 and duration.nanos >= 0:
-            return float(duration.seconds) + duration.nanos / 1e9
+            return seconds_of(duration)
     return None

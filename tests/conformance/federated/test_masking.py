@@ -6,8 +6,8 @@ import numpy as np
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.protocols.federated.secagg.derive import session_id
-from invoker.protocols.federated.secagg.packing import unpack
+from invoker.protocols.federated.wire.derive import session_id
+from invoker.protocols.federated.wire.packing import unpack
 from invoker_conformance.federated.masking import Secret
 
 

@@ -19,19 +19,6 @@ from invoker.errors import NotAcceptable, UnsupportedMediaType
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 
-__all__ = [
-    "STATUS_TYPE",
-    "Ref",
-    "charset_of",
-    "decode",
-    "encode",
-    "headers_of",
-    "is_bytes",
-    "is_marker",
-    "is_text",
-    "metadata_of",
-]
-
 OCTETS = "application/octet-stream"
 JSON = "application/json"
 TEXT = "text/plain"
@@ -107,15 +94,6 @@ def is_bytes(media_type: str, registry: Registry) -> bool:
     except UnsupportedMediaType:
         return not is_text(media_type)
     return parse(media_type or OCTETS).essence == OCTETS
-
-
-def is_marker(media_type: str) -> bool:
-    """Whether a leaf says something about the conversation and has no content, as EndOfTurn (E-049)."""
-    try:
-        parsed = parse(media_type)
-    except ValueError:
-        return False
-    return parsed.essence == "application/x-protobuf" and parsed.param("type") == "EndOfTurn"
 
 
 def charset_of(media_type: str) -> str:

@@ -15,10 +15,11 @@ from invoker.codecs import Registry
 from invoker.message import Message
 from invoker.protocols.evergreen.client.arrivals import Reference
 from invoker.protocols.evergreen.client.inbox import Inbox
-from invoker.protocols.evergreen.client.media import OCTETS, Ref, charset_of, headers_of, is_bytes, is_marker, is_text
+from invoker.protocols.evergreen.client.media import OCTETS, Ref, charset_of, headers_of, is_bytes, is_text
 from invoker.protocols.evergreen.client.nodes import Node, Sender
 from invoker.protocols.evergreen.client.outcome import Outcome
 from invoker.protocols.evergreen.client.reading import Leaf, Leaves, Reading, content_of, decoded, on_loop
+from invoker.protocols.evergreen.wire import is_marker
 
 __all__ = ["Messages", "OutputNode", "Pieces"]
 

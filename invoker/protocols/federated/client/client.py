@@ -33,6 +33,7 @@ from invoker.protocols.federated.client.messages import Attempt, Hello, NewSecAg
 from invoker.protocols.federated.client.running import CallingRunner, Runner
 from invoker.protocols.federated.client.session import DeviceSession
 from invoker.protocols.federated.client.windows import Retry, Windows
+from invoker.protocols.federated.wire.names import API_KEY, POPULATION_KEY
 
 __all__ = ["DeviceOptions", "FederatedClient"]
 
@@ -122,7 +123,7 @@ class FederatedClient:
             should_abort,
             tell,
         )
-        keys = {"x-goog-population": population} | ({"x-goog-api-key": said.api_key} if said.api_key else {})
+        keys = {POPULATION_KEY: population} | ({API_KEY: said.api_key} if said.api_key else {})
         self._metadata = metadata_pairs(keys)
 
     async def once(self) -> Attempt:

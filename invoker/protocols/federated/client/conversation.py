@@ -11,7 +11,6 @@ from typing import Any
 import grpc.aio
 import msgspec
 
-from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.connect.exchange import Exchange
 from invoker.connect.failure import CallFailed
 from invoker.errors import InvokerError, Status
@@ -21,12 +20,13 @@ from invoker.protocols.federated.client.messages import Assigned, Compute, Eligi
 from invoker.protocols.federated.client.plans import read_plan
 from invoker.protocols.federated.client.running import Ran, Runner, arrays_of, bytes_of, weights_of
 from invoker.protocols.federated.client.session import DeviceSession
+from invoker.protocols.federated.wire.names import SERVICE, SESSION
 
 __all__ = ["Conversation", "Means"]
 
 log = logging.getLogger(__name__)
 
-METHOD = f"/{pb.DESCRIPTOR.services_by_name['FederatedTrainingApi'].full_name}/Session"
+METHOD = f"/{SERVICE}/{SESSION}"
 
 POLL_S = 0.2
 """How often `should_abort` is asked (F-145: within a second)."""

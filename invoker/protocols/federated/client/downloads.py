@@ -17,6 +17,7 @@ import msgspec
 from invoker.connect.failure import CallFailed
 from invoker.errors import Status
 from invoker.protocols.federated.client.cache import Cache, Entry
+from invoker.protocols.federated.wire.names import GZIP_SUFFIX
 
 __all__ = ["Downloads", "Source", "select_uri"]
 
@@ -24,7 +25,6 @@ MOST_BYTES: Final = 64 << 20
 """Of a body, as it comes and as it is when it is inflated (F-034)."""
 
 _LOCAL: Final = "http://localhost:"
-_GZIP: Final = "+gzip"
 _STATUS: Final = {
     400: Status.INVALID_ARGUMENT,
     401: Status.UNAUTHENTICATED,
@@ -166,7 +166,7 @@ def select_uri(template: str, served_at_id: str, key: int) -> str:
 
 def _unpacked(entry: Entry, most: int) -> bytes:
     """The bytes themselves. Cached is what came, before it was inflated (F-072)."""
-    if not entry.media_type.partition(";")[0].strip().lower().endswith(_GZIP):
+    if not entry.media_type.partition(";")[0].strip().lower().endswith(GZIP_SUFFIX):
         return entry.body
     inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:

@@ -12,17 +12,16 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from invoker.connect.failure import CallFailed
 from invoker.errors import Status
 from invoker.message import EMPTY
+from invoker.protocols.federated.wire.names import PLAN_MAGIC
 
-__all__ = ["MAGIC", "Plan", "entrypoint_plan", "pickle_plan", "read_plan"]
-
-MAGIC: Final = b"INVPLAN1\n"
+__all__ = ["Plan", "entrypoint_plan", "pickle_plan", "read_plan"]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -41,7 +40,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 def entrypoint_plan(fn: str, params: Mapping[str, Any] = EMPTY) -> bytes:
     """A plan that names a function of the device."""
-    return MAGIC + json.dumps({"kind": "entrypoint", "fn": fn, "params": dict(params)}, sort_keys=True).encode()
+    return PLAN_MAGIC + json.dumps({"kind": "entrypoint", "fn": fn, "params": dict(params)}, sort_keys=True).encode()
 
 
 def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", params: Mapping[str, Any] = EMPTY) -> bytes:
@@ -58,7 +57,7 @@ def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", param
     said = {"kind": "cloudpickle", "fn": fn or function.__qualname__, "params": dict(params)}
     said["pickle"] = base64.b64encode(cloudpickle.dumps(function)).decode()
     said["hmac"] = _signature(said, key)
-    return MAGIC + json.dumps(said, sort_keys=True).encode()
+    return PLAN_MAGIC + json.dumps(said, sort_keys=True).encode()
 
 
 def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
@@ -71,10 +70,10 @@ def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
     Raises:
         CallFailed: UNIMPLEMENTED: this device does not run such plans.
     """
-    if not data.startswith(MAGIC):
+    if not data.startswith(PLAN_MAGIC):
         raise _refused(f"its {len(data)} bytes do not begin with INVPLAN1")
     try:
-        said = json.loads(data[len(MAGIC) :])
+        said = json.loads(data[len(PLAN_MAGIC) :])
     except ValueError as error:
         raise _refused(f"it is not JSON: {error}") from None
     except RecursionError:
@@ -106,7 +105,7 @@ def _unpickled(said: dict[str, Any], key: bytes | None) -> Callable[..., Any]:
 def _signature(said: Mapping[str, Any], key: bytes) -> str:
     """Over all that the plan says but the signature itself."""
     signed = {name: said[name] for name in said if name != "hmac"}
-    return hmac.new(key, MAGIC + json.dumps(signed, sort_keys=True).encode(), hashlib.sha256).hexdigest()
+    return hmac.new(key, PLAN_MAGIC + json.dumps(signed, sort_keys=True).encode(), hashlib.sha256).hexdigest()
 
 
 def _refused(why: str) -> CallFailed:

@@ -8,6 +8,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status, StatusError
 from invoker.protocols.federated.client.downloads import Source
 from invoker.protocols.federated.client.messages import SecAggTask
+from invoker.protocols.federated.wire.durations import seconds_of
 
 __all__ = ["parsed", "source_of", "terms_of"]
 
@@ -32,8 +33,7 @@ def source_of(message: Any, name: str) -> Source:
     if kind != f"{name}_resource":
         return Source(getattr(message, name))
     resource = getattr(message, kind)
-    age = resource.max_age.seconds + resource.max_age.nanos / 1e9
-    return Source(b"", resource.uri, resource.client_cache_id, age)
+    return Source(b"", resource.uri, resource.client_cache_id, seconds_of(resource.max_age))
 
 
 def terms_of(info: pb.AcceptanceInfo) -> SecAggTask:

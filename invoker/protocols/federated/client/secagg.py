@@ -28,11 +28,11 @@ from google.protobuf.message import DecodeError
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import Status
 from invoker.protocols.federated.client.messages import SecAggTask, Turn
-from invoker.protocols.federated.secagg.derive import mask_key, session_id
-from invoker.protocols.federated.secagg.keys import KEY_BYTES, KeyPair, is_point, new_key, open_sealed, seal
-from invoker.protocols.federated.secagg.masks import add_masks
-from invoker.protocols.federated.secagg.packing import bit_width, pack
-from invoker.protocols.federated.secagg.shares import SHARE_BYTES, split
+from invoker.protocols.federated.wire.derive import mask_key, session_id
+from invoker.protocols.federated.wire.keys import KEY_BYTES, KeyPair, is_point, new_key, open_sealed, seal
+from invoker.protocols.federated.wire.masks import add_masks
+from invoker.protocols.federated.wire.packing import bit_width, pack
+from invoker.protocols.federated.wire.shares import SHARE_BYTES, split
 
 if TYPE_CHECKING:
     import numpy as np

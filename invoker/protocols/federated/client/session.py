@@ -21,10 +21,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any, Final
 
-from google.protobuf.duration_pb2 import Duration
-
 from invoker._pb.federated import federated_api_pb2 as pb
-from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.codecs.chunks import ChunkStream, Limits, Terms
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.protocols.federated.client.messages import (
@@ -41,14 +38,12 @@ from invoker.protocols.federated.client.messages import (
 )
 from invoker.protocols.federated.client.reading import parsed, source_of, terms_of
 from invoker.protocols.federated.client.windows import Windows
+from invoker.protocols.federated.wire.durations import duration_of
+from invoker.protocols.federated.wire.names import COMPRESSION_LEVELS, HTTP_GZIP, NATIVE_SECAGG, WEIGHTS_VERSION
 
 __all__ = ["DeviceSession"]
 
 ABORT_REASON: Final = "Abort upon external request"
-ELIGIBILITY_VERSION: Final = 1
-
-_LEVELS: Final = (pb.UNCOMPRESSED, pb.ZLIB_DEFAULT, pb.ZLIB_BEST_COMPRESSION, pb.ZLIB_BEST_SPEED)
-_VARIANT: Final = secagg_pb.SECAGG_CLIENT_VARIANT_NATIVE_V1
 
 
 class _At(enum.Enum):
@@ -91,13 +86,7 @@ class DeviceSession:
 
     def start(self) -> None:
         """Check in: ask for the eligibility task."""
-        request = pb.EligibilityEvalCheckinRequest(
-            population_name=self._hello.population,
-            retry_token=self._hello.retry_token,
-            attestation_measurement=self._hello.attestation,
-            protocol_options_request=self._options(wants_ack=True),
-            client_version=self._hello.client_version,
-        )
+        request = pb.EligibilityEvalCheckinRequest(**self._about(wants_ack=True))
         self._at = _At.ASKED
         self._send(pb.ClientStreamMessage(eligibility_eval_checkin_request=request))
 
@@ -147,7 +136,7 @@ class DeviceSession:
         if not weights:
             self._finish("ineligible")
             return
-        info = pb.TaskEligibilityInfo(version=ELIGIBILITY_VERSION)
+        info = pb.TaskEligibilityInfo(version=WEIGHTS_VERSION)
         for name, weight in weights.items():
             info.task_weights.add(task_name=name, weight=weight)
         self._check_in(info)
@@ -282,7 +271,7 @@ class DeviceSession:
             info.federated_select_uri_info.uri_template,
         )
         variant = response.protocol_options_response.side_channels.secure_aggregation.client_variant
-        if wants_secagg and (variant != _VARIANT or not self._offers_secagg):
+        if wants_secagg and (variant != NATIVE_SECAGG or not self._offers_secagg):
             self._broken("the server wants another variant of secure aggregation than NATIVE_V1")
             return []
         self._at = _At.RUNNING
@@ -297,7 +286,7 @@ class DeviceSession:
         """Send by what the server says from now on; zeros mean whole messages (F-019, D1)."""
         if response.HasField("protocol_options_response"):
             said = response.protocol_options_response
-            if said.compression_level not in _LEVELS:
+            if said.compression_level not in COMPRESSION_LEVELS:
                 raise StatusError(Status.INTERNAL, f"there is no compression level {said.compression_level}")
             self._stream.agree(Terms(said.chunk_size_for_upload, said.max_pending_chunks, said.compression_level))
 
@@ -322,38 +311,40 @@ class DeviceSession:
     def _options(self, *, wants_ack: bool) -> pb.ProtocolOptionsRequest:
         options = pb.ProtocolOptionsRequest(
             supports_chunked_blob_transfer=True,
-            supported_compression_levels=_LEVELS,
+            supported_compression_levels=COMPRESSION_LEVELS,
             should_ack_checkin=wants_ack,
             supports_http_download=True,
             supports_eligibility_eval_http_download=True,
-            supported_http_compression_formats=[pb.HTTP_COMPRESSION_FORMAT_GZIP],
+            supported_http_compression_formats=[HTTP_GZIP],
         )
         if self._offers_secagg:
-            options.side_channels.secure_aggregation.client_variant.append(_VARIANT)
+            options.side_channels.secure_aggregation.client_variant.append(NATIVE_SECAGG)
         return options
 
+    def _about(self, *, wants_ack: bool) -> dict[str, Any]:
+        """What both kinds of checkin say."""
+        return {
+            "population_name": self._hello.population,
+            "retry_token": self._hello.retry_token,
+            "attestation_measurement": self._hello.attestation,
+            "protocol_options_request": self._options(wants_ack=wants_ack),
+            "client_version": self._hello.client_version,
+        }
+
     def _check_in(self, info: pb.TaskEligibilityInfo | None) -> None:
-        request = pb.CheckinRequest(
-            population_name=self._hello.population,
-            retry_token=self._hello.retry_token,
-            attestation_measurement=self._hello.attestation,
-            protocol_options_request=self._options(wants_ack=False),
-            client_version=self._hello.client_version,
-            task_eligibility_info=info,
-        )
+        request = pb.CheckinRequest(**self._about(wants_ack=False), task_eligibility_info=info)
         self._at = _At.CHECKED_IN
         self._send(pb.ClientStreamMessage(checkin_request=request))
 
     def _reporting(self, report: Report) -> pb.ClientStreamMessage:
         assert self._assigned is not None
-        seconds, nanos = divmod(round(report.duration_s * 1e9), 1_000_000_000)
         message = pb.ClientStreamMessage()
         request = message.report_request
         request.population_name = self._hello.population
         request.execution_phase_id = self._assigned.phase_id
         request.report.update_checkpoint = report.update
         request.report.status_code = report.status
-        stats = pb.ClientExecutionStats(duration=Duration(seconds=seconds, nanos=nanos))
+        stats = pb.ClientExecutionStats(duration=duration_of(report.duration_s))
         request.report.serialized_train_event.add().Pack(stats)
         return message
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
-from google.protobuf.duration_pb2 import Duration
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status
+from invoker.protocols.federated.wire.durations import seconds_of
 
 __all__ = ["PERMANENT", "Retry", "Windows", "is_permanent"]
 
@@ -90,8 +90,8 @@ class Windows:
         return chosen or self._spread(TRANSIENT_S)
 
     def _drawn(self, window: pb.RetryWindow) -> Retry:
-        least = max(0.0, _seconds(window.delay_min))
-        most = max(least, _seconds(window.delay_max))
+        least = max(0.0, seconds_of(window.delay_min))
+        most = max(least, seconds_of(window.delay_max))
         return Retry(self._now() + self._rng.uniform(least, most), window.retry_token)
 
     def _spread(self, seconds: float) -> Retry:
@@ -101,7 +101,3 @@ class Windows:
 def is_permanent(status: Status) -> bool:
     """Whether coming again soon is of no use."""
     return status in PERMANENT
-
-
-def _seconds(duration: Duration) -> float:
-    return duration.seconds + duration.nanos / 1e9

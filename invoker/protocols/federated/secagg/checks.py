@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.protocols.federated.secagg.keys import POINT_BYTES, is_point
-from invoker.protocols.federated.secagg.packing import packed_size
-from invoker.protocols.federated.secagg.shares import SHARE_BYTES
+from invoker.protocols.federated.wire.keys import POINT_BYTES, is_point
+from invoker.protocols.federated.wire.packing import packed_size
+from invoker.protocols.federated.wire.shares import SHARE_BYTES
 
 __all__ = ["SEALED_MAX_BYTES", "invalid_input", "invalid_keys", "invalid_shares", "invalid_unmasking"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from invoker.protocols.federated.secagg.packing import bit_width
+from invoker.protocols.federated.wire.packing import bit_width
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

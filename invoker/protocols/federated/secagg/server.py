@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.protocols.federated.messages import SecAggTerms
 from invoker.protocols.federated.secagg import checks, messages
-from invoker.protocols.federated.secagg.derive import session_id
 from invoker.protocols.federated.secagg.events import (
     Compute,
     Drop,
@@ -40,9 +39,10 @@ from invoker.protocols.federated.secagg.events import (
     Summed,
 )
 from invoker.protocols.federated.secagg.jobs import Jobs
-from invoker.protocols.federated.secagg.packing import bit_width
 from invoker.protocols.federated.secagg.sums import Sums
 from invoker.protocols.federated.secagg.unmasking import Cohort, Secrets, recover, unmask
+from invoker.protocols.federated.wire.derive import session_id
+from invoker.protocols.federated.wire.packing import bit_width
 
 if TYPE_CHECKING:
     import numpy as np

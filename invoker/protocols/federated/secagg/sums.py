@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from invoker.protocols.federated.secagg.packing import unpack
+from invoker.protocols.federated.wire.packing import unpack
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from invoker.protocols.federated.secagg.derive import mask_key
-from invoker.protocols.federated.secagg.keys import KEY_BYTES, KeyPair, public_of
-from invoker.protocols.federated.secagg.masks import add_masks
-from invoker.protocols.federated.secagg.shares import combine, join, weights
+from invoker.protocols.federated.wire.derive import mask_key
+from invoker.protocols.federated.wire.keys import KEY_BYTES, KeyPair, public_of
+from invoker.protocols.federated.wire.masks import add_masks
+from invoker.protocols.federated.wire.shares import combine, join, weights
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from invoker.core.http import Response
 from invoker.protocols.federated.messages import Blob, Resource
+from invoker.protocols.federated.wire.names import GZIP_SUFFIX
 
 if TYPE_CHECKING:
     from invoker.transports.http.exchange import Exchange
@@ -27,7 +28,6 @@ __all__ = ["PREFIX", "Resources", "hash_of"]
 PREFIX: Final = "/federated/"
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
-_GZIP: Final = "+gzip"
 _MEDIA_TYPE: Final = "application/octet-stream"
 _MAX_AGE_S: Final = 24 * 3600.0
 _TEXT: Final = ("Content-Type", "text/plain")
@@ -76,7 +76,7 @@ class Resources:
             content = self._contents[name] = _Content(data)
         content.blobs += 1
         uri = f"{base_url}{PREFIX}{name}"
-        blob = Blob(content.data, Resource(uri, uri + _GZIP, digest, _MAX_AGE_S))
+        blob = Blob(content.data, Resource(uri, uri + GZIP_SUFFIX, digest, _MAX_AGE_S))
         weakref.finalize(blob, self._release, name).atexit = False
         return blob
 
@@ -102,15 +102,15 @@ class Resources:
         if head.method not in ("GET", "HEAD"):
             return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"GET reads this\n")
         name = head.path.removeprefix(PREFIX)
-        is_gzip = name.endswith(_GZIP)
-        name = name.removesuffix(_GZIP)
+        is_gzip = name.endswith(GZIP_SUFFIX)
+        name = name.removesuffix(GZIP_SUFFIX)
         if name not in self._contents and _NAME.fullmatch(name):
             await self._look()
         content = self._contents.get(name)
         if content is None:
             return Response(404, (_TEXT,), b"there is no such plan or checkpoint, or its rounds are over\n")
         body = await content.zipped() if is_gzip else content.data
-        media_type = _MEDIA_TYPE + (_GZIP if is_gzip else "")
+        media_type = _MEDIA_TYPE + (GZIP_SUFFIX if is_gzip else "")
         return Response(200, (("Content-Type", media_type), ("Cache-Control", "private, no-transform")), body)
 
 

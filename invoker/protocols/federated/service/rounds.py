@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import grpc.aio
 
-from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.attach.service import Surroundings
 from invoker.core.spaces import MemoryStore
 from invoker.core.store import ABSENT, Create, Item, Reason, Refused, Space
@@ -39,6 +38,7 @@ from invoker.protocols.federated.service.setups import Setups
 from invoker.protocols.federated.service.ticker import Ticker
 from invoker.protocols.federated.session import DeviceSession
 from invoker.protocols.federated.tokens import RetryTokens
+from invoker.protocols.federated.wire.names import SERVICE, SESSION
 from invoker.settings import parsers as parse
 from invoker.telemetry.board import Numbers
 from invoker.transports.grpc.methods import LoopMethod
@@ -91,10 +91,7 @@ class Rounds:
         self._counts = RoundCounts(self.coordinator, tasks)
         self._ticker = Ticker(self.coordinator, time.monotonic)
         self._settings = DeviceSettings(level=known.level)
-        service = pb.DESCRIPTOR.services_by_name["FederatedTrainingApi"]
-        self.method = LoopMethod(
-            service.full_name, service.methods[0].name, lambda metadata: metadata, self._begin, knows_peer=True
-        )
+        self.method = LoopMethod(SERVICE, SESSION, lambda metadata: metadata, self._begin, knows_peer=True)
         self.path = self.method.path
         self._relay_listener: RelayListener | None = None
         # A device may come before `start`. It waits for a leader: NOT_FOUND would keep it away for hours.

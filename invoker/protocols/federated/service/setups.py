@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from invoker.author.loader import Catalogue, load
 from invoker.author.prepare import Prepared, with_functions
@@ -29,14 +29,13 @@ from invoker.protocols.federated.backing import EligibilitySetup, PopulationSetu
 from invoker.protocols.federated.config import FederatedConfig, PopulationConfig, TaskConfig, parse
 from invoker.protocols.federated.messages import Blob, Tokens
 from invoker.protocols.federated.saved import Saved
+from invoker.protocols.federated.wire.names import PLAN_MAGIC
 from invoker.settings import Config
 from invoker.tensors.checkpoint import Checkpoint
 
 __all__ = ["Setups", "read_rounds", "with_aggregators"]
 
 log = logging.getLogger(__name__)
-
-_MAGIC: Final = b"INVPLAN1\n"
 
 
 def read_rounds(path: str) -> FederatedConfig:
@@ -223,7 +222,7 @@ def _plan(entrypoint: str, params: Mapping[str, Any]) -> bytes:
     """A plan that names a function of the device (F-074)."""
     told = {"kind": "entrypoint", "fn": entrypoint, "params": dict(params)}
     try:
-        return _MAGIC + json.dumps(told, separators=(",", ":")).encode()
+        return PLAN_MAGIC + json.dumps(told, separators=(",", ":")).encode()
     except TypeError as error:
         raise ConfigError(f"params cannot be sent to devices: {error}") from None
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from invoker.errors.wording import printable
+from invoker.protocols.federated.wire.names import API_KEY, POPULATION_KEY
 
 if TYPE_CHECKING:
     from invoker.protocols.federated.client.client import DeviceOptions
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         target, tls = target_of(args.server), tls_of(args)
         examples = _examples(args.examples)
-        metadata_pairs({"x-goog-population": args.population, "x-goog-api-key": args.api_key})
+        metadata_pairs({POPULATION_KEY: args.population, API_KEY: args.api_key})
     except (UsageError, ValueError) as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2

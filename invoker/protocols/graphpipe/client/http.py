@@ -19,6 +19,7 @@ from invoker.message import EMPTY
 from invoker.protocols.graphpipe.client.addresses import Address
 from invoker.protocols.graphpipe.client.failure import GraphPipeError, NotReached, lost
 from invoker.protocols.graphpipe.client.links import Reply, connected, is_quiet, too_large
+from invoker.protocols.graphpipe.wire import ERROR_HEADER, OCTETS
 from invoker.tensors import LIMIT_BYTES, Written
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ __all__ = ["HttpLink"]
 _CHUNK_BYTES = 256 << 10
 _HEADS_BYTES = 1 << 20
 """What may come around a body: headers, sizes of chunks, announcements that go before the answer."""
-_HEADERS = {"accept": "application/octet-stream, */*;q=0.5", "content-type": "application/octet-stream"}
+_HEADERS = {"accept": f"{OCTETS}, */*;q=0.5", "content-type": OCTETS}
 
 
 class HttpLink:
@@ -149,7 +150,7 @@ class HttpLink:
         body = _read_some(response, limit) if length is None else _read_exactly(response, length)
         if len(body) > limit:
             raise too_large(f"more than {limit}", limit, status)
-        is_error = response.getheader("x-graphpipe-error") is not None
+        is_error = response.getheader(ERROR_HEADER) is not None
         return Reply(body, status, response.reason, is_error)
 
 

@@ -10,13 +10,10 @@ import struct
 from invoker.protocols.graphpipe.client.addresses import Address
 from invoker.protocols.graphpipe.client.failure import GraphPipeError, NotReached, lost
 from invoker.protocols.graphpipe.client.links import Reply, connected, is_quiet, too_large
+from invoker.protocols.graphpipe.wire import LENGTH, NAMED
 from invoker.tensors import LIMIT_BYTES, Code, Written
 
 __all__ = ["RawLink"]
-
-_LENGTH = struct.Struct("<I")
-_NAMED = 1 << 31
-"""The bit of a length which says that a name follows it, which a connection may begin with."""
 
 
 class RawLink:
@@ -86,7 +83,7 @@ class RawLink:
             sock.close()
 
     def _length(self, sock: socket.socket) -> int:
-        length: int = _LENGTH.unpack(_receive(sock, _LENGTH.size))[0]
+        length: int = LENGTH.unpack(_receive(sock, LENGTH.size))[0]
         if length == 0:
             raise GraphPipeError(Code.MALFORMED, "the answer has no bytes")
         if length > self._limit_bytes:
@@ -97,7 +94,7 @@ class RawLink:
         try:
             sock = connected(self._address, self._timeout_s, self._tls, begun=self._begin)
             if name := self._address.model.encode():
-                sock.sendall(_LENGTH.pack(_NAMED | len(name)) + name)
+                sock.sendall(LENGTH.pack(NAMED | len(name)) + name)
             return sock
         except OSError as error:
             self.close()
@@ -113,7 +110,7 @@ class RawLink:
 def _send(sock: socket.socket, written: Written) -> bool:
     """Send the whole request; False if the server closed before that. It may have said why."""
     try:
-        sock.sendall(_LENGTH.pack(written.size))
+        sock.sendall(LENGTH.pack(written.size))
         for piece in written.pieces:
             sock.sendall(piece)
     except (BrokenPipeError, ConnectionResetError):

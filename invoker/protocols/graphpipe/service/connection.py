@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import select
-import struct
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from invoker.execution.bodies.runner import later
 from invoker.protocols.graphpipe.answer import Reply
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.service.inferences import Inferences
+from invoker.protocols.graphpipe.wire import LENGTH, NAMED
 from invoker.tensors import Code, GraphPipeError
 
 __all__ = ["FramedConnection"]
@@ -32,8 +32,6 @@ log = logging.getLogger(__name__)
 _READ_BYTES: Final = 1 << 18
 _PIECE_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 16
-_PREFIX_BYTES: Final = 4
-_NAMED: Final = 1 << 31
 _NAME_BYTES: Final = 1024
 _CLOSE_S: Final = 5.0
 _LINGER_S: Final = 1.0
@@ -179,7 +177,7 @@ class FramedConnection:
 
     async def _read_all(self) -> GraphPipeError | None:
         """Read until the client ends its side; return the error that ends the reading, if there is one."""
-        while begin := await self._reader.read(_PREFIX_BYTES):  # without a time limit
+        while begin := await self._reader.read(LENGTH.size):  # without a time limit
             self._begun += 1
             try:
                 message = await self._message(begin)
@@ -198,11 +196,11 @@ class FramedConnection:
     async def _message(self, begin: bytes) -> bytearray | GraphPipeError:
         """The message that begins like this, or why it is not read (G-017)."""
         until_s = asyncio.get_running_loop().time() + self._inferences.settings.body_s
-        prefix = begin + await self._exactly(_PREFIX_BYTES - len(begin), until_s)
-        (size,) = struct.unpack("<I", prefix)
+        prefix = begin + await self._exactly(LENGTH.size - len(begin), until_s)
+        (size,) = LENGTH.unpack(prefix)
         may_name, self._may_name = self._may_name, False
-        if may_name and 0 < size - _NAMED <= _NAME_BYTES:
-            name = bytes(await self._exactly(size - _NAMED, until_s)).decode(errors="replace")
+        if may_name and 0 < size - NAMED <= _NAME_BYTES:
+            name = bytes(await self._exactly(size - NAMED, until_s)).decode(errors="replace")
             if (model := self._inferences.models.get(name)) is None:
                 told = self._inferences.driver.engine.catalog.told
                 there = f"; there are {', '.join(told)}" if told else ""
@@ -243,7 +241,7 @@ class FramedConnection:
 
     async def _write(self, response: Reply) -> None:
         self._check_open()
-        prefix = struct.pack("<I", response.size)
+        prefix = LENGTH.pack(response.size)
         if response.size <= _SMALL_BYTES:
             await self._send(b"".join((prefix, *response.pieces)))
             return

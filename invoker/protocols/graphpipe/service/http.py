@@ -26,6 +26,7 @@ from invoker.protocols.graphpipe.page import page
 from invoker.protocols.graphpipe.service.inferences import Inferences
 from invoker.protocols.graphpipe.service.prompt import PromptInference
 from invoker.protocols.graphpipe.service.told import ToldSession, can_tell
+from invoker.protocols.graphpipe.wire import ERROR_HEADER, OCTETS
 from invoker.tensors import Code, GraphPipeError, http_status, listing
 from invoker.transports.http.app import Begin, PreparedRequest, PromptHandler, RequestSession, WholeHandler
 from invoker.transports.http.exchange import Exchange
@@ -35,7 +36,6 @@ __all__ = ["GraphPipeHandler", "Inferring"]
 log = logging.getLogger(__name__)
 
 _ALLOW: Final = (("Allow", "GET, HEAD, POST"),)
-_OCTETS: Final = "application/octet-stream"
 _JSON: Final = "application/json"
 _HTML: Final = "text/html"
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -123,10 +123,10 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         return self._reply(self._inferences.refuse(error, transport=_transport(head)), close=True)
 
     def _reply(self, answered: Reply, *, close: bool = False) -> Response:
-        headers = [("Content-Type", _OCTETS)]
+        headers = [("Content-Type", OCTETS)]
         status = 200
         if (error := answered.error) is not None:
-            headers.append(("X-GraphPipe-Error", str(int(error.code))))
+            headers.append((ERROR_HEADER, str(int(error.code))))
             status = 200 if self._inferences.settings.plain_status else http_status(error.code)
             if error.code in _BUSY:
                 headers.append(("Retry-After", "1"))
@@ -229,8 +229,8 @@ def _misfit(head: RequestHead) -> Response | None:
     if encoding not in ("", "identity"):
         text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
         return _text(415, text, (("Accept-Encoding", "identity"),))
-    if (accept := head.value("accept").strip()) and not rank(accept, [_OCTETS]):
-        return _text(406, f"a response is {_OCTETS}, which Accept leaves out")
+    if (accept := head.value("accept").strip()) and not rank(accept, [OCTETS]):
+        return _text(406, f"a response is {OCTETS}, which Accept leaves out")
     return None
 
 

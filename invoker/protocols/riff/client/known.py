@@ -16,8 +16,6 @@ __all__ = ["NOTHING", "Known", "ask"]
 ANSWER_S = 0.5
 """Seconds that a server may take to describe a function; after that it is called without a description."""
 
-TEXT = "text/plain"
-
 
 @dataclass(frozen=True, slots=True)
 class Known:

@@ -18,10 +18,10 @@ from invoker.protocols.evergreen.client.media import (
     encode,
     headers_of,
     is_bytes,
-    is_marker,
     is_text,
     metadata_of,
 )
+from invoker.protocols.evergreen.wire import is_marker
 
 REGISTRY = builtin()
 

@@ -10,9 +10,9 @@ import numpy as np
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.protocols.federated.client.messages import SecAggTask, Turn
 from invoker.protocols.federated.client.secagg import SecAggClient
-from invoker.protocols.federated.secagg.derive import session_id
-from invoker.protocols.federated.secagg.keys import KeyPair, seal
-from invoker.protocols.federated.secagg.shares import split
+from invoker.protocols.federated.wire.derive import session_id
+from invoker.protocols.federated.wire.keys import KeyPair, seal
+from invoker.protocols.federated.wire.shares import split
 
 DOWN = secagg_pb.ServerToClientWrapperMessage
 TASK = SecAggTask({"w": 1000003}, 5, 3, 3)

@@ -15,7 +15,7 @@ from invoker.protocols.federated.client.messages import Assigned, Compute, Eligi
 from invoker.protocols.federated.client.secagg import SecAggClient
 from invoker.protocols.federated.client.session import DeviceSession
 from invoker.protocols.federated.client.windows import Windows
-from invoker.protocols.federated.secagg.keys import KeyPair
+from invoker.protocols.federated.wire.keys import KeyPair
 from tests.protocols.federated.client import golden
 
 HELLO = Hello("iris", "a retry token", "measured", "fcp 1.0")

@@ -9,7 +9,8 @@ import pytest
 
 from invoker.connect.failure import CallFailed
 from invoker.errors import Status
-from invoker.protocols.federated.client.plans import MAGIC, entrypoint_plan, pickle_plan, read_plan
+from invoker.protocols.federated.client.plans import entrypoint_plan, pickle_plan, read_plan
+from invoker.protocols.federated.wire.names import PLAN_MAGIC
 
 KEY = b"0123456789abcdef"
 
@@ -26,7 +27,7 @@ def test_F074_a_plan_names_a_function() -> None:
     assert json.loads(data[9:]) == {"kind": "entrypoint", "fn": "functions.federated:train", "params": {"rate": 0.5}}
     plan = read_plan(data)
     assert (plan.fn, plan.params, plan.function) == ("functions.federated:train", {"rate": 0.5}, None)
-    assert read_plan(MAGIC + b'{"kind": "entrypoint", "fn": "m:f"}').params == {}
+    assert read_plan(PLAN_MAGIC + b'{"kind": "entrypoint", "fn": "m:f"}').params == {}
 
 
 @pytest.mark.parametrize(
@@ -34,14 +35,14 @@ def test_F074_a_plan_names_a_function() -> None:
     [
         (b"", "do not begin with INVPLAN1"),
         (b"\x0a\x05graph", "do not begin with INVPLAN1"),
-        (MAGIC + b"{", "not JSON"),
-        (MAGIC + b"\xff", "not JSON"),
-        (MAGIC + b"[" * 100_000, "nested too deeply|not JSON"),
-        (MAGIC + b"[]", "it is not like"),
-        (MAGIC + b'{"kind": "entrypoint", "fn": "", "params": {}}', "it is not like"),
-        (MAGIC + b'{"kind": "entrypoint", "fn": 5}', "it is not like"),
-        (MAGIC + b'{"kind": "entrypoint", "fn": "m:f", "params": []}', "it is not like"),
-        (MAGIC + b'{"kind": "tensorflow", "fn": "m:f"}', "its kind is 'tensorflow'"),
+        (PLAN_MAGIC + b"{", "not JSON"),
+        (PLAN_MAGIC + b"\xff", "not JSON"),
+        (PLAN_MAGIC + b"[" * 100_000, "nested too deeply|not JSON"),
+        (PLAN_MAGIC + b"[]", "it is not like"),
+        (PLAN_MAGIC + b'{"kind": "entrypoint", "fn": "", "params": {}}', "it is not like"),
+        (PLAN_MAGIC + b'{"kind": "entrypoint", "fn": 5}', "it is not like"),
+        (PLAN_MAGIC + b'{"kind": "entrypoint", "fn": "m:f", "params": []}', "it is not like"),
+        (PLAN_MAGIC + b'{"kind": "tensorflow", "fn": "m:f"}', "its kind is 'tensorflow'"),
     ],
 )
 def test_F074_other_plans_are_not_run(data: bytes, text: str) -> None:
@@ -61,8 +62,8 @@ def test_F074_code_is_taken_only_with_a_key_and_a_valid_signature() -> None:
         read_plan(data)
     with pytest.raises(CallFailed, match="its signature is wrong"):
         read_plan(data, pickle_key=b"another key 1234")
-    said = json.loads(data[len(MAGIC) :])
+    said = json.loads(data[len(PLAN_MAGIC) :])
     bomb = base64.b64encode(b"cos\nsystem\n(S'exit 1'\ntR.").decode()
     for changed in ({"pickle": bomb}, {"params": {"rate": 4}}, {"fn": "other"}, {"hmac": None}, {"more": 1}):
         with pytest.raises(CallFailed, match="its signature is wrong"):
-            read_plan(MAGIC + json.dumps(said | changed).encode(), pickle_key=KEY)
+            read_plan(PLAN_MAGIC + json.dumps(said | changed).encode(), pickle_key=KEY)

@@ -12,9 +12,9 @@ from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import Status
 from invoker.protocols.federated.client.messages import SecAggTask, Turn
 from invoker.protocols.federated.client.secagg import SecAggClient
-from invoker.protocols.federated.secagg.derive import session_id
-from invoker.protocols.federated.secagg.keys import KeyPair, is_point, open_sealed, seal
-from invoker.protocols.federated.secagg.packing import unpack
+from invoker.protocols.federated.wire.derive import session_id
+from invoker.protocols.federated.wire.keys import KeyPair, is_point, open_sealed, seal
+from invoker.protocols.federated.wire.packing import unpack
 from tests.protocols.federated.client.secagg_script import DOWN, OWN, TASK, Scripted, finish
 from tests.protocols.federated.secagg import model
 

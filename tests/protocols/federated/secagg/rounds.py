@@ -14,7 +14,7 @@ from invoker.protocols.federated.client.secagg import SecAggClient
 from invoker.protocols.federated.messages import SecAggTerms
 from invoker.protocols.federated.secagg.events import Drop, Outcome
 from invoker.protocols.federated.secagg.server import SecAggServer
-from invoker.protocols.federated.secagg.shares import PRIME
+from invoker.protocols.federated.wire.shares import PRIME
 
 UP = secagg_pb.ClientToServerWrapperMessage
 DOWN = secagg_pb.ServerToClientWrapperMessage

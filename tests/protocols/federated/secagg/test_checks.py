@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from invoker.protocols.federated.secagg.events import Drop
-from invoker.protocols.federated.secagg.keys import KeyPair
+from invoker.protocols.federated.wire.keys import KeyPair
 from tests.protocols.federated.secagg.rounds import INPUT, KEYS, SHARES, UNMASKING, UP, Rounds, tampering
 from tests.protocols.federated.secagg.test_server import assert_summed
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from invoker.protocols.federated.secagg.packing import pack
 from invoker.protocols.federated.secagg.sums import Sums
+from invoker.protocols.federated.wire.packing import pack
 
 VECTORS = {"a": (5, 3), "b": (2**62, 2)}
 

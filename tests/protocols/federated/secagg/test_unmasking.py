@@ -10,9 +10,9 @@ import pytest
 
 from invoker.protocols.federated.secagg import unmasking
 from invoker.protocols.federated.secagg.events import Failed, Reason
-from invoker.protocols.federated.secagg.keys import KeyPair, new_key
-from invoker.protocols.federated.secagg.shares import combine, split, stack
 from invoker.protocols.federated.secagg.unmasking import Cohort, recover
+from invoker.protocols.federated.wire.keys import KeyPair, new_key
+from invoker.protocols.federated.wire.shares import combine, split, stack
 from tests.protocols.federated.secagg.rounds import INPUT, UNMASKING, UP, Rounds, tampering, wrong_share
 from tests.protocols.federated.secagg.test_server import assert_summed
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from invoker.protocols.federated.secagg.events import Failed, Summed
-from invoker.protocols.federated.secagg.packing import pack
+from invoker.protocols.federated.wire.packing import pack
 from tests.protocols.federated.secagg.rounds import INPUT, SHARES, UNMASKING, Rounds
 from tests.protocols.federated.secagg.test_server import assert_summed
 

@@ -28,7 +28,6 @@ from invoker.protocols.federated import saved
 from invoker.protocols.federated.backing import Commit, PopulationSetup
 from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.coordinator import CoordinatorLimits, RoundCoordinator
-from invoker.protocols.federated.population import KEY
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.service.asker import Asker
 from invoker.protocols.federated.service.backing import RoundBacking
@@ -40,6 +39,7 @@ from invoker.protocols.federated.service.ticker import Ticker
 from invoker.protocols.federated.session import DeviceSession
 from invoker.protocols.federated.tokens import RetryTokens
 from invoker.protocols.federated.verbs.simulation.clock import SimulatedLoop
+from invoker.protocols.federated.wire.names import API_KEY, POPULATION_KEY
 from invoker.settings import Config
 
 __all__ = ["House"]
@@ -144,7 +144,7 @@ class House:
     def connect(self, population: str, wire: Wire, on_close: Callable[[Close], None]) -> DeviceReactor:
         """The server's side of one conversation."""
         key = self.setups[population].api_key
-        metadata = Headers({"x-goog-population": population} | ({KEY: key} if key else {}))
+        metadata = Headers({POPULATION_KEY: population} | ({API_KEY: key} if key else {}))
         session = DeviceSession(self.coordinator, MailBox(), metadata, pack=self.backing.pack)
         return DeviceReactor(session, wire, self.driver, on_close, place=self._place, metadata=metadata)
 

@@ -1,11 +1,11 @@
-"""Ids of sessions and keys of masks: `invoker.protocols.federated.secagg.derive`."""
+"""Ids of sessions and keys of masks: `invoker.protocols.federated.wire.derive`."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from invoker.protocols.federated.secagg.derive import mask_key, session_id
+from invoker.protocols.federated.wire.derive import mask_key, session_id
 from tests.protocols.federated.secagg import model
 
 ONE = bytes.fromhex("026ff03b949241ce1dadd43519e6960e0a85b41a69a05c328103aa2bce1594ca16")

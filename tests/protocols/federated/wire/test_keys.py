@@ -1,4 +1,4 @@
-"""Keys, agreements and sealed messages of `invoker.protocols.federated.secagg.keys`."""
+"""Keys, agreements and sealed messages of `invoker.protocols.federated.wire.keys`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import invoker
-from invoker.protocols.federated.secagg.keys import KeyPair, is_point, new_key, open_sealed, public_of, seal
+from invoker.protocols.federated.wire.keys import KeyPair, is_point, new_key, open_sealed, public_of, seal
 from tests.protocols.federated.secagg import model
 
 ONE, TWO = bytes([1]) * 32, bytes([2]) * 32

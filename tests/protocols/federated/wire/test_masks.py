@@ -1,4 +1,4 @@
-"""Masks and their sums: `invoker.protocols.federated.secagg.masks`."""
+"""Masks and their sums: `invoker.protocols.federated.wire.masks`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from invoker.protocols.federated.secagg import masks
-from invoker.protocols.federated.secagg.derive import mask_key
-from invoker.protocols.federated.secagg.masks import add_masks
+from invoker.protocols.federated.wire import masks
+from invoker.protocols.federated.wire.derive import mask_key
+from invoker.protocols.federated.wire.masks import add_masks
 from tests.protocols.federated.secagg import model
 
 KEY, SESSION = bytes(range(32)), b"\xaa" * 32

@@ -1,4 +1,4 @@
-"""Vectors as bit strings: `invoker.protocols.federated.secagg.packing`."""
+"""Vectors as bit strings: `invoker.protocols.federated.wire.packing`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from invoker.protocols.federated.secagg.packing import bit_width, pack, packed_size, unpack
+from invoker.protocols.federated.wire.packing import bit_width, pack, packed_size, unpack
 from tests.protocols.federated.secagg import model
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Final
 
-from invoker.protocols.federated.secagg.packing import bit_width
+from invoker.protocols.federated.wire.packing import bit_width
 
 __all__ = ["MASK_PURPOSE", "mask_key", "session_id"]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from invoker.protocols.federated.secagg.packing import bit_width
+from invoker.protocols.federated.wire.packing import bit_width
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,7 @@ def add_masks(keys: Sequence[bytes], modulus: int, length: int, *, stopped: Call
     """The sum of masks modulo the modulus.
 
     Args:
-        keys: The keys of `invoker.protocols.federated.secagg.derive.mask_key`, any number of them.
+        keys: The keys of `invoker.protocols.federated.wire.derive.mask_key`, any number of them.
         modulus: 2 to 2^62.
         length: The length of each mask, in elements.
         stopped: Asked once in a while; when it says yes, the sum is of no use any more and is returned at once.

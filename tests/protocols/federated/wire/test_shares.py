@@ -1,4 +1,4 @@
-"""Shares of secrets: `invoker.protocols.federated.secagg.shares`."""
+"""Shares of secrets: `invoker.protocols.federated.wire.shares`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from invoker.protocols.federated.secagg import shares as module
-from invoker.protocols.federated.secagg.shares import PRIME, SHARE_BYTES, combine, join, split, stack, weights
+from invoker.protocols.federated.wire import shares as module
+from invoker.protocols.federated.wire.shares import PRIME, SHARE_BYTES, combine, join, split, stack, weights
 from tests.protocols.federated.secagg import model
 
 COUNTING = bytes(range(1, 33))
