@@ -78,8 +78,10 @@ def hog(count: int) -> int:
 
 
 @function(isolation="process", timeout_s=0.3)
-def deaf(x: int) -> int:
-    """Never return."""
+def deaf(path: str) -> int:
+    """Leave a file, and never return."""
+    with open(path, "w"):  # noqa: PTH123 - a test of plain code
+        x = 0
     while True:
         x += 1
 
