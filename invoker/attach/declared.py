@@ -34,8 +34,8 @@ class EntryFile(NamedTuple):
 
     Attributes:
         suffix: How its name ends.
-        setting: Name of the setting that it is the value of.
-        what: What it is, for errors: "a file of ...".
+        setting: Name of the setting whose value is the path of such a file.
+        what: What such a file is, for errors: "a file of ...".
         module: Has ``inspected(path, allow_pickle=...)``, which gives the functions of the file, members for
             ``inspect --json``, and a text for readers.
     """

@@ -52,7 +52,7 @@ class Port(NamedTuple):
         host: Name or address.
         number: 0 takes a free one.
         transport: What listens there.
-        setting: What says it, for errors.
+        setting: The setting that gives the port, for errors.
     """
 
     host: str
@@ -70,7 +70,7 @@ class Surroundings:
         driver: Runs the conversations.
         actions: Names of functions by those of actions, besides the functions' own.
         is_ready: Whether this process should get traffic.
-        numbers: What the process has counted.
+        numbers: Gives what the process has counted.
         note: Takes a line of the log that may be written a little later; None: the service logs it itself.
         tls: For its own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
@@ -222,7 +222,7 @@ class Service:
         return None
 
     def http_over(self, path: str, below: Handler) -> Handler:  # noqa: ARG002 - as `http_handler`
-        """A handler in front of ``below``, which was found for this path; it may leave requests to that."""
+        """A handler in front of ``below``, the one found for this path, to which it may pass requests on."""
         return below
 
     def socket_handler(self, path: str) -> SocketHandler | None:  # noqa: ARG002 - as `http_handler`
@@ -258,7 +258,7 @@ class Service:
         return ""
 
     async def start(self) -> None:
-        """Check what can be checked, and open the sockets of its own.
+        """Check what can be checked, and open its own sockets.
 
         Raises:
             SpecError: A function cannot be served by this protocol.

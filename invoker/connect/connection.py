@@ -42,7 +42,7 @@ def positive(text: str) -> float:
     """A time in seconds.
 
     Raises:
-        argparse.ArgumentTypeError: It is not more than 0.
+        argparse.ArgumentTypeError: It is no number, or not more than 0.
     """
     try:
         seconds = float(text)
@@ -82,7 +82,7 @@ def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     """What was given as NAME=VALUE.
 
     Raises:
-        UsageError: One is not.
+        UsageError: One has another form.
     """
     parted = [text.partition("=") for text in texts]
     for text, (key, sign, _) in zip(texts, parted, strict=True):

@@ -2,8 +2,8 @@
 
 grpc.aio lets a write that comes too late replace the peer's status by INTERNAL, before or after that status has come
 (grpc#36066; drop when grpcio has grpc#43486). A function may end while its caller still writes (R-114), so in riff
-this is not a rare race but everyday life. After such a write ``read()`` gives up values that have already arrived, and
-the status comes behind them: read by iteration, which goes on to the end.
+this happens all the time. After such a write ``read()`` gives up values that have already arrived, and the status comes
+behind them: read by iteration, which goes on to the end.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _now(answer: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that does not wait, and give its result. The status of a call that is done is such a one."""
+    """Run a coroutine that does not wait, such as the status of a call that is done, and give its result."""
     try:
         answer.send(None)
     except StopIteration as done:

@@ -50,11 +50,11 @@ class Exchange:
     """One call; made fresh, opened once, then read to its end or cancelled.
 
     Args:
-        channel: That the call goes over; asked for its state only.
+        channel: The channel of the call; only asked for its state.
         start: Makes the gRPC call.
         first: Makes the serialised message that opens the conversation, once connected; None: there is none.
         feeds: Written concurrently, each in its own order.
-        target: Where to, for error texts.
+        target: The address that is called, for error texts.
         connect_timeout_s: How long to wait for a connection.
     """
 
@@ -200,7 +200,7 @@ class Exchange:
         try:
             return await anext(self._responses)
         except (StopAsyncIteration, grpc.aio.AioRpcError):
-            pass  # what is raised here would hold gRPC's error, that the call, and that the connection
+            pass  # raised here, it would hold gRPC's error, which holds the call, which holds the connection
         except asyncio.CancelledError:
             ours = self._cancelled and (task is None or task.cancelling() == cancels)
             self.cancel()
@@ -242,7 +242,7 @@ class Exchange:
                     group.create_task(self._pump(rpc, feed), name="invoker-client-input")
         finally:
             for feed in self._feeds:
-                await feed.aclose()  # of a pump that was stopped before its first step
+                await feed.aclose()  # it may belong to a pump that was stopped before its first step
         try:
             await rpc.done_writing()
         except (grpc.aio.AioRpcError, grpc.aio.InternalError, asyncio.InvalidStateError):
@@ -265,7 +265,7 @@ class Exchange:
         try:
             error = feeder.exception()
         except asyncio.CancelledError as cancelled:
-            let_go(cancelled)  # the frames in which it was cancelled hold it, themselves, and the call
+            let_go(cancelled)  # the frames of the traceback hold the error, each other, and the call
             return
         if error is not None:
             self._fail(error)

@@ -47,7 +47,7 @@ class UnknownName(UsageError):
 def explained(status: Status, detail: str, target: str) -> str:
     """Turn gRPC's own text about an ending into one that says what to do; a peer's text is left as it is.
 
-    These texts are all that gRPC gives, so they are looked at; only words for people hang on it.
+    These texts are all that gRPC gives, so they are looked at; only texts for people depend on that.
     """
     if status is Status.UNAVAILABLE and "Connection refused" in detail and "failed to connect" in detail:
         return f"nothing listens at {target}; start the server, or check host and port"

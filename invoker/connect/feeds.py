@@ -63,7 +63,7 @@ async def iterate(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, N
 
 
 def in_turn(feeds: Sequence[AsyncGenerator[T, None]], first: Collection[int]) -> list[AsyncGenerator[T, None]]:
-    """The feeds with these indexes as one that comes first, one after the other, and the others behind it."""
+    """Join the feeds with these indexes, one after the other, into one that comes first; the others follow it."""
     ahead = [feeds[index] for index in first if index < len(feeds)]
     if not ahead:
         return list(feeds)

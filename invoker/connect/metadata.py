@@ -8,7 +8,7 @@ __all__ = ["metadata_pairs"]
 
 
 def metadata_pairs(*sources: Mapping[str, str | bytes]) -> tuple[tuple[str, str | bytes], ...]:
-    """The metadata of a call; what a later source says counts.
+    """The metadata of a call; of two sources that give a key, the later one counts.
 
     Raises:
         ValueError: A key or value cannot travel as gRPC metadata.

@@ -40,7 +40,7 @@ class Framing:
     """How the bytes of a file become frames.
 
     Attributes:
-        is_raw: Not by lines.
+        is_raw: Whether the file is not split into lines.
         chunk_bytes: With ``is_raw``: the most that one frame may hold, sent as it arrives; 0: the whole file.
         is_json: Every frame must be JSON; blank lines are left out.
         hint: Text for the error that something else gets.
@@ -101,7 +101,7 @@ async def frames(parts: Iterable[Part], framing: Framing) -> AsyncGenerator[byte
 
 
 def _checked(payload: bytes, framing: Framing, label: str) -> bytes:
-    """The payload; JSON without a byte order mark, which editors write and not every server takes off."""
+    """The payload; JSON loses its byte order mark, which editors write and not every server removes."""
     if framing.is_json and not framing.chunk_bytes:
         payload = payload.removeprefix(BOM_UTF8)
         try:

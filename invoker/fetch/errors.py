@@ -1,4 +1,4 @@
-"""Errors of fetching, beside `DecodeError` and `LimitExceeded`. Protocols tell them in words of their own."""
+"""Errors of fetching, beside `DecodeError` and `LimitExceeded`. Protocols report them in their own words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ReferenceFailed", "ReferenceRefused"]
 
 
 class ReferenceRefused(InvocationError):
-    """The policy of the operator does not allow this URI, or it is none (E-058)."""
+    """The policy of the operator does not allow this URI, or the text is no URI (E-058)."""
 
     status = Status.PERMISSION_DENIED
     prefix = "Invoker: Reference Refused"
@@ -19,7 +19,7 @@ class ReferenceFailed(InvocationError):
 
     Args:
         detail: What was met.
-        is_missing: The other side answers, and says that there is nothing.
+        is_missing: Whether the other side has answered that there is nothing.
     """
 
     prefix = "Invoker: Reference Failed"

@@ -4,7 +4,7 @@
 `invoker.fetch.files` and `invoker.fetch.web` for what each refuses. ``data:`` holds its content itself
 and is decoded by `invoker.fetch.data_uri`.
 
-Each fetch has a daemon thread, for files and resolvers block; the loop only takes what it gives. A fetch that is
+Each fetch has a daemon thread, since files and resolvers block; the loop only takes what it gives. A fetch that is
 cancelled or late shuts its connection down, so that the thread ends at once; a thread that is stuck in the system's
 resolver or file system cannot be ended: it is left behind, but keeps its slot until it comes back.
 """
@@ -46,8 +46,8 @@ class FetchPolicy:
             or the loopback address itself in the list; link-local addresses, where clouds keep the secrets of their
             machines, are never connected to.
         timeout_s: From the start of a fetch, its wait for a thread included, to its last byte.
-        redirects: That are followed.
-        ports: That may be connected to.
+        redirects: How many redirects are followed.
+        ports: The ports that may be connected to.
     """
 
     roots: tuple[Path, ...] = ()
@@ -58,12 +58,12 @@ class FetchPolicy:
 
 
 class Fetcher:
-    """Fetches references on one loop. Whoever makes it closes it.
+    """Fetches references on one loop. Its maker closes it.
 
     Args:
         policy: What is allowed.
         resolve: Gives the addresses of a host; may block.
-        is_public: Judges an address.
+        is_public: Says whether an address is public.
         tls: Verifies servers; None for the authorities of the system.
         slots: Fetches at once; more wait.
 
@@ -99,12 +99,12 @@ class Fetcher:
         self._is_idle.set()
 
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
-        """Give what a URI refers to, piece by piece as it comes; return at its end.
+        """Fetch what a URI refers to, piece by piece as it comes; return at its end.
 
         When it is cancelled, or ``deliver`` raises, nothing more is given and the transfer is ended.
 
         Args:
-            uri: Absolute; of any scheme, for what is not allowed is refused here.
+            uri: Absolute; of any scheme, since what is not allowed is refused here.
             most: Bytes that it may hold.
             deliver: Gets pieces of up to about 64 KiB, on the loop.
 

@@ -7,7 +7,7 @@ name that could mean something else a moment later. What a name leads to is look
 device is touched, and once more after.
 
 A file is read as long as it was when it was opened: one that grows for ever ends, and files of ``/proc``, which say
-that they are empty, give nothing even where the check for them does not see them.
+that they are empty, give nothing even if the check for devices misses them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes]
         give: Gets each piece.
 
     Raises:
-        ReferenceRefused, ReferenceFailed, LimitExceeded: No text names a path but the one that the client sent.
+        ReferenceRefused, ReferenceFailed, LimitExceeded: Their texts name no path but the one that the client sent.
     """
     path = path_of(uri)
     try:

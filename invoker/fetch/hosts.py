@@ -2,7 +2,7 @@
 
 Two checks, both needed. The *name* is checked as it is written: one canonical spelling, so that `0x7f.1`, `localhost.`
 or a percent-encoded letter cannot mean something else to the resolver than to us. The *addresses* behind it are
-checked after resolving; all of them, for which of them is used is a matter of chance.
+checked after resolving; all of them, since which of them is used is a matter of chance.
 
 | host is | public address | private | loopback | link-local, metadata, multicast, reserved, embedded |
 |--|--|--|--|--|
@@ -64,7 +64,7 @@ def is_public(address: Address) -> bool:
 
 
 def is_private(address: Address) -> bool:
-    """Whether an address belongs to a private network, and is none where clouds keep secrets of their machines."""
+    """Whether an address belongs to a private network, but none where clouds keep secrets of their machines."""
     return address not in _METADATA and any(address in block for block in _PRIVATE if block.version == address.version)
 
 
@@ -114,7 +114,7 @@ class Hosts:
     Args:
         setting: ``off`` for none, ``public`` for any, or a comma list of names and addresses; ``*.example.org`` means
             all below ``example.org``, not itself. An IPv6 address may have its brackets.
-        is_public: Judges an address; replaced in tests, which have only loopback.
+        is_public: Says whether an address is public; replaced in tests, which have only loopback.
 
     Raises:
         ConfigError: The list names something that is not a host.

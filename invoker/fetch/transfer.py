@@ -5,7 +5,7 @@ when there is `HIGH_BYTES` of it. The loop may stop the transfer at any time: th
 next step, and the socket it may be blocked in is shut down.
 
 States: running -> over, moved by the thread alone, with an error or without. ``is_stopped`` is a wish of the loop
-beside them: it makes the thread end soon, but only the thread's own end is the end.
+beside them: it makes the thread end soon, but the transfer is over only when the thread has ended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Stopped(Exception):
-    """The loop wants no more of this transfer; the thread shall end."""
+    """The loop wants no more of this transfer, so the thread has to end."""
 
 
 class Transfer:
@@ -132,7 +132,7 @@ class Transfer:
             self._handle = connection.dup()
 
     def unwatch(self) -> None:
-        """Say that the connection is not used any more, so that `stop` leaves it alone."""
+        """Forget the connection, which is not used any more, so that `stop` leaves it alone."""
         with self._changed:
             handle, self._handle = self._handle, None
         if handle is not None:

@@ -4,7 +4,7 @@ The host is resolved once, each of its addresses is checked, and the connection 
 what the name means a moment later does not matter. A redirect is a new URI and starts from the beginning. Nothing of
 the environment counts (no proxies), nothing is kept (no cookies, no connections), nothing is unpacked.
 
-Time is not watched here: whoever runs this in a thread shuts the connection down when it has taken too long.
+Time is not watched here: the code that runs this in a thread shuts the connection down when it has taken too long.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class WebReader:
     """Reads what ``http:`` and ``https:`` URIs refer to, by a policy. Holds no state between reads.
 
     Args:
-        hosts: That may be named, and what may stand behind them.
-        ports: That may be connected to.
-        redirects: That are followed.
+        hosts: The hosts that may be named, and the addresses that they may have.
+        ports: The ports that may be connected to.
+        redirects: How many redirects are followed.
         timeout_s: The longest time of one wait for the peer.
         resolve: Gives the addresses of a host.
         tls: Verifies servers; None for the authorities of the system.
@@ -136,7 +136,7 @@ class WebReader:
         """Give the content to ``transfer``, in pieces. Blocks.
 
         Raises:
-            ReferenceRefused, ReferenceFailed, LimitExceeded: As they say.
+            ReferenceRefused, ReferenceFailed, LimitExceeded: It is not allowed, cannot be had, or is too large.
             Stopped: The transfer is not wanted any more.
         """
         for _ in range(self._redirects + 1):
@@ -166,7 +166,7 @@ class WebReader:
                 _check_answer(answer, target, transfer.most)
                 _give(answer, target, transfer)
         except (OSError, HTTPException) as error:
-            # Both are told in our own words: those of the system may name addresses.
+            # Both are reported in our own words: those of the system may name addresses.
             raise ReferenceFailed(f"{target.shown}: {_why(error)}") from None
         finally:
             transfer.unwatch()

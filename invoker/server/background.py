@@ -62,7 +62,7 @@ class Background:
         try:
             self._thread.start()
             self._started.result()
-        except BaseException:  # KeyboardInterrupt, too: nobody gets to hold what was begun
+        except BaseException:  # KeyboardInterrupt, too: nobody would get the server that was begun, to stop it
             if self._thread.ident is None:
                 self._loop.close()
             else:
@@ -127,7 +127,7 @@ class Background:
         clean = False
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                # The keyboard interrupts the main thread, so what comes here is of a function.
+                # The keyboard interrupts the main thread, so an exception that comes here is a function's.
                 code = life.run_past_exits(runner.get_loop(), self._main(), is_interrupted=lambda: False)
                 clean = code == 0 and not self._server.driver.left_behind
         except BaseException as error:  # raised where the start is waited for

@@ -30,7 +30,7 @@ class Child:
         place: Where it stands among the workers; its link is made here.
 
     Attributes:
-        is_ready: Whether it has said so.
+        is_ready: Whether it has said that it is ready.
         line: Its ready line.
         end_limit_s: How long its end may take, as it has said; 0 until then.
         failure: Its own sentence about why it cannot start, if it gave one, and the exit code that goes with it.

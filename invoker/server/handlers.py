@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class Handlers:
-    """Asks the services for a path.
+    """Asks the services for the handler of a path.
 
     Args:
         services: All that are served; a later one is asked before an earlier one.

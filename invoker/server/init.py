@@ -1,8 +1,8 @@
-"""`as_init`: what the first process of a container has to do besides: reap whatever ends there, and pass signals on.
+"""`as_init`: the duties of the first process of a container: to reap whatever ends there, and to pass signals on.
 
 Programs whose parent is gone become children of the first process, in a container the serving one, and stay zombies
-until it waits for them. To wait for any child would take those that the author's code waits for. So the first process
-starts the serving one and does nothing else. What it has started ends with it.
+until it waits for them. If the serving process waited for any child, it would take those that the author's code waits
+for. So the first process starts the serving one and does nothing else. What it has started ends with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWI
 
 
 def as_init() -> None:
-    """Return in a process of its own, if this is the first one of a container; the first one ends with it."""
+    """Go on in a new process if this is the first one of a container; the first one ends with the new one."""
     if os.getpid() != 1:
         return
     server = os.fork()
@@ -45,6 +45,6 @@ def _take_terminal() -> None:
     os.setpgid(0, 0)
     with contextlib.suppress(AttributeError, OSError, ValueError):
         if sys.stdin.isatty():
-            before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # sent to who is not in front yet
+            before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # sent to a process that is not in front yet
             os.tcsetpgrp(sys.stdin.fileno(), os.getpid())
             signal.signal(signal.SIGTTOU, before)

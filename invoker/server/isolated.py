@@ -154,7 +154,7 @@ class _Line(asyncio.Protocol):
         """Do nothing: the pipe has no headers to send."""
 
     def ask(self) -> None:
-        """It always reads: what comes is bounded by the windows of the inputs."""
+        """Do nothing: the pipe is always read, since the windows of the inputs bound what comes."""
 
     def write(self, frame: FromChild) -> bool:
         """Send a frame; False when the next one should wait for `room`."""
@@ -272,7 +272,7 @@ class _Host:
         self._faults[invocation.key] = fault_of(error)
 
     def _fault(self, error: InvocationError | None) -> Fault | None:
-        """What is reported of an ending; an invocation that was not admitted was never closed."""
+        """The error to report for an ending; an invocation that was not admitted was never closed."""
         begun = self._session.begun
         return self._faults.pop(begun.id if begun is not None else "", fault_of(error))
 

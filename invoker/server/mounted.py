@@ -265,7 +265,7 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
         The application. Its ``lifespan`` starts and stops it with its host; without that, the first request starts it.
 
     Raises:
-        StartupError: A function cannot be loaded, understood or served, or a setting cannot be had.
+        StartupError: A function cannot be loaded, understood or served, or a setting is invalid.
         TypeError: There is no such setting.
     """
     if not functions:

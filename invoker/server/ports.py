@@ -26,7 +26,7 @@ from invoker.errors import ConfigError, StartupError
 __all__ = ["connections", "leave", "listeners", "reserve"]
 
 HANDSHAKE_S = 0.25
-"""What a handshake may still take whose SYN came before the filter: a round trip around the world."""
+"""Seconds for handshakes whose SYN came before the filter: a round trip around the world."""
 
 _LOOK_S = 0.01
 _LOOKS = 200
@@ -84,7 +84,7 @@ async def leave(ports: Collection[int], closing: Callable[[], None] = lambda: No
 
     Args:
         ports: The ports of the listeners.
-        closing: Called when nobody waits any more: closes listeners whose servers must do that themselves.
+        closing: Called when no connection waits any more; closes listeners whose servers must do that themselves.
 
     Returns:
         Whether it could be done; if not, the listeners are as they were.

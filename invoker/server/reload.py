@@ -30,7 +30,7 @@ __all__ = ["serve_with_reload", "taken_drain_s", "watched_folder"]
 log = logging.getLogger(__name__)
 
 _DRAIN_S = 3.0
-"""What running invocations get when the code changes, unless INVOKER_DRAIN_S says otherwise."""
+"""Seconds that running invocations get when the code changes, unless INVOKER_DRAIN_S says otherwise."""
 
 _VARIABLE = "INVOKER_RELOADED"  # set in a process that is a child of ``--reload``
 

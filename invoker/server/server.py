@@ -58,10 +58,10 @@ _GC_THRESHOLDS = (20_000, 20, 20)
 _STOP_GRACE_S = 1.0
 
 _BAD_INPUT = {"unknown": Status.UNKNOWN, "invalid-argument": Status.INVALID_ARGUMENT}
-"""Of a payload that cannot be decoded (R-069)."""
+"""The status for a payload that cannot be decoded (R-069), by the value of the setting."""
 
 _CLOSE_LIMIT_S = 5.0
-"""What the transports get to close, all in all, before the stop is taken for stuck."""
+"""Seconds that all transports together have to close before the stop counts as stuck."""
 
 
 class Server:
@@ -177,7 +177,7 @@ class Server:
         """
         if not self._is_guest:
             raise_open_files()
-        for name, why in self._table.left_out(self.config).items():  # who asked for it gets an error instead
+        for name, why in self._table.left_out(self.config).items():  # if it was asked for, it is an error
             log.debug("%s is not served: %s", name, why)
         self.driver.store.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
@@ -240,7 +240,7 @@ class Server:
         try:
             if not await self.driver.drain(drain_s):
                 clean = False
-                if not self._is_guest:  # what runs besides is nobody's business
+                if not self._is_guest:  # other tasks belong to the host
                     dump(asyncio.all_tasks())
             await self._close_transports()
             if not await self.driver.left(self.config.grace_s):
@@ -258,7 +258,7 @@ class Server:
         return clean
 
     def abandon(self) -> None:
-        """Give up what is not the loop's, which was closed without a stop: threads, children, lines of the log."""
+        """Give up what outlives the loop, which was closed without a stop: threads, children, lines of the log."""
         self.driver.children.abandon()
         self._endings.close()
         self.driver.close()

@@ -31,10 +31,10 @@ from invoker.telemetry.samples import near
 __all__ = ["Serving", "serve"]
 
 _REPLACED_S: Final = 1.0
-"""How long the invocations of a server may go on whose place another one takes."""
+"""How long the invocations of a server may go on when another server takes its place."""
 
 _RUNNING: list[Serving] = []
-"""What serves in the background, oldest first."""
+"""The servers in the background, oldest first."""
 
 
 class Serving:
@@ -121,9 +121,9 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
         What is served, and where; stopped already if it has blocked.
 
     Raises:
-        StartupError: A function cannot be loaded, understood or served, or a setting or a port cannot be had.
+        StartupError: A function cannot be loaded, understood or served, or a setting is invalid, or a port is taken.
         TypeError: There is no such setting.
-        RuntimeError: It is to block where it cannot.
+        RuntimeError: ``block=True`` where it cannot block.
     """
     if not functions:
         raise TypeError("serve() takes at least one function, module or entrypoint")
@@ -170,7 +170,7 @@ def _config(functions: Sequence[Any], given: dict[str, Any]) -> Config:
     """The settings.
 
     Raises:
-        ConfigError: They cannot be had.
+        ConfigError: A setting has a value that it cannot have.
         TypeError: There is no such setting.
     """
     if str(given.get("workers") or 1) != "1":

@@ -20,7 +20,7 @@ __all__ = ["SharedFolder"]
 _PREFIX: Final = "invoker-"
 _LOCK: Final = "lock"
 _FRESH_S: Final = 60.0
-"""A folder that is younger may be one whose lock is about to be taken."""
+"""Seconds: the lock of a younger folder may be about to be taken."""
 
 
 class SharedFolder:
@@ -37,7 +37,7 @@ class SharedFolder:
 
     @classmethod
     def make(cls) -> SharedFolder | None:
-        """A new one, on disk or in memory; None where nothing is writable, as in some containers."""
+        """Make a folder, on disk or in memory; None where nothing is writable, as in some containers."""
         for given in ("", "/dev/shm"):  # noqa: S108 - its name there is a fresh one
             with contextlib.suppress(OSError):
                 place = given or tempfile.gettempdir()
@@ -59,7 +59,7 @@ def _remove_if_left(folder: Path, lock: int) -> None:
     """Remove a folder whose lock nobody else holds; closes the lock."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody does
+    except OSError:  # another process holds it
         return
     else:
         shutil.rmtree(folder, ignore_errors=True)

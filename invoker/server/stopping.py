@@ -55,7 +55,7 @@ HOW_TO_LEAVE = "press Ctrl-C once more to leave at once"
 REFUSED = "SIGHUP: one process cannot reload, and serves on; it can with --workers of two or more, or with --reload"
 
 LEAST_S = 1.0
-"""What the invoker itself may need to end, where hooks get no time at all."""
+"""Seconds that the invoker itself may need to end, if hooks get no time at all."""
 
 _COUNT = 4
 _FLUSH_S = 1.0
@@ -69,11 +69,11 @@ class Guard:
 
     Args:
         last: Called before the process ends by force, with a limit of its own.
-        last_s: That limit.
-        told: Called before that; it must not wait.
+        last_s: The limit for ``last``.
+        told: Called before ``last``; it must not wait.
 
     Attributes:
-        last_s: The same.
+        last_s: As given.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Signals:
     Attributes:
         told: Set at the first signal.
         drain: Set when the drain is to begin.
-        is_draining: The same, at once, while the loop may not have come to set the event.
+        is_draining: Whether the drain is to begin; set at once, while the loop may set the event later.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Signals:
         self._waker.start(numbers)
 
     def close(self) -> None:
-        """Hear the signals as Python does from now on; in the main thread."""
+        """Handle the signals as Python does from now on; in the main thread."""
         self._waker.close()
 
     def begin(self, *, drain: bool) -> None:
@@ -253,7 +253,7 @@ def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
 
 
 def _memory() -> IO[str]:
-    """A file that needs no disk, where the system has such."""
+    """A file in memory, if the system has such files."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("stacks"), "w+", errors="replace")
     return tempfile.TemporaryFile("w+", errors="replace")
@@ -274,9 +274,9 @@ def _flush() -> None:
 
 
 class _Hands:
-    """Threads for what the end of the process takes, started before the system may have no room for one.
+    """Threads for the end of the process, started early, since the system may have no room for one then.
 
-    They are as many as may be busy at once: with a limit of time, with leaving, with the stop hooks, with the output.
+    There is one for each thing that may go on at once: a time limit, leaving, the stop hooks, the output.
     """
 
     def __init__(self) -> None:

@@ -61,8 +61,8 @@ class Backoff:
     """How long to wait before the next start: doubling with each end that comes soon after the start.
 
     Args:
-        first_s: After the first.
-        most_s: At most.
+        first_s: Seconds to wait after the first such end.
+        most_s: The longest wait.
         calm_s: After a process has lived for this long, the count starts anew.
     """
 
@@ -301,7 +301,7 @@ class Supervisor:
         return True
 
     async def _watch(self) -> None:
-        """Look whether the workers' loops live."""
+        """Check whether the workers' loops still run."""
         silent_s = self._config.heartbeat_s
         while silent_s:
             await asyncio.sleep(silent_s / _LOOKS_A_HEARTBEAT)

@@ -16,7 +16,7 @@ class Surroundings:
         self._mask = _umask()
 
     def restore(self) -> bool:
-        """Make all as it was, for the next invocation; returns whether that was possible."""
+        """Restore everything for the next invocation; returns whether that was possible."""
         if os.environ.copy() != self._environment:
             os.environ.clear()
             os.environ.update(self._environment)

@@ -47,11 +47,11 @@ HTTP: Final = "http"
 """Name of the service without which nothing is served on the HTTP transport."""
 
 GROUP: Final = "invoker.protocols"
-"""Of the entry points by which other distributions add rows."""
+"""The group of the entry points by which other distributions add rows."""
 
 
 class Table:
-    """What services there are.
+    """The services that there are.
 
     Their modules are loaded when somebody asks for the first time what can be served, or how it is set.
 

@@ -42,7 +42,7 @@ class Waker:
             numbers: The numbers of the signals for which the main thread is interrupted.
         """
         if signal.getsignal(_POKE) is not signal.SIG_DFL:
-            return  # it means something to the author
+            return  # the author's code uses SIGURG itself
         ours, theirs = socket.socketpair()
         theirs.setblocking(False)
         thread = threading.Thread(target=self._run, args=(ours,), name="invoker-guard", daemon=True)
@@ -63,7 +63,7 @@ class Waker:
         if ours is None or theirs is None:
             return
         if (now := signal.set_wakeup_fd(-1)) != theirs.fileno():
-            signal.set_wakeup_fd(now, warn_on_full_buffer=False)  # somebody else has it by now
+            signal.set_wakeup_fd(now, warn_on_full_buffer=False)  # somebody else has set another descriptor by now
         else:
             signal.set_wakeup_fd(self._onward, warn_on_full_buffer=False)
         signal.signal(_POKE, signal.SIG_DFL)

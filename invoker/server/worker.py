@@ -106,7 +106,7 @@ def work(
     """Serve as one of several workers; the process's exit code.
 
     Args:
-        place: Where among them.
+        place: The place of this worker among them.
         config: What the supervisor was started with.
         build: Makes the server.
         loop_factory: Gives what makes the event loop of a server.
@@ -140,7 +140,7 @@ class Worker:
     Args:
         server: Not yet started.
         place: Where among the workers.
-        link: To the supervisor.
+        link: The socket to the supervisor.
     """
 
     def __init__(self, server: Server, place: Assignment, link: socket.socket) -> None:

@@ -60,7 +60,7 @@ def mode(text: str) -> str:
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A whole number that is not below one other, and not above a second one."""
+    """Make a parser of whole numbers with these bounds, both inclusive."""
 
     def parse(text: str) -> int:
         if not text.isascii() or not text.isdigit() or int(text) < least or (most is not None and int(text) > most):
@@ -110,7 +110,7 @@ def switch(text: str) -> bool:
 
 
 def seconds_or_auto(text: str) -> float | str:
-    """A number of seconds, or the word."""
+    """A number of seconds, or the word ``auto``."""
     try:
         return "auto" if text.lower() == "auto" else seconds(text)
     except ValueError as error:
@@ -129,7 +129,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def levels_of(*choices: str) -> Callable[[str], str]:
-    """One of a few words for all, then ``NAME=WORD`` for parts: ``info,myapp.db=debug``."""
+    """Make a parser of one of a few words, then ``NAME=WORD`` for parts: ``info,myapp.db=debug``."""
 
     def parse(text: str) -> str:
         first, *others = (one.strip() for one in text.split(","))
@@ -146,7 +146,7 @@ def levels_of(*choices: str) -> Callable[[str], str]:
 
 
 def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
-    """At least one of a few words; they are given in the order of ``choices``."""
+    """Make a parser of at least one of a few words; the value has them in the order of ``choices``."""
 
     def parse(text: str) -> tuple[str, ...]:
         given = {one.lower() for one in names(text)}
@@ -186,12 +186,12 @@ def sink(text: str) -> str:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Texts between commas, without blanks around them; empty ones are dropped."""
+    """Texts separated by commas, without blanks around them; empty ones are dropped."""
     return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
 def origins(text: str) -> tuple[str, ...]:
-    """Origins of web pages as browsers say them, between commas; ``*`` is any."""
+    """Origins of web pages as browsers write them, separated by commas; ``*`` is any."""
     for one in names(text):
         if one != "*" and not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@\s]+", one):
             raise ValueError("origins such as https://example.org or http://localhost:3000, without a path, or *")
@@ -199,7 +199,7 @@ def origins(text: str) -> tuple[str, ...]:
 
 
 def pairs(shape: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
-    """``name=value`` between commas; ``shape`` says how they are written."""
+    """Make a parser of ``name=value`` between commas; errors quote ``shape``."""
 
     def parse(text: str) -> tuple[tuple[str, str], ...]:
         found = []
@@ -222,7 +222,7 @@ def directories(text: str) -> tuple[str, ...]:
 
 
 def hosts(text: str) -> str:
-    """``off``, ``public``, or host names between commas."""
+    """``off``, ``public``, or host names separated by commas."""
     found = names(text)
     special = {one.lower() for one in found} & {"off", "public"}
     if not found or (special and len(found) > 1) or any(sign.isspace() for one in found for sign in one):

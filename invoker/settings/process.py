@@ -299,7 +299,7 @@ class Config:
                 raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; it must not be")
 
     def of(self, kind: type[T]) -> T:
-        """The settings of this class; the defaults if none were read."""
+        """The settings of this class; the defaults if the class was not read."""
         return next((one for one in self.services if isinstance(one, kind)), None) or kind()
 
     def check_unix(self, path: str, env: str) -> None:

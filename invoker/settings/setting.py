@@ -39,7 +39,8 @@ class Setting:
         flag: On the command line; empty: made from the name.
         choices: The only values, if they are few.
         many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
-        heading: What ``--help`` says above it and those that follow it; empty: it follows another one.
+        heading: The heading in ``--help`` above it and the settings that follow; empty: it stands below that of
+            another.
         before: Name of the setting before which it is listed; empty: it follows the one above it in its class.
     """
 
@@ -67,7 +68,7 @@ def settings_of(kind: type) -> Iterator[Field[Any]]:
 
 
 def gathered(kinds: Iterable[type]) -> tuple[Field[Any], ...]:
-    """The settings of several dataclasses, in the order of the lists. One that several of them inherit comes once."""
+    """The settings of several dataclasses, in the order of listing. One that several of them inherit comes once."""
     found: list[Field[Any]] = []
     for kind in kinds:
         at = len(found)

@@ -12,10 +12,10 @@ __all__ = ["Parser", "nearest"]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a mistake with one line instead of all that could have been given.
+    """A parser that answers a mistake with one line instead of a list of everything that could be given.
 
     Attributes:
-        said: Makes what is printed of a sentence.
+        said: Makes the text that is printed from a sentence.
     """
 
     def __init__(self, *, prog: str, description: str = "", **options: Any) -> None:

@@ -29,7 +29,7 @@ PATIENCE_S: Final = 2.0
 """How long somebody waits for a backend that does not answer, besides what values under way take."""
 
 _BYTES_S: Final = 4 * 1024 * 1024
-"""What a slow disk or network takes of them in a second."""
+"""Bytes of values under way that a slow disk or network takes in a second."""
 
 _PROBE_S: Final = 1.0
 """How soon a backend that has failed to answer is asked again."""
@@ -79,7 +79,7 @@ class Asking:
         self._late = late
         self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._open: deque[_Question] = deque()  # for whose answers somebody waits
-        self._bytes = 0  # of values that are to be written
+        self._bytes = 0  # bytes of values that are to be written
         self._timer: asyncio.TimerHandle | None = None
         self._is_hung = False
         self._loop: asyncio.AbstractEventLoop | None = None

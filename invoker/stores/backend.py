@@ -45,7 +45,7 @@ UNAVAILABLE = Refused(Reason.UNAVAILABLE)
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """Begin to hear of a space; answered by `Listening`. The names are those of `News`."""
+    """Begin to listen to a space; answered by `Listening`. The names are those of `News`."""
 
     space: str
     names: frozenset[str] | None
@@ -59,7 +59,7 @@ class Deafen(msgspec.Struct, frozen=True):
 
 
 class Release(msgspec.Struct, frozen=True):
-    """Let go of a space that was held so many times."""
+    """Release a space, which this process has held ``count`` times."""
 
     key: int
     count: int
@@ -98,7 +98,7 @@ class Dropped(msgspec.Struct, frozen=True):
 class Listening(msgspec.Struct, frozen=True):
     """What is there, and the number of the last change in it.
 
-    ``epoch`` grows with each time that changes may have been missed; `Backend.epoch` is another one then.
+    ``epoch`` is that of `Backend.epoch`, which grows each time changes may have been missed.
     """
 
     key: int
@@ -138,10 +138,10 @@ class Backend(Protocol):
         """
 
     def perform(self, asked: Sequence[Asked]) -> list[Any]:
-        """Answer all in order; those that cannot be answered by `UNAVAILABLE`. Raises nothing."""
+        """Answer all in order, with `UNAVAILABLE` where there is no other answer. Raises nothing."""
 
     def idle(self) -> float:
-        """Do what is due, and return for how many seconds nothing will be."""
+        """Do what is due, and return the seconds until something is due again."""
 
     def close(self) -> None:
         """Say that this process is over, and close."""

@@ -1,4 +1,4 @@
-"""`Rows`: what processes say of themselves as statements of SQL: that they live, and what they listen to.
+"""`Rows`: SQL statements for what processes report of themselves: that they live, and what they listen to.
 
 `Rows` may write. `Reader` answers what needs no writing, and raises `WriteNeededError` for the rest; so what only reads
 needs no lock of the file.
@@ -110,7 +110,7 @@ class Rows(SpaceRows):
         self._deafened.add(asked.key)
 
     def deafened(self) -> set[int]:
-        """The keys that nobody here listens to any more, since this was last asked."""
+        """The keys to which this process has stopped listening since the last call."""
         deafened, self._deafened = self._deafened, set()
         return deafened
 

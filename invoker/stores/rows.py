@@ -29,7 +29,7 @@ __all__ = ["SECOND", "Row", "SpaceRows", "reason_of"]
 SECOND: Final = 1_000_000_000
 
 _TOUCH: Final = (0.01, 1.0)
-"""A use is written if the last one that was written is older than this part of the time to live, or so many seconds."""
+"""A use of a space is written if the last written one is older than this part of its time to live, or these seconds."""
 
 
 class Row(NamedTuple):
@@ -60,7 +60,7 @@ class SpaceRows:
         clock: Nanoseconds of the epoch.
 
     Attributes:
-        has_changed: Whether changes were written since somebody said that there are none.
+        has_changed: Whether changes were written since this was last set to False.
     """
 
     def __init__(self, db: sqlite3.Connection, owner: str, limits: StoreLimits, clock: Callable[[], int]) -> None:

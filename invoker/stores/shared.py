@@ -32,10 +32,10 @@ from invoker.stores.backend import (
 __all__ = ["SharedStore"]
 
 _LOOK_S = 0.05
-"""How often it is looked whether the others have let go of a space that was deleted."""
+"""Seconds between two checks whether the others have released a space that was deleted."""
 
 _SWEEP_S = (1.0, 60.0)
-"""How soon and how late the next sweep may be; while somebody listens, it is the former."""
+"""Seconds to the next sweep, at least and at most; while somebody listens, it is the least."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +70,7 @@ class SharedStore:
         self._claims: dict[Subscriber, _Claims] = {}
         self._subscriptions: dict[int, list[_Subscription]] = {}
         self._listens = 0  # those that wait for an answer
-        self._early: list[Event] = []  # what came while some waited, and may be for them
+        self._early: list[Event] = []  # changes that came while some waited, and may be for them
         self._deaf: set[int] = set()  # keys that perhaps nobody listens to any more
         self._sweep_at = 0.0  # on the clock of ``time.monotonic``
         self._is_sweeping = False
@@ -192,7 +192,7 @@ class SharedStore:
                 subscription.news.put(UNAVAILABLE)
 
     def _late(self, said: Any) -> None:
-        """Take an answer to a question that has failed for lack of one."""
+        """Take an answer that came after its question had failed."""
         if isinstance(said, Listening):
             self._deaf.add(said.key)
             self._deafen()

@@ -37,7 +37,7 @@ _BUSY_S: Final = 5.0
 """How long to wait for the lock of the file."""
 
 _LOOK_S: Final = (0.002, 0.02)
-"""How often to look for changes of others: soon after there was one, and at least."""
+"""Seconds between two looks for changes of others: soon after a change, and otherwise."""
 
 _TRIES: Final = 20
 

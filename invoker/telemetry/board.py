@@ -33,7 +33,7 @@ class Numbers:
 
     Attributes:
         counters: Sums that only grow.
-        gauges: What is so right now; it goes with its process.
+        gauges: Values of this moment, which go with their process.
     """
 
     counters: dict[str, float] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Row:
         worker: Its number; 0 is the supervisor.
         beat: Its clock's seconds when it wrote.
         numbers: What it counted.
-        added: For the supervisor: by row, the last worker whose counters are in these.
+        added: In the supervisor's row: by row, the last worker whose counters are in these.
     """
 
     worker: int = 0

@@ -68,7 +68,7 @@ _Ending: TypeAlias = tuple[
     float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str,
     str | Client,
 ]  # fmt: skip
-"""What the line of an ended invocation is made of: time, fields in their order, the error, the caller, who called."""
+"""The parts of an ended invocation's line: time, fields in their order, the error, the trace's context, the client."""
 
 
 class Endings:
@@ -114,9 +114,9 @@ class Endings:
         """Note any line at INFO.
 
         Args:
-            logger: Name of who says so.
+            logger: Name of the logger.
             message: As it is written.
-            extra: What is said besides; it must not change any more.
+            extra: Further fields of the line; they must not change any more.
         """
         if not logs.log.isEnabledFor(logging.INFO):
             return
@@ -142,7 +142,7 @@ class Endings:
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits, before any line that is made later; but for what still waits for its response."""
+        """Write what waits, before any line that is made later, except lines that still wait for their response."""
         with self._lock:  # lines must not be mixed up
             made: list[_Line | logging.LogRecord] = []
             unanswered: list[_Line | _Ending | _Fault] = []

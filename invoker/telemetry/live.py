@@ -25,7 +25,7 @@ from invoker.telemetry.pressure import FLOWING, Flow
 __all__ = ["MOST_INVOCATIONS", "Live"]
 
 MOST_INVOCATIONS: Final = 100
-"""In one snapshot; of more that run, the newest are shown."""
+"""Invocations in one snapshot; if more run, the newest are shown."""
 
 _KEPT_S: Final = 10.0
 _MOST_NOTED: Final = 25
@@ -165,7 +165,7 @@ def _told(invocation: Invocation, now: float, flow: Flow = FLOWING) -> dict[str,
 def _queued(invocation: Invocation, flow: Flow) -> list[tuple[int, int]]:
     """Frames and bytes that wait in each input. Of several long queues each gets its share of the bytes by its length.
 
-    What is on the line may be for any of several inputs, so it is shown only where there is a single one.
+    Frames that wait at the call may be for any of several inputs, so they are shown only if there is a single one.
     """
     inputs, total = invocation.inputs, invocation.budget.bytes
     frames = [len(one.queue) for one in inputs]

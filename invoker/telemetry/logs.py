@@ -50,13 +50,13 @@ log = logging.getLogger("invoker")
 ENDED = "invocation ended"
 
 BELOW = "invoker_below"
-"""Of a record: what stands below its message in text, and in fields in JSON."""
+"""The attribute of a record with what stands below its message in text, and in fields in JSON."""
 
 LABELS: dict[str, Any] = {}
 """What stands in every line of this process."""
 
 AHEAD: list[Callable[[], None]] = []
-"""Called before any line is written; each writes what is to stand before it."""
+"""Called before any line is written; each of them writes what has to stand before that line."""
 
 _LOUD = ("asyncio", "hypercorn", "watchfiles")
 """Libraries of ours that log at INFO and DEBUG what they do."""

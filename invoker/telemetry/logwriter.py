@@ -35,10 +35,10 @@ _END_S: Final = 5.0
 """How long the end of the process waits for a reader at most."""
 
 _GAP: Final = ""
-"""On the queue: here lines were dropped."""
+"""Stands on the queue where lines were dropped."""
 
 _STILL_S: Final = 1.0
-"""How long it waits for one that takes nothing."""
+"""How long the thread waits for a reader that takes nothing."""
 
 
 class LogWriter:
@@ -61,7 +61,7 @@ class LogWriter:
         self.lost: Callable[[int], str] = str
         self._descriptor = descriptor
         self._most = most
-        self._told = 0  # of those that were dropped
+        self._told = 0  # how many of the dropped ones were reported
         self._put = self._written = 0  # characters; the first changes with the lock held, the second in the thread
         self._lock = threading.RLock()  # a signal handler may log while its thread holds it
         self._has_gap = self._is_ending = False

@@ -24,7 +24,7 @@ __all__ = ["MUCH_BYTES", "Trimmer", "malloc_trim", "share_arenas"]
 log = logging.getLogger(__name__)
 
 MUCH_BYTES = 64 * 1024 * 1024
-"""What the callers must have given up at least; less is soon used again."""
+"""The least bytes that the callers must have given up; less is soon used again."""
 
 _LOOK_S = 0.5
 _ARENA_MAX = -8  # of malloc.h
@@ -37,7 +37,7 @@ _TIMES_THREADS = 2
 
 
 def malloc_trim() -> bool:
-    """Ask the C library; returns whether it gave something back. It does nothing where there is no such function."""
+    """Ask the C library to give memory back; returns whether it did. False where it has no such function."""
     with contextlib.suppress(AttributeError, OSError):
         return bool(ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0)))
     return False
@@ -103,7 +103,7 @@ class Trimmer:
                     await off_loop(self._threads, self._trim)
 
     def _have_left(self) -> bool:
-        """Whether of many threads that were busy at some look, less than half were at this one and at the last one."""
+        """Whether, of many threads that were busy earlier, less than half were busy at the last two looks."""
         busy, before = self._threads.busy, self._was_busy
         self._was_busy = busy
         self._most_busy = max(self._most_busy, busy)

@@ -2,7 +2,7 @@
 
 An invocation is *paused* while nothing more is read for it, because its function takes less than its caller sends. It
 is *blocked* while its function waits until its caller has read more. Where a thread of its own reads for a function,
-what has come meanwhile waits on the line of the call, and is *held* there.
+what has come meanwhile waits at the call, and is *held* there.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _LOOK_S: Final = 0.4
 
 
 class Flow(NamedTuple):
-    """Of one invocation.
+    """The flow of one invocation.
 
     Attributes:
         is_paused: Nothing more is read for it.
         is_blocked: Its function waits until its caller reads.
-        frames: Held on the line of its call, where no input has them yet.
+        frames: Frames that are held at its call, before any input has them.
         bytes: The bytes of these frames.
     """
 

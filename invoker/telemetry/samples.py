@@ -92,7 +92,7 @@ def _sample(type_: Any, depth: int = 0) -> Any:
     """A value of this type, as JSON has it.
 
     Raises:
-        LookupError: None is known.
+        LookupError: No such value is known.
     """
     if is_array(type_):
         return _array(type_)
@@ -115,7 +115,7 @@ def _sample(type_: Any, depth: int = 0) -> Any:
 
 
 def _by_field(type_: Any, schema: Mapping[str, Any], depth: int) -> dict[str, Any] | None:
-    """An object whose required fields have samples of their own; None where the schema alone must do."""
+    """An object whose required fields have samples of their own; None where only the schema can say it."""
     known = schema.get("$defs", {})
     shape = known.get(schema.get("$ref", "").rpartition("/")[2], schema)
     annotations = fields(type_) or {}

@@ -51,7 +51,7 @@ def _replace(stream: Any, kind: type[Prints], writer: Any) -> None:
 def _writer(stream: Any) -> Any:
     try:
         made = LogWriter(stream.fileno(), stream.encoding or "utf-8")
-    except (AttributeError, OSError, ValueError):  # it is no file; then it is written as it always was
+    except (AttributeError, OSError, ValueError):  # it is no file, so it is written as before
         return SimpleNamespace(write=stream.write, flush=stream.flush)
     stream.flush()
     made.start()

@@ -175,10 +175,10 @@ def is_takeable(cls: type) -> bool:
 def fitted(array: Array, wanted: ArrayType) -> Array:
     """An array as an annotation wants it.
 
-    Nothing is cast, but truth values and text, which travel as something else, and what the author lets be cast.
+    Nothing is cast except truth values and text, which travel as something else, and what the author allows.
 
     Raises:
-        GraphPipeError: It has another type (E8), or values that the wanted one has not.
+        GraphPipeError: It has another type (E8), or values that the wanted type does not have.
     """
     scalar, have = wanted.scalar, array.dtype
     if scalar is None or has_type(have, scalar):
@@ -220,7 +220,7 @@ def cast_output(value: Any, wanted: ArrayType) -> Any:
 
 
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Numbers of the same kind as another type, none of which may change beyond being rounded (G-061)."""
+    """Cast numbers to a type of the same kind; none may change except by rounding (G-061)."""
     is_narrower = not np.can_cast(array.dtype, dtype, "safe") and array.size > 0
     if is_narrower and dtype.kind in "iu":
         bounds = np.iinfo(dtype)
@@ -235,7 +235,7 @@ def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Numbers as another type, which has all of them but for rounding.
+    """Cast numbers to a type that has all of them, except for rounding.
 
     Raises:
         ValueError: One would become infinite.
@@ -289,7 +289,7 @@ def _plain_array(value: Any) -> Array:
 def _array_of(value: Any) -> Array:
     """An array of any layout; text in lists stays what it was, of any length and with its zeros."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise _refused(value, "what its mask hides would show")
+        raise _refused(value, "the elements that its mask hides would be sent")
     if isinstance(value, bytes | bytearray | str):
         return _of_one(value)
     try:

@@ -1,4 +1,4 @@
-"""`Tensor`: says of an input or an output what an annotation would say, where there is none.
+"""`Tensor`: describes an input or an output that has no annotation.
 
 It is made without numpy, which a module that only declares tensors need not import.
 """
@@ -79,7 +79,7 @@ def declared_size(size: Any, where: str) -> Size:
     """One size of a shape, as an author may write it.
 
     Raises:
-        SpecError: It is none.
+        SpecError: It is no size.
     """
     if size is None:
         return ANY_SIZE

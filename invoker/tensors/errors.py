@@ -15,10 +15,10 @@ from invoker.errors import InvocationError, Status
 __all__ = ["MAX_ERRORS", "MAX_MESSAGE_BYTES", "Code", "GraphPipeError", "http_status"]
 
 MAX_MESSAGE_BYTES: Final = 4096
-"""Of the text of an error, in UTF-8 (G-083)."""
+"""The most bytes of an error's text, in UTF-8 (G-083)."""
 
 MAX_ERRORS: Final = 16
-"""In one response (G-084)."""
+"""The most errors in one response (G-084)."""
 
 
 class Code(enum.IntEnum):
@@ -75,9 +75,9 @@ class GraphPipeError(InvocationError):
     """An inference, or a tensor of it, is refused.
 
     Args:
-        code: Which kind of wrong.
+        code: The kind of error.
         detail: What was met, what was expected, where. The peer reads it.
-        further: What else is wrong with the same request (G-084); at most `MAX_ERRORS` are told in all.
+        further: What else is wrong with the same request (G-084); at most `MAX_ERRORS` are sent in all.
     """
 
     def __init__(self, code: Code, detail: str = "", *, further: Sequence[GraphPipeError] = ()) -> None:

@@ -3,8 +3,8 @@
 Theory. A buffer begins with the position of its root table. A *table* begins with the signed distance back to its
 *vtable*, which lists, by *slot*, where in the table each field lies (0: absent). A field holds a number, or a
 *reference*: the distance, always forward, from the field to a table, a string or a vector; the latter two begin with
-the number of their elements. Hence whoever writes a buffer may point anywhere, share what he likes, make chains that
-loop, and claim four thousand million elements.
+the number of their elements. So a buffer may point anywhere, share parts, have references that loop, and claim four
+thousand million elements.
 
 Against that stand three rules. All arithmetic is done with Python's integers, which do not wrap, and each result is
 compared with the size of the buffer before use (G-021). Nothing is allocated by a number that was not compared. And
@@ -38,7 +38,7 @@ STRING_COST: Final = 48
 """Bytes that a string costs in memory besides its own, by which it counts as decoded bytes."""
 
 _STRING_BYTES: Final = 192
-"""What a short string takes while it is read, handed on, read again and in an array: three objects and their places."""
+"""Bytes that a short string takes from its reading to the array: three objects, and the references to them."""
 
 _DECODED_PER_LIMIT: Final = 4
 
@@ -63,7 +63,7 @@ class Totals:
 
     Args:
         limit_bytes: The largest buffer that is taken; four times as much may be decoded.
-        weigh: Told of what all strings so far will take, before they are made; it may raise.
+        weigh: Called with the bytes that all strings so far will take, before they are made; it may raise.
         most_text: Bytes that names and elements of string tensors may have in all; None: as many as may be decoded.
     """
 
@@ -108,7 +108,7 @@ class Totals:
             self._weigh(self._strings * _STRING_BYTES)
 
     def text(self, text: str) -> str:
-        """Count what text takes beyond its bytes, which were counted: up to four for each character."""
+        """Count the memory that text takes beyond its bytes, which were counted: up to four for each character."""
         if not text.isascii():
             self.decoded(3 * len(text))
         return text
@@ -125,10 +125,10 @@ class Flat:
 
     Args:
         buffer: Anything with bytes in one piece.
-        trace: Told of all that is looked at, and of the elements that are not.
+        trace: Notes all bytes that are looked at, and the elements, which are not.
 
     Attributes:
-        raw: As slices are taken of it: a flat, read-only view.
+        raw: A flat, read-only view of which slices are taken.
         size: In bytes.
     """
 

@@ -3,7 +3,7 @@
 Theory. References lead forward, so a table stands before what it refers to: the reference is left open, and filled in
 when its target is placed. All small parts go into one head. What may be large, the elements of tensors, comes last and
 is only listed (`Layout.later`): a buffer is *pieces* that have merely to be joined, or written one after the other, so
-the bytes of a tensor are copied once, by whoever needs them in one piece.
+the bytes of a tensor are copied once, by the code that needs them in one piece.
 
 Numbers are aligned to their size, from the beginning of the buffer; the elements of each tensor to eight bytes.
 
@@ -24,7 +24,7 @@ MAX_BYTES: Final = 2**31 - 1
 """The largest FlatBuffer there can be."""
 
 _SMALL: Final = 4096
-"""Up to so many bytes, a copy into the piece before is cheaper than a piece of its own."""
+"""Up to this many bytes, a copy into the piece before is cheaper than a piece of its own."""
 
 _U32 = struct.Struct("<I").pack
 _I32 = struct.Struct("<i").pack
@@ -81,7 +81,7 @@ class Layout:
         self._vtables: dict[bytes, int] = {}
 
     def table(self, kind: Kind, reference: int = 0) -> int:
-        """Place a table with all fields zero, to which the reference at a position leads; says where it lies."""
+        """Place a table with all fields zero, to which the reference at a position leads; returns where it lies."""
         head = self._head
         vtable = self._vtables.get(kind.vtable)
         if vtable is None:
@@ -101,7 +101,7 @@ class Layout:
         _U32_INTO(self._head, reference, position - reference)
 
     def references(self, reference: int, count: int) -> int:
-        """Place a vector of open references; says where the first lies."""
+        """Place a vector of open references; returns where the first lies."""
         self._to_here(reference)
         self._head += _U32(count)
         first = len(self._head)

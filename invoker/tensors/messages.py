@@ -40,7 +40,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class InferRequest(msgspec.Struct, frozen=True):
-    """Someone wants an inference.
+    """A request for an inference.
 
     Attributes:
         tensors: In the order of the wire; their numbers are views on the buffer.
@@ -56,7 +56,7 @@ class InferRequest(msgspec.Struct, frozen=True):
 
 
 class MetadataRequest(msgspec.Struct, frozen=True):
-    """Someone wants to know what the model takes and gives."""
+    """A request for what the model takes and gives."""
 
 
 class RemoteError(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ def read_request(
     Args:
         buffer: Exactly one Request; bytes behind it are ignored (G-026). It must not change while tensors are used.
         limit_bytes: Larger buffers are refused.
-        weigh: Told of what strings will take, in bytes, before they are made; it may raise.
+        weigh: Called with the bytes that strings will take, before they are made; it may raise.
         trace: Told where the reading has been.
 
     Raises:

@@ -41,7 +41,7 @@ def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read
         try:
             array: Array = np.ndarray(shape, dtype, elements)
         except (ValueError, OverflowError):
-            return fitted(to_array(Tensor(type_, shape, memoryview(elements))), wanted)  # which tells why
+            return fitted(to_array(Tensor(type_, shape, memoryview(elements))), wanted)  # it reports what is wrong
         if not array.flags.aligned:
             array = array.copy()
         array.flags.writeable = False
@@ -59,7 +59,7 @@ def written(array: Array) -> bytes | None:
 
 @functools.lru_cache(maxsize=256)
 def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes | None:
-    """What stands before the elements of such an array in a buffer that is a tensor; None if there is none."""
+    """The bytes before the elements of such an array in the buffer of a tensor; None if the long way is needed."""
     type_ = type_of(dtype)
     if not ITEM_BYTES[type_] or len(shape) > MAX_RANK:
         return None

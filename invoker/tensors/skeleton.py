@@ -17,7 +17,7 @@ import msgspec
 __all__ = ["Skeleton", "Span", "Trace"]
 
 MOST_BYTES: Final = 4096
-"""Of a buffer besides its elements; a larger one is read each time."""
+"""The most bytes of a buffer besides its elements; a larger one is read each time."""
 
 _MOST_TENSORS: Final = 16
 _MOST_LOOKS: Final = 256
@@ -46,7 +46,7 @@ class Skeleton(msgspec.Struct, frozen=True):
 
     Attributes:
         size: The size of such a buffer, in bytes.
-        bones: Its bytes but the elements: where each piece lies, and what it is.
+        bones: All bytes except the elements: where each piece lies, and the bytes of it.
         elements: Where the elements of each tensor lie, in the order of the tensors.
     """
 

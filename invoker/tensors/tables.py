@@ -1,7 +1,7 @@
 """Reads the tables of the schema: tensors, and descriptions of inputs and outputs.
 
-Everything that can be wrong with a tensor by itself is refused here, so that whoever gets a `Tensor` need not look
-again: docs/reference/graphpipe.md 2.3.
+Everything that can be wrong with a tensor by itself is refused here, so that users of a `Tensor` need not check again:
+docs/reference/graphpipe.md 2.3.
 """
 
 from __future__ import annotations

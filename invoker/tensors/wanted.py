@@ -24,8 +24,8 @@ class ArrayType(msgspec.Struct, frozen=True):
     """An annotation like ``NDArray[np.float32]``.
 
     Attributes:
-        scalar: Class of its elements, which may be abstract (``np.floating``); None where any will do.
-        casts: Others become it, as far as numpy's rule ``same_kind`` allows (G-061).
+        scalar: The class of its elements, which may be abstract (``np.floating``); None where any will do.
+        casts: Whether other types are cast to it, as far as numpy's rule ``same_kind`` allows (G-061).
     """
 
     scalar: type | None = None

@@ -1,8 +1,7 @@
 """Writes the messages of GraphPipe, and single tensors.
 
-Every vector is written, also an empty one, but of tensors and errors in a response only the one that is meant (G-064,
-D20): readers there are that fail without a shape (G-099). The bytes of large tensors are not copied: see
-`invoker.tensors.layout`.
+Every vector is written, also an empty one, except that a response has either tensors or errors (G-064, D20): some
+readers fail without a shape (G-099). The bytes of large tensors are not copied: see `invoker.tensors.layout`.
 """
 
 from __future__ import annotations

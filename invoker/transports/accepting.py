@@ -41,10 +41,10 @@ class Acceptor:
     Args:
         sock: It listens, and does not block.
         protocol: Makes what serves one connection.
-        transport: For the log.
+        transport: The name of the transport, for the log.
         tls: None serves plain text.
         evict: Ends a connection without a request; returns whether there was one.
-        take: Serves a connection instead of a ``protocol``, without TLS; None: nobody does.
+        take: Serves a connection without TLS instead of a ``protocol``; None: nothing does.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Acceptor:
 
 
 def streaming(connected: Connected) -> ProtocolOf:
-    """What serves a connection by a task of its own that has streams."""
+    """Make what serves a connection by a task of its own that has streams."""
 
     def protocol() -> asyncio.Protocol:
         loop = asyncio.get_running_loop()

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _BACKLOG: Final = 1024
-"""Connections that wait to be accepted."""
+"""How many connections may wait to be accepted."""
 
 _MANY_FILES: Final = 65_536
 
@@ -53,8 +53,8 @@ class Purpose:
 
     Attributes:
         transport: What listens on it.
-        setting: Where another port or path can be set.
-        host_knob: Where another host can be set.
+        setting: The setting for another port or path.
+        host_knob: The setting for another host.
     """
 
     transport: str
@@ -254,7 +254,7 @@ def _unlink_stale(path: str) -> None:
     """Remove a socket that nobody listens on any more.
 
     Raises:
-        OSError: Somebody listens there, or who does cannot be asked.
+        OSError: Somebody listens there, or it cannot be found out whether anybody does.
     """
     try:
         if not stat.S_ISSOCK(Path(path).stat().st_mode):

@@ -47,7 +47,7 @@ class TlsFiles:
         return files
 
     def server_context(self) -> ssl.SSLContext:
-        """For the HTTP transport: TLS 1.2 or newer; HTTP/2 and HTTP/1.1 by ALPN.
+        """The TLS context of the HTTP transport: TLS 1.2 or newer; HTTP/2 and HTTP/1.1 by ALPN.
 
         Raises:
             ConfigError: As in `of`.
@@ -75,7 +75,7 @@ class TlsFiles:
         return context
 
     def grpc_credentials(self) -> grpc.ServerCredentials:
-        """For the gRPC transport.
+        """The credentials of the gRPC transport.
 
         Raises:
             ConfigError: As in `of`; gRPC itself would only say that it could not bind.

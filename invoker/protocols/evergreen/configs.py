@@ -36,7 +36,7 @@ class ActionConfig:
         """The message, if it is one of ``kind``; else None.
 
         Raises:
-            ValueError: It says that it is, but cannot be parsed.
+            ValueError: Its type URL names ``kind``, but it cannot be parsed.
         """
         if self.type_name != kind.DESCRIPTOR.full_name:
             return None

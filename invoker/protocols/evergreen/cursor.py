@@ -1,4 +1,4 @@
-"""`Cursor`: reads what one root stands for: its leaves, depth first and left to right, as far as they are here.
+"""`Cursor`: reads the leaves below one root: depth first and left to right, as far as they are here.
 
 It never recurses and never makes a list of what lies below: an exponential number of leaves may be named by a few
 shared nodes (E-066). Where a node is known, its sums show at once that a limit will be exceeded.
@@ -56,7 +56,7 @@ class Cursor:
         self._pieces = pieces
         self._markers = markers
         self._nodes = [root]
-        self._places = [-1]  # where it stands in each node; -1 for a leaf that was not begun
+        self._places = [-1]  # the position in each node; -1 for a leaf that was not begun
         self._leaves = self._bytes = self._inner = 0
         self._tail = b""
         self._given = self._is_reading = self._is_sure = False

@@ -123,11 +123,11 @@ def shutting_down(detail: str) -> EvergreenError:
 
 
 def translated(error: InvocationError, where: str, names: Mapping[Place, str] | None = None) -> InvocationError:
-    """Say an error of the machinery in the words of this protocol.
+    """Translate an error of the machinery into one of this protocol.
 
     Args:
         error: As an invocation ended.
-        where: The action or node, for the text.
+        where: The action or node that the text names.
         names: What the client calls inputs and outputs, by their places.
 
     Returns:

@@ -66,7 +66,7 @@ class Extensions:
     """The extensions of one session.
 
     Args:
-        session: Whose they are.
+        session: The session that has them.
         names: Those that were negotiated.
         clock: In seconds; never goes back.
 
@@ -188,7 +188,7 @@ class Extensions:
                 owner.unwant(index)
 
     def _roots(self) -> set[Node]:
-        """What actions that were accepted may still read."""
+        """The nodes that accepted actions may still read."""
         actions = (*self._session.running.values(), *self._session.waiting)
         cursors = (one.cursor for action in actions for one in action.inputs)
         return {cursor.root for cursor in cursors if not cursor.is_closed}
@@ -252,7 +252,7 @@ class Extensions:
             writer.write(Message(text.encode(), media_type="application/json"), steps)
         writer.end(steps)
 
-    # What a configuration asks for.
+    # Requests in configurations.
 
     def accepts(self, configs: Sequence[ActionConfig], action: RunningAction) -> dict[str, str]:
         """Media ranges by output, as a configuration asks for them."""

@@ -1,6 +1,6 @@
 """`Graph`: takes in the fragments that a client sends.
 
-A fragment passes these checks, in this order, so that it is sure which error wins:
+A fragment passes these checks in a fixed order, so that one of several errors always wins:
 
 1. id and seq are valid                      (E-024, E-026)
 2. the node is not an action's output        (E-083)
@@ -10,7 +10,7 @@ A fragment passes these checks, in this order, so that it is sure which error wi
 6. metadata                                  (E-034 to E-036)
 7. limits                                    (0.2)
 8. edges and cycles                          (E-064, E-067)
-9. it is stored, and who waits for it is woken
+9. it is stored, and the inputs that wait for it are woken
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Input:
     """One input of one action.
 
     Args:
-        action: Whose it is.
+        action: The action that has it.
         index: The index of the invocation's input.
         spec: The spec of the parameter.
         root: What it reads.
@@ -40,7 +40,7 @@ class Input:
         is_only: Whether it must have exactly one leaf (E-094).
 
     Attributes:
-        cursor: Where it stands.
+        cursor: Its position below the root.
         is_ended: Whether the function knows its end.
         is_stalled: Whether more may be here than was fed: the function is behind.
         is_waited_for: The function waits for more, as far as is known.

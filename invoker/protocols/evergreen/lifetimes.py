@@ -25,14 +25,14 @@ _AT_ONCE = 64
 """Dropped nodes that are looked at again when an action has ended."""
 
 _STALE = 64
-"""Entries of the queue that may be out of date, beside as many as there are good ones."""
+"""Outdated entries that the queue may have beside as many as there are valid ones."""
 
 
 class Lifetimes:
     """How long the nodes of one session live.
 
     Args:
-        graph: Their session's.
+        graph: The graph of their session.
         clock: In seconds; never goes back.
     """
 
@@ -81,7 +81,7 @@ class Lifetimes:
         return any(parent not in reached and not parent.is_dropped for parent in node.parents or ())
 
     def drop(self, node: Node, roots: AbstractSet[Node]) -> None:
-        """Burn a node's id, and release its content unless somebody may still come to it from one of ``roots``."""
+        """Burn a node's id, and release its content unless a reader may still reach it from one of ``roots``."""
         node.is_dropped = True
         self._expiries.pop(node, None)
         if not _is_read(node, roots):
@@ -93,7 +93,7 @@ class Lifetimes:
             self._graph.wake(node)
 
     def settle(self, roots: AbstractSet[Node]) -> None:
-        """Release what was dropped and cannot be come to from one of ``roots`` any more."""
+        """Release what was dropped and cannot be reached from one of ``roots`` any more."""
         for _ in range(min(len(self._kept), _AT_ONCE) if roots else len(self._kept)):
             node = self._kept.popleft()
             if _is_read(node, roots):

@@ -30,7 +30,7 @@ def describe(name: str, spec: FunctionSpec) -> dict[str, Any]:
     """Describe one action.
 
     Args:
-        name: By which it is offered.
+        name: The name by which it is offered.
         spec: The function that runs.
     """
     spare = {one.name for one in spec.optional}

@@ -25,7 +25,7 @@ MOST = 1 << 60
 
 
 class Owner(Protocol):
-    """An action, as its inputs, its outputs and their nodes know it; see `RunningAction`."""
+    """What inputs, outputs and nodes need of an action; see `RunningAction`."""
 
     key: str
     where: str
@@ -56,11 +56,11 @@ class Reference:
     """A piece of a leaf that lies elsewhere; fetched when it is read first.
 
     Attributes:
-        uri: Where.
+        uri: Where the bytes are.
         chunks: What has been fetched so far.
-        is_asked: Whether the fetch was begun.
+        is_asked: Whether the fetch has begun.
         is_done: Whether all of it is here.
-        error: Why it will never be.
+        error: Why it will never come.
         node: The leaf it belongs to.
     """
 
@@ -95,8 +95,8 @@ class Node:
         is_dropped: Its id is burnt; later fragments are ignored.
         is_known: Whether all below it is complete; then these three count:
         leaves: Leaves below it, itself included.
-        solid: Those of them that are no marks at the end of a turn.
-        size: Their bytes.
+        solid: How many of these leaves are not marks at the end of a turn.
+        size: The bytes of these leaves.
         height: Levels below it, itself included.
         order: Place in the order in which parents come before children.
         parents: Nodes that have it as a child, once for each place.

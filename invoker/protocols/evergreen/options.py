@@ -25,7 +25,7 @@ class Nodes(ProtocolOption):
             names of the outputs whose values are kept.
 
     Raises:
-        SpecError: One is neither True, nor False, nor names.
+        SpecError: A value is neither True, nor False, nor names.
     """
 
     protocol: ClassVar[str] = "evergreen"

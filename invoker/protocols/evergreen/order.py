@@ -1,11 +1,11 @@
 """`Order`: keeps the nodes of a session in an order in which parents come before children, edge by edge.
 
-A new edge that fits the order costs nothing, which is so for all edges of a tree that comes parents first or children
-first. One that does not fit is looked into from both ends, in turns, by the end that has seen fewer edges: downwards
-from the child and upwards from the parent, no further than the other's place. Either end meets the other, which is a
-cycle, or one of them is done: then there is none, and what that end has found is moved past the other end. So a node
-that hangs below hardly anything is linked to a list of ten thousand in a few steps, and so is the other way round
-(after Bender, Fineman, Gilbert and Tarjan, "A new approach to incremental cycle detection and related problems", 2015).
+A new edge that fits the order costs nothing; all edges of a tree do if parents come first, or children. One that does
+not fit is looked into from both ends, in turns, by the end that has seen fewer edges: downwards from the child and
+upwards from the parent, no further than the other's place. If one end meets the other, there is a cycle. If one of them
+is done, there is none, and what that end has found is moved past the other end. So a node that hangs below hardly
+anything is linked to a list of ten thousand in a few steps, and so is the other way round (after Bender, Fineman,
+Gilbert and Tarjan, "A new approach to incremental cycle detection and related problems", 2015).
 
 Places are numbers with gaps; nodes that do not include each other may share one. Where a gap is used up all nodes are
 given new places. Chosen for its cost, not its beauty: 50,000 edges in any order must take less than two seconds
@@ -24,10 +24,11 @@ __all__ = ["Order"]
 
 _GAP = 1 << 256
 _STEP = 1 << 128
-"""Distances of new places from all others, and of moved ones from where they are moved to: room for either kind."""
+"""Distances of new places from all others, and of moved places from their target: both leave room for further
+places."""
 
 _MOST_WORK = 3_000_000
-"""Edges looked at in one session. An honest graph comes nowhere near; one that was made to be slow ends here."""
+"""Edges looked at in one session. Real graphs stay far below; a graph that was made to be slow ends here."""
 
 _SHOWN = 8
 
@@ -36,7 +37,7 @@ class Order:
     """The order of one session's nodes.
 
     Args:
-        nodes: All of them, by id; changes under us.
+        nodes: All of them, by id; others change it meanwhile.
     """
 
     __slots__ = ("_first", "_last", "_nodes", "_work")
@@ -130,7 +131,7 @@ class _Search:
     Attributes:
         seen: Edges that were looked at.
         work: The same, with those of the next node.
-        nearest: Of what was met beyond: nothing that was found may be moved past it.
+        nearest: The nearest node beyond the other end: nothing that was found may be moved past it.
     """
 
     __slots__ = ("_came_from", "_is_down", "_stack", "_target", "nearest", "seen", "work")

@@ -23,7 +23,7 @@ class References:
     """The references of one session.
 
     Args:
-        graph: Which is charged for what they hold.
+        graph: The graph that is charged for what they hold.
 
     Attributes:
         settings: The settings of the session.

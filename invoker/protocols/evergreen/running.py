@@ -27,7 +27,7 @@ class RunningAction:
 
     Attributes:
         key: The key of its invocation, in commands and events.
-        where: For texts of errors.
+        where: The action, for texts of errors.
         open: The step that starts it; None for one that the session answers itself.
         inputs: By index.
         writers: By index of the output.
@@ -73,7 +73,7 @@ class RunningAction:
 
     @property
     def awaits(self) -> list[Input] | None:
-        """The inputs that its function waits for, if it can go on by none of them; None if it may go on by itself."""
+        """The inputs that its function waits for, if it waits for inputs only; None if it may go on by itself."""
         waited = [one for one in self.inputs if one.is_waited_for and not one.is_ended]
         for one in waited:
             if one.is_stalled or one.cursor.asked is not None or one.awaited is None:

@@ -94,7 +94,7 @@ class EvergreenSession:
 
     @property
     def hears_waits(self) -> bool:
-        """From the half-close on it has to know which inputs are waited for, to see when nothing can go on (E-114)."""
+        """Whether the client has half-closed: then waiting inputs show when nothing can go on (E-114)."""
         return self.is_half_closed
 
     # What the client sends.
@@ -317,7 +317,7 @@ class EvergreenSession:
             self._start(producer, steps)
 
     def _go_on(self, steps: list[Step]) -> None:
-        """Go on with the inputs for which there may be more."""
+        """Feed the inputs for which there may be more."""
         graph = self.graph
         while graph.woken:
             woken, graph.woken = graph.woken, []
@@ -392,6 +392,6 @@ class EvergreenSession:
 
 
 def _weight(action: pb.Action) -> int:
-    """What an action weighs in its session's sum until it is over."""
+    """The bytes that an action counts in its session until it is over."""
     count = len(action.inputs) + len(action.outputs) + len(action.configs)
     return _WEIGHT * max(0, count - _FREE) + sum(len(one.value) + len(one.type_url) for one in action.configs)

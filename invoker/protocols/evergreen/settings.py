@@ -12,10 +12,12 @@ from invoker.settings.setting import setting
 __all__ = ["EXTENSIONS", "METADATA_MODES", "EvergreenServiceSettings", "EvergreenSettings"]
 
 EXTENSIONS = ("drop", "ttl", "partial-failures", "cancel", "accept", "discovery")
-"""Beyond the specification; off unless the client names them in the metadata ``evergreen-extensions`` (E-118)."""
+"""Extensions of the specification; off unless the client names them in the metadata ``evergreen-extensions``
+(E-118)."""
 
 METADATA_MODES = ("strict", "identical", "ignore")
-"""Metadata on a seq other than 0 is an error; is one unless it equals that of seq 0; is passed over (E-036)."""
+"""Whether metadata on a seq other than 0 is an error, is an error unless it equals that of seq 0, or is ignored
+(E-036)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,11 @@ class EvergreenSettings:
         inputs: Alias of an input -> name of the parameter (E-075).
         targets: Ids of targets that are served here, besides the default one (E-074).
         session_bytes: Payloads, resolved references and retained outputs that a session may hold.
-        nodes: That a session may hold.
+        nodes: How many nodes a session may hold.
         depth: Nesting of an input; its root is 1.
         leaves: The leaves of one flattened input.
-        actions_running: At once in one session; more wait.
-        actions_waiting: For one of these to end.
+        actions_running: How many actions of one session may run at once; more wait.
+        actions_waiting: How many actions may wait for one of these to end.
         name_bytes: Longest id or name, in UTF-8.
         fragment_bytes: Largest payload of a fragment that is sent.
         reference_bytes: The most bytes of one resolved reference.

@@ -1,4 +1,4 @@
-"""`NodeStore`: the nodes of one session: makes, links and weighs them, wakes who waits, and takes in outputs."""
+"""`NodeStore`: the nodes of one session: makes, links and weighs them, wakes waiting inputs, and takes in outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from invoker.protocols.evergreen.wire import is_marker
 __all__ = ["WEIGHT", "NodeStore"]
 
 WEIGHT = 64
-"""What a stored fragment weighs beside its bytes, so that empty ones cannot fill the memory."""
+"""Bytes that a stored fragment counts beside its own, so that empty ones cannot fill the memory."""
 
 
 class NodeStore:
@@ -51,7 +51,7 @@ class NodeStore:
                 return id
 
     def check_made(self, id: str, seq: int) -> None:
-        """Items that are not retained leave nothing behind but their ids, which are ours all the same (E-100)."""
+        """Refuse the id of an item of an output, which is ours even if the item was not retained (E-100)."""
         if id.startswith(self._prefix):
             number = id[len(self._prefix) :]
             if number.isascii() and number.isdigit() and int(number[:20]) <= self._made:
@@ -84,7 +84,7 @@ class NodeStore:
         self.nodes[node.id] = node
 
     def check_room(self, count: int, node: Node) -> None:
-        """Refuse so many more nodes if a session may not have them; ``node`` is for the text."""
+        """Refuse ``count`` more nodes if a session may not have them; ``node`` is for the text."""
         most = self.settings.nodes
         if len(self.nodes) + count > most:
             raise limit(f"node {quoted(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
@@ -117,7 +117,7 @@ class NodeStore:
             parent.pending += 1
 
     def produces(self, source: Node, output: Node) -> None:
-        """Take in that ``output`` is made of ``source`` by an action (E-069)."""
+        """Note that an action makes ``output`` of ``source`` (E-069)."""
         self._order.edge(output, source)
         if output.sources is None:
             output.sources = []

@@ -22,10 +22,10 @@ __all__ = ["Binding", "Table"]
 _MOST: Final = 256
 _MOST_BYTES: Final = 1 << 20
 _PLAN_BYTES: Final = 1024
-"""What a kept binding takes, and each of its parameters, besides their names."""
+"""Bytes that a kept binding, and each of its parameters, takes besides the names."""
 
 Port: TypeAlias = tuple[str, str]
-"""What an action says of a parameter: its name, and the id of its node."""
+"""A parameter as an action has it: its name, and the id of its node."""
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Binding(msgspec.Struct, frozen=True):
         outputs: What is listed: index of the invocation's output, its description, and the id of its node.
         unwanted: Indexes of outputs that are not listed.
         bound: For `Open`; None where the number of inputs is the caller's choice.
-        names: Names of inputs, where their number is.
+        names: Names of inputs, where their number is the caller's choice.
         output_names: Names of outputs, where their number is the caller's choice.
         takes_context: Whether the function takes a `Context`.
     """
@@ -158,7 +158,7 @@ class Table:
         """An input or output has a name and a node id, neither too long (E-080).
 
         Raises:
-            EvergreenError: It has not.
+            EvergreenError: It lacks one, or one is too long.
         """
         if not name or not id:
             what = "name" if not name else "node id"
@@ -196,7 +196,7 @@ def _bound(
 ) -> tuple[tuple[tuple[StreamSpec, str], ...], tuple[str, ...] | None]:
     """The inputs in the order of the function's parameters."""
     own = {one.name for one in (*spec.inputs, *spec.optional)}
-    free = own - given.keys()  # once: it takes as long as there are names
+    free = own - given.keys()  # computed once, since its time grows with the names
     given = {known_as(name, free): id for name, id in given.items()}
     if spec.open_inputs:
         names = in_order(spec, given)

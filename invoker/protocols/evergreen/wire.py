@@ -25,7 +25,7 @@ _MARKUP = frozenset({"application/x-latex", "application/x-tex", "application/xm
 
 
 def headers_of(metadata: pb.ChunkMetadata) -> Mapping[str, str]:
-    """Metadata but the media type, as headers of a message (E-044)."""
+    """Metadata, without the media type, as headers of a message (E-044)."""
     found = {}
     if metadata.role:
         found[ROLE] = metadata.role

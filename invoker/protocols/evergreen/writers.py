@@ -42,7 +42,7 @@ _OPEN: tuple[Any, ...] = (Any, object)
 
 
 class Form(enum.Enum):
-    """What an output looks like as a node."""
+    """The shape of an output as a node."""
 
     ONE = "one leaf"
     LEAF = "one leaf that grows"
@@ -73,7 +73,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
 
 
 def _is_only_sent(spec: FunctionSpec, output: StreamSpec) -> bool:
-    """Whether nothing that the call gives is for this output, so that all of its values are sent by the context."""
+    """Whether the call gives nothing for this output, so that all of its values are sent by the context."""
     if spec.call.result is ResultShape.NOTHING:
         return True
     is_further = len(spec.outputs) > 1 and output.name != spec.outputs[0].name
@@ -84,13 +84,13 @@ class Writer:
     """One listed output of one action.
 
     Args:
-        action: Whose it is.
-        node: That stands for it.
-        form: What it becomes.
+        action: The action that writes it.
+        node: The node that stands for it.
+        form: The shape that it gets.
         root: Of the function's only input, where results of a mapped function are written.
         may_send: Whether a ONE may get more values than one, since the function has its context.
         retain: Whether later actions may read it.
-        graph: Where it is stored.
+        graph: The graph in which it is stored.
     """
 
     __slots__ = ("_form", "_graph", "_held", "_may_send", "_metadata", "_prefix", "_retain", "_root", "_seq", "action",
@@ -139,7 +139,7 @@ class Writer:
             self._form = Form.ONE if is_leaf else Form.ITEMS
         if self._form is Form.ONE and self._may_send:
             if self._held is None:
-                _metadata(message)  # an error of it is raised before another value comes
+                _metadata(message)  # its error is raised before another value comes
                 self._held = message
                 return
             first, self._held = self._held, None

@@ -107,7 +107,7 @@ def response_of(written: Written) -> Reply:
 
 
 def refusal(error: GraphPipeError) -> Reply:
-    """The buffer of an error response (G-082): the error, then what else is wrong (G-084)."""
+    """The buffer of an error response (G-082): the error, then the further ones (G-084)."""
     buffer = write_error_response((error, *error.further))
     return Reply((buffer,), len(buffer), error)
 
@@ -115,7 +115,7 @@ def refusal(error: GraphPipeError) -> Reply:
 def _apart(
     port: ModelPort, messages: Sequence[Message[bytes]], wanted: tuple[int, ...] | None
 ) -> list[tuple[ModelPort, tuple[Message[bytes], ...]]]:
-    """The outputs that an output turns out to be of which nothing is declared: one for each part of a tuple.
+    """The outputs that an undeclared output turns out to be: one for each part of a tuple.
 
     Raises:
         GraphPipeError: Its values have not the same number of parts, or it is one output by name (E18); or a part is

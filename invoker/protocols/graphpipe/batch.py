@@ -47,7 +47,7 @@ def parted(answer: Answer, counts: Sequence[int]) -> list[Reply]:
         counts: Rows of each request, in order.
 
     Raises:
-        GraphPipeError: An output is none, or has not a row for each of the inputs (E18).
+        GraphPipeError: An output is no tensor, or does not have a row for each of the inputs (E18).
     """
     outputs = answer.tensors()
     tensors = [tensor for _, tensor in outputs]

@@ -32,7 +32,8 @@ _LISTED: Final = 32
 """The most names that an error lists of those that exist."""
 
 _SHOWN: Final = 100
-"""Characters of a wrong name that are shown; longer ones are not compared with those there are, which takes long."""
+"""Characters of a wrong name that are shown; longer names are not compared with existing ones, which would take
+long."""
 
 
 class GivenInput(msgspec.Struct, frozen=True):
@@ -103,7 +104,7 @@ def admit(given: Sequence[GivenInput], limit_bytes: int) -> None:
     """Refuse inputs that are too large together, before anything is made of them (G-025).
 
     Raises:
-        GraphPipeError: They are (E13); tensors that share their data count each time.
+        GraphPipeError: They are too large (E13); tensors that share their data count each time.
     """
     total = sum(max(one.tensor.size, one.cast_bytes) for one in given)
     if total > limit_bytes:
@@ -125,8 +126,8 @@ def fitting(
     """Make sure that a tensor is of the declared type and shape.
 
     Args:
-        port: Whose it is.
-        tensor: What there is.
+        port: The input or output to which it belongs.
+        tensor: The tensor.
         where: For the error.
         known: Sizes by their declared names; those of this tensor are added.
         codes: The codes of the errors, for the type and for the shape.
@@ -186,7 +187,7 @@ def _free(index: int, ports: Sequence[ModelPort], found: Container[int]) -> int:
 
 
 def _position(ports: Sequence[ModelPort], position: int) -> int:
-    """The default at this place (G-052, G-053)."""
+    """The input at this position, for a tensor without a name (G-052, G-053)."""
     if position < len(ports):
         return position
     raise GraphPipeError(Code.UNKNOWN_INPUT, f"there are more tensors than inputs; {_there(ports)}")

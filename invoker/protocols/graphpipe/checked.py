@@ -21,24 +21,24 @@ from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
 __all__ = ["HELD_PER_LIMIT", "ID", "CheckedRequest", "message_for", "messages_for"]
 
 ID: Final = "infer"
-"""Of the one invocation of a conversation."""
+"""The key of the only invocation of a conversation."""
 
 HELD_PER_LIMIT: Final = 4
-"""A function may give so many times what it may be given."""
+"""A function may give this many times the bytes that it may be given."""
 
 
 class CheckedRequest(msgspec.Struct, frozen=True):
     """A request that was read and checked.
 
     Attributes:
-        steps: To begin with; they may already answer it.
+        steps: The first steps; they may already answer it.
         wanted: Indexes of the outputs that are to be sent, in order; one may repeat.
         ports: The same outputs.
         known: Sizes by their declared names, as the inputs have them.
-        most_bytes: That the function may give.
+        most_bytes: How many bytes the function may give.
         given: Its inputs, where they are still needed: for rows and for batches.
         rows: How many they have; None: they are fed whole.
-        about: What it asks for, for the log: names, types and shapes, never values (G-105, G-106).
+        about: Names, types and shapes of what it asks for, never values, for the log (G-105, G-106).
         config: What it says beside its tensors.
         kind: What requests have in common that may be joined with it; None: none may.
         met: Types and shapes of its inputs, for errors.

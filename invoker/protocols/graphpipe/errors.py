@@ -44,7 +44,7 @@ _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
     (EncodeError, Code.BAD_OUTPUT),
     (UnsupportedMediaType, Code.TYPE_MISMATCH),
     (DecodeError, Code.TYPE_MISMATCH),
-    (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: what the function gives is nothing that tensors can be
+    (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: what the function gives cannot be a tensor
     (ProtocolViolation, Code.BAD_OUTPUT),
     (Overloaded, Code.OVERLOADED),  # the same request may fit another time
     (LimitExceeded, Code.TOO_LARGE),  # the same request will never fit
@@ -60,14 +60,14 @@ _BY_STATUS: Final = {
     Status.RESOURCE_EXHAUSTED: Code.OVERLOADED,
     Status.UNAVAILABLE: Code.NOT_READY,
 }
-"""What a function may say by choosing a status itself; anything else is its failure."""
+"""Statuses that a function may choose itself; any other one counts as its failure."""
 
 _OTHER_KINDS: Final = ("application/json", "application/x-www-form-urlencoded", "text/plain")
-"""What a body may be said to be that is no buffer; clients send buffers as all sorts of things."""
+"""Media types that a buffer never has; clients send buffers under many others."""
 
 
 def translated(error: InvocationError, model: Model | None = None, met: Sequence[Met] = ()) -> GraphPipeError:
-    """Say how an invocation ended with a code of GraphPipe.
+    """Translate the ending of an invocation into an error with a code of GraphPipe.
 
     Args:
         error: One that has a code already is kept, also where it is the cause of another.
@@ -75,7 +75,7 @@ def translated(error: InvocationError, model: Model | None = None, met: Sequence
         met: What came for its inputs.
 
     Returns:
-        Without a traceback (G-065); of our own defects not even the detail.
+        The error without a traceback (G-065); for our own defects also without the detail.
     """
     if isinstance(error, GraphPipeError):
         return error

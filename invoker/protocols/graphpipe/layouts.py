@@ -111,6 +111,6 @@ def _skeleton_of(payload: bytes) -> Skeleton | None:
     trace = Trace()
     try:
         read_tensor(payload, LIMIT_BYTES, trace)
-    except GraphPipeError:  # what the codec takes of a payload may be more than is taken here
+    except GraphPipeError:  # the codec may take payloads that are not taken here
         return None
     return Skeleton.of(payload, trace)

@@ -61,16 +61,15 @@ class ModelPort(msgspec.Struct, frozen=True):
     Attributes:
         name: In metadata.
         own: Of the parameter, or of the function's output.
-        media_type: In which its tensors reach the function, or leave it, best first; empty: it has none that tensors
-            can be.
-        type: In metadata; NULL where it may be several.
-        types: Which it takes; None: any.
-        shape: As it is declared; None: any.
+        media_type: The media types in which its tensors reach or leave the function, best first; empty: tensors cannot.
+        type: The type in metadata; NULL where it may be several.
+        types: The types that it takes; None: any.
+        shape: The declared shape; None: any.
         is_single: One value, of which a tensor of one element is as good as a scalar.
-        is_truth: That value is true or false.
+        is_truth: Whether that value is true or false.
         is_optional: A request may leave it out.
         note: For readers.
-        castable: Which could become its type; ``types`` has them, too, where the function lets them (G-061).
+        castable: Types that could become its type; ``types`` has them, too, if the function allows it (G-061).
     """
 
     name: str
@@ -110,7 +109,7 @@ class Model:
         spec: As its signature was understood.
         has_arrays: Whether there is a codec for tensors, as there is where any function takes or gives arrays.
         server: Name and version of the program that serves it, for metadata.
-        is_told: Whether clients may see its name, what it takes and what it gives (H-062).
+        is_told: Whether clients may see its name, its inputs and its outputs (H-062).
 
     Attributes:
         inputs: In declared order, optional ones last.
@@ -119,7 +118,7 @@ class Model:
         rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
 
     Raises:
-        SpecError: An annotation declares a shape that is none.
+        SpecError: An annotation declares an invalid shape.
     """
 
     def __init__(self, spec: FunctionSpec, *, has_arrays: bool, server: str = "invoker", is_told: bool = True) -> None:
@@ -173,7 +172,7 @@ class Model:
 
     @functools.cached_property
     def hint(self) -> str:
-        """For an author whose function gives what no tensor can be: a dict or a tuple may be meant as outputs."""
+        """A hint for an author whose function gives what cannot be a tensor, such as a tuple meant as outputs."""
         kinds = [typing.get_origin(one) or one for stream in self.spec.outputs for one in members(stream.type)]
         is_several = any(isinstance(one, type) and issubclass(one, Mapping | tuple) for one in kinds)
         return "; if its parts are outputs, name them with @function(outputs=(...))" if is_several else ""
@@ -260,7 +259,7 @@ def _of_array(port: ModelPort, annotation: Any, where: str, *, is_rows: bool) ->
 
 
 def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str:
-    """In which form tensors travel between here and the function (G-074)."""
+    """The media type in which tensors travel between here and the function (G-074)."""
     if stream.media_types:
         known = (TENSOR, MSGPACK, JSON, TEXT, OCTETS)
         found = next((one for one in known if one in stream.media_types), "")
@@ -276,7 +275,7 @@ def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str
 
 
 def _one(spec: FunctionSpec) -> Declared | None:
-    """The shape of a plain value: none is said, but that of a column where it is one for each row."""
+    """The shape of a plain value: that of a column if there is one value for each row, else none."""
     return (ANY_SIZE,) if _by_row(spec) else None
 
 

@@ -40,7 +40,7 @@ def message_as(
         media_type: One of this file's.
         where: For the error.
         is_single: One value is wanted, which also a tensor of one element is.
-        is_truth: Numbers become true and false.
+        is_truth: Whether numbers become true and false.
 
     Raises:
         GraphPipeError: It cannot be one (E8).
@@ -61,7 +61,7 @@ def message_as(
 
 
 def listed_bytes(tensor: Tensor) -> int:
-    """What lists of its numbers take: two places each while they are made, and an object unless it is a small one."""
+    """Bytes that lists of its numbers take: two references each while they are made, and mostly an object."""
     width = ITEM_BYTES[tensor.type]
     return len(tensor.data) // width * (16 if width == 1 else 32) if width else 0
 
@@ -112,7 +112,7 @@ def _nested(elements: list[Any], shape: tuple[int, ...], *, is_single: bool) -> 
 
 
 def _hollow(shape: tuple[int, ...]) -> list[Any]:
-    """Nested lists down to the first size of zero, behind which lists have no sizes."""
+    """Nested lists down to the first size of zero, since empty lists have no inner sizes."""
     before = shape[: shape.index(0)]
     if count_of(before) > 1_000_000:
         raise GraphPipeError(Code.SHAPE, f"there are no lists of the shape {list(shape)}")

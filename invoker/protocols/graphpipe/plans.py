@@ -31,7 +31,7 @@ __all__ = ["Buffer", "Found", "InferencePlan", "find", "learn"]
 
 _PER_SIZE: Final = 8
 _PLAN_BYTES: Final = 8192
-"""What a plan takes besides its skeleton."""
+"""Bytes that a plan takes besides its skeleton."""
 
 
 _END: Final = EndInput(ID)
@@ -53,10 +53,11 @@ class InferencePlan(msgspec.Struct, frozen=True):
 
     Attributes:
         skeleton: The skeleton of the requests.
-        limit_bytes: With which the first one was checked.
+        limit_bytes: The limit with which the first one was checked.
         checked: The first one without its elements; its only step is the opening of the invocation.
         inputs: Which input each tensor is for, and where its elements lie in a request, in declared order.
-        media_types: In which the function takes the inputs, if all of them travel as they are; else it is None.
+        media_types: The media types in which the function takes the inputs, if all of them travel as they are; else
+            None.
     """
 
     skeleton: Skeleton

@@ -76,7 +76,7 @@ def prepare(
 
 
 def refused(error: GraphPipeError, *, about: str = "nothing") -> CheckedRequest:
-    """A request that fails without the function; its traceback, which leads to the buffer, is not kept."""
+    """A request that fails before the function runs; the traceback, which leads to the buffer, is not kept."""
     bare = error.bare
     return CheckedRequest((Send(refusal(bare)), Close(bare)), about=about)
 
@@ -102,7 +102,7 @@ def _resolved(model: Model, request: InferRequest) -> Resolved:
     known: dict[str, int] = {}
     given = given_inputs(model, request, known)
     wanted, parts = wanted_outputs(model, request), None
-    if model.is_undeclared:  # its one output may turn out to be several
+    if model.is_undeclared:  # its undeclared output may turn out to be several
         wanted, parts = (0,), wanted if request.output_names else None
     return Resolved(given, wanted, request.config, known, parts)
 

@@ -16,7 +16,7 @@ from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType
 __all__ = ["count_rows", "joined", "no_rows", "row", "span", "stacked"]
 
 _MOST_EMPTY: Final = 65_536
-"""Rows without an element; the others are bounded by the bytes of a request."""
+"""The most rows without elements; the others are bounded by the bytes of a request."""
 
 
 def count_rows(given: Sequence[GivenInput]) -> int:
@@ -54,7 +54,7 @@ def span(tensor: Tensor, start: int, end: int) -> Tensor:
 
 
 def no_rows(port: ModelPort) -> Tensor:
-    """An output without rows: as it is declared, as far as it is."""
+    """An output without rows, of the declared type and shape as far as they are declared."""
     type_ = port.type or TensorType.FLOAT64
     rest = (size if isinstance(size, int) and size > 0 else 0 for size in (port.shape or ())[1:])
     return Tensor(type_, (0, *rest), [] if type_ is TensorType.STRING else memoryview(b""))

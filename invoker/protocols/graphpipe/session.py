@@ -41,7 +41,7 @@ __all__ = ["GraphPipeSession", "Row", "State"]
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A transport says that the driver may have one more row."""
+    """Sent by a transport when the driver may feed one more row."""
 
     index: int
 
@@ -121,7 +121,7 @@ class GraphPipeSession:
         return (Send(answer), Close())
 
     def release(self) -> None:
-        """The conversation is over, however it ended: drop the tensors, which who converses may outlive for a while."""
+        """The conversation is over, however it ended: drop the tensors, since this object may live on."""
         self.state = State.CLOSED
         self._prepared = CheckedRequest(())
         self._messages = {}

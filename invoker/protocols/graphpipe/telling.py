@@ -24,7 +24,7 @@ def tell_asked(request: InferRequest | MetadataRequest | None, model: Model) -> 
     """Name, type and shape of each input of a request that was refused, or which kind of request it is.
 
     Args:
-        request: As its peer says it; None: it could not be read.
+        request: The request as it came; None: it could not be read.
         model: Whose names inputs have, also those that come by position; a name that is no input's is as the peer
             spells it, in quotes unless it is one word.
     """

@@ -22,7 +22,7 @@ broken stream. So a StartFrame that is wrong (ProtocolViolation, NotAcceptable) 
 the half-close, or after a second (R-170). An overloaded process, or one that drains, refuses at once.
 
 The invocation may finish at any time, also before the caller's frames ended (R-114): then frames still under way are
-dropped without a word. Arity, media types and codecs are the machinery's business, not the grammar's.
+dropped without an error. Arity, media types and codecs are the machinery's business, not the grammar's.
 """
 
 from __future__ import annotations
@@ -60,13 +60,14 @@ _PATIENCE_S = 1.0
 """How long a refusal waits for the caller's next frame."""
 
 _TAILS: Cache[tuple[str, int], bytes] = Cache(64, 64 * 1024)
-"""What follows the payload of a frame without headers, by media type and index; alike for most frames (R-011)."""
+"""The bytes that follow the payload of a frame without headers, by media type and index; most frames share them
+(R-011)."""
 
 _STARTS: Cache[bytes, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = Cache(128, 1024 * 1024)
 """What a first frame says, by its bytes: media types that are accepted, names of inputs, names of outputs."""
 
 _ENTRY_BYTES = 256
-"""What keeping something takes besides the bytes that came."""
+"""Bytes that a kept entry takes besides the bytes that came."""
 
 
 class State(enum.Enum):
@@ -170,7 +171,7 @@ class RiffSession:
         return (Close(event.error),)
 
     def _violation(self, text: str) -> ProtocolViolation:
-        """The error of a frame; where it is the one behind the StartFrame, its refusal waits for no other (R-170)."""
+        """The error of a frame; if it follows the StartFrame directly, the refusal waits for no other frame (R-170)."""
         if self.state is State.OPENING:
             self.state = State.STREAMING
         return ProtocolViolation(text)

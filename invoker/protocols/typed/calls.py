@@ -38,12 +38,14 @@ PROTO: Final = "application/vnd.invoker.field"
 """The private media type of a field: the payload is a message in which no other field is set."""
 
 JSON: Final = "application/vnd.invoker.field+json"
-"""The same in protobuf's JSON: for an input the value of the field, for an output the message."""
+"""The private media type of a field in protobuf's JSON: for an input the value of the field, for an output the
+message."""
 
 
 EACH: Final = "1"
 ENTRY: Final = "entry"
-"""Of the parameter ``each`` of these types: the payload has one element of a list, or one entry of a map."""
+"""Values of the parameter ``each`` of these media types: the payload has one element of a list, or one entry of a
+map."""
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -172,8 +174,8 @@ def media_type(function: str, number: int, *, is_output: bool = False, is_json: 
     Args:
         function: Name in the catalogue.
         number: The number of the field.
-        is_output: It is one of the response; else it is one of the request.
-        is_json: It is in JSON.
+        is_output: Whether it is a field of the response; else it is one of the request.
+        is_json: Whether it is in JSON.
     """
     side = "out" if is_output else "in"
     return f"{JSON if is_json else PROTO};of={quote(function, safe='')};{side}={number}"

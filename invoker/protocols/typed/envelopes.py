@@ -38,11 +38,11 @@ def envelope(message: bytes, flags: int = 0) -> bytes:
 
 
 def unpacked(message: bytes, most_bytes: int) -> bytes:
-    """What a message says that was packed by gzip.
+    """The content of a message that was packed by gzip.
 
     Args:
         message: One member of gzip.
-        most_bytes: What is longer is not unpacked any further.
+        most_bytes: A longer message is not unpacked any further.
 
     Raises:
         ValueError: It is not gzip, is incomplete, is followed by other bytes, or is too long.
@@ -114,7 +114,7 @@ class Text:
 
     @property
     def is_within(self) -> bool:
-        """Whether a group of four signs has begun, and not ended."""
+        """Whether a group of four characters has begun, and not ended."""
         return bool(self._rest)
 
     def feed(self, piece: bytes) -> bytes:

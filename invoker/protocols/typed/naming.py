@@ -34,7 +34,7 @@ def upper(text: str) -> str:
 
 
 def field_word(text: str) -> str:
-    """A parameter's name as that of a field; as it is, where protobuf takes it so."""
+    """The name of the field for a parameter; it is the parameter's own where protobuf allows that."""
     found = _STRANGE.sub("_", text).strip("_")
     return found if found[:1].isalpha() else f"x{found}"
 
@@ -70,8 +70,8 @@ class Names:
         """The name, or the first free one with a number behind it.
 
         Args:
-            wanted: Without what always stands behind it.
-            behind: That.
+            wanted: The name without its fixed ending.
+            behind: The fixed ending.
         """
         name, number = f"{wanted}{behind}", 1
         while self._key(name) in self._taken:

@@ -123,7 +123,7 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
 
 
 def _together(fields: list[FieldDef]) -> None:
-    """Put those of the oneof behind each other, as its text has them."""
+    """Put the fields of the oneof behind each other, as the text of the file has them."""
     fields.sort(key=lambda one: (not one.oneof, one.number))
 
 

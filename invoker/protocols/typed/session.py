@@ -197,7 +197,7 @@ class TypedSession:
         if self._is_json:
             return self._json_parts(frame)
         if len(call.slots) == 1 and (call.is_bare or not (call.streams_in or call.slots[0].is_option)):
-            return {call.slots[0].number: frame}  # all of it is for the only input
+            return {call.slots[0].number: frame}  # the whole message is for the only input
         return split(frame)
 
     def _json_parts(self, frame: bytes) -> Mapping[int, bytes]:
@@ -214,7 +214,7 @@ class TypedSession:
         return parts
 
     def _elements(self, slot: Slot, part: bytes | None) -> Iterable[bytes]:
-        """What ``*args`` is given.
+        """The values for ``*args``.
 
         Raises:
             ProtocolViolation: There is too much.
@@ -232,7 +232,7 @@ class TypedSession:
         return found
 
     def _entries(self, slot: Slot, part: bytes | None) -> Mapping[str, bytes]:
-        """What ``**kwargs`` is given, by name.
+        """The values for ``**kwargs``, by name.
 
         Raises:
             ProtocolViolation: A name is that of another parameter, or there are too many.
@@ -290,7 +290,7 @@ class TypedSession:
 
 
 def told(error: InvocationError, names: Sequence[str] = ()) -> InvocationError:
-    """The error as a caller of a typed method gets it: errors of the caller are INVALID_ARGUMENT (H-108).
+    """The error as a caller of a typed method gets it: the caller's own errors are INVALID_ARGUMENT (H-108).
 
     Args:
         error: As the invocation has ended with it.

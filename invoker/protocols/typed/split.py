@@ -56,7 +56,7 @@ def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
     Args:
         part: As `split` gives it.
         packing: ``varint``, ``fixed64``, or empty for elements that are never packed.
-        most: No more are given, whatever follows.
+        most: How many elements are given at most.
 
     Raises:
         ValueError: It is no message.

@@ -147,7 +147,7 @@ class Types:
         return kind
 
     def _item(self, type_: Any) -> Kind:
-        """What a list or a map holds; None within it takes a Value, as nothing else can say it."""
+        """What a list or a map holds; an item that may be None becomes a Value, since nothing else can hold it."""
         if any(one is type(None) for one in members(type_)):
             return AnyKind(type_)
         return self.singular(self.kind(type_))

@@ -15,7 +15,7 @@ _LARGEST: Final = 2**53
 
 
 def plain(value: Any) -> Any:
-    """What a Value says; numbers without a fraction are integers, as in JSON."""
+    """The plain value of a Value; numbers without a fraction are integers, as in JSON."""
     kind = value.WhichOneof("kind")
     if kind == "number_value":
         number = value.number_value
@@ -58,7 +58,7 @@ def fill(value: Any, given: Any) -> None:
 
 
 def fill_struct(struct: Any, given: dict[str, Any]) -> None:
-    """Make a Struct say what JSON would."""
+    """Set a Struct to an object of JSON."""
     for name, one in given.items():
         fill(struct.fields[name], one)
 
@@ -77,12 +77,12 @@ def timestamp(moment: dt.datetime) -> dict[str, int]:
 
 
 def from_duration(message: Any) -> dt.timedelta:
-    """The time that passes, to the microsecond."""
+    """The timedelta of a Duration, to the microsecond."""
     return dt.timedelta(seconds=message.seconds, microseconds=int(message.nanos / 1000))
 
 
 def duration(passed: dt.timedelta) -> dict[str, int]:
-    """A time that passes as a Duration, whose two numbers have the same sign."""
+    """A timedelta as a Duration, whose two numbers have the same sign."""
     micros = passed // dt.timedelta(microseconds=1)
     sign = -1 if micros < 0 else 1
     seconds, rest = divmod(abs(micros), 1_000_000)

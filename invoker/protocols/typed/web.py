@@ -70,7 +70,7 @@ class _Form(NamedTuple):
     Attributes:
         kind: ``unary``, ``connect`` or ``web``.
         is_json: Messages are JSON.
-        is_text: All is base64.
+        is_text: Whether everything is base64.
         content_type: The media type of the response.
     """
 

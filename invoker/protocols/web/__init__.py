@@ -1,3 +1,3 @@
-"""The riff streaming protocol and its request/reply twin over HTTP."""
+"""The HTTP API: calls of functions by requests, streams and WebSocket, its OpenAPI document and the page."""
 
 __all__: list[str] = []

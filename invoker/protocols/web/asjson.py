@@ -35,7 +35,7 @@ def as_json(message: Message[bytes]) -> bytes:
     """
     payload = message.payload
     if message.media_type == _JSON and b"\n" not in payload and b"\r" not in payload:
-        return payload  # most items; the rest of the code costs more than a short one
+        return payload  # true of most items; the rest of the code costs more than a short item
     line = _payload(message)
     if line is not None:
         return line

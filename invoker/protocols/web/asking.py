@@ -30,9 +30,9 @@ from invoker.protocols.web.values import HIDDEN, SENT_AS
 __all__ = ["ID", "NAMES_OUT", "Asked", "RefusedError", "ask", "is_form", "too_long"]
 
 ID = "http"
-"""Of the one invocation of a request."""
+"""The key of the only invocation of a request."""
 NAMES_OUT = ("out",)
-"""What the one output of a request is called."""
+"""The name of the only output of a request."""
 _JSON = "application/json"
 _OCTETS = "application/octet-stream"
 _LARGEST_DIGITS = 18
@@ -59,7 +59,7 @@ class Asked(msgspec.Struct, frozen=True):
     """What a head asks for.
 
     Attributes:
-        accept: As it came; after the head was read, never empty.
+        accept: The Accept list as it came; never empty once the head was read.
         function: Its name; empty: the only one.
         inputs: The inputs of the function.
         query: The query of the request.
@@ -68,12 +68,12 @@ class Asked(msgspec.Struct, frozen=True):
         opening: What opens the invocation, and the media type of its value, if the body is one value.
         reading: How the body is read.
         stream: Media type of the stream that is the answer, and what is accepted of each item; None: one value is.
-        is_implied: Whether the answer is a stream because of its path, not because Accept names one (H-240).
+        is_implied: Whether the answer is a stream because of the path, and not because Accept names one (H-240).
         is_piped: Whether the body would be fed item by item if a stream were the answer.
-        is_bodiless: Whether the request has no body, whatever comes.
+        is_bodiless: Whether the request counts as having no body, even if bytes come.
         is_head: Whether nothing but the head of a response is wanted.
         is_repeated: Whether a browser asks again for events, of which it has had some.
-        wanted: What is accepted of a value.
+        wanted: The media types that are accepted for a value.
         as_events: Whether each value leaves as an event of CloudEvents.
     """
 
@@ -115,7 +115,7 @@ def ask(head: RequestHead, signature: Callable[[str], Signature], *, most_bytes:
         most_bytes: A body that announces more is refused, unless it streams in.
 
     Raises:
-        RefusedError: Nothing can be done for it.
+        RefusedError: The request cannot be answered.
     """
     try:
         return _asked(head, signature, most_bytes)
@@ -127,7 +127,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     try:
         function, inputs = _function(head, signature)
     except InvocationError:
-        if head.path == "/":  # whichever function would be called
+        if head.path == "/":  # this holds for every function
             _check_method(head, is_safe=head.method in _READING)
         raise
     _check_method(head, is_safe=inputs.is_safe)
@@ -145,7 +145,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     if stream is not None and not is_implied:
         reading = as_stream
     elif head.path != "/" and inputs.is_streaming and as_stream is not Reading.PARTS:
-        reading = as_stream  # H-241: whatever the answer is
+        reading = as_stream  # H-241: this holds for every kind of answer
     is_piped = stream is None and as_stream is not reading
     wanted = accept if stream is None else stream[1]
     if as_events:
@@ -187,7 +187,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
 
 
 def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tuple[tuple[str, str] | None, bool]:
-    """The stream that is the answer, as `accepted`, and whether it is one because of the path alone."""
+    """The stream that is the answer, as `accepted` gives it, and whether only the path makes it a stream."""
     stream = accepted(accept, is_several=inputs.is_streaming or is_lines)
     if stream is None and path != "/" and (inputs.gives_many or is_lines) and not prefers_events(accept):
         stream = _implied(inputs, accept)

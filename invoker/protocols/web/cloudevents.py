@@ -66,7 +66,7 @@ _TIME: Final = re.compile(
 )
 _ESCAPE: Final = re.compile(r"\\(.)")
 _PLAIN: Final = "".join(chr(one) for one in range(0x21, 0x7F) if chr(one) not in '"%')
-"""What stands in a header as it is (HTTP binding, 3.1.3.2)."""
+"""Characters that stand in a header as they are (HTTP binding, 3.1.3.2)."""
 _INT32: Final = range(-(2**31), 2**31)
 
 
@@ -228,7 +228,7 @@ def _text_of(name: str, value: Any, where: str) -> str | None:
 
 
 def _payload(kind: str, data: msgspec.Raw | None, packed: msgspec.Raw | None, where: str) -> tuple[str, bytes]:
-    """The media type of an event's data, and the data; without any, both are empty but for what it says itself."""
+    """The media type of an event's data, and the data; without data both are empty, unless it gives a media type."""
     is_null = data is None or bytes(data) == b"null"
     if packed is not None and bytes(packed) != b"null":
         if not is_null:
@@ -345,7 +345,7 @@ def _data_of(payload: bytes, media_type: str) -> dict[str, Any]:
         try:
             return {**told, "data": msgspec.Raw(msgspec.json.format(payload, indent=-1))}
         except (ValueError, RecursionError):
-            pass  # what a function calls JSON may be none
+            pass  # what a function calls JSON may be no JSON
     elif media_type.startswith("text/"):
         try:
             return {**told, "data": payload.decode(_charset(media_type))}

@@ -21,7 +21,7 @@ _FREE: Final = (
 
 
 def ways(signature: Signature) -> str:
-    """How to have all values of a function (R-149)."""
+    """How a client can get all values of a function (R-149)."""
     path = f"call /{signature.name}, or " if signature.gives_many else ""
     return f"to have all of them as they come, {path}accept a stream: {_STREAMS}"
 
@@ -43,7 +43,7 @@ def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...
     """The parameter that an error is about; empty: nobody knows.
 
     Args:
-        error: Any.
+        error: Any error.
         signature: The signature of the function.
         names: The names of the inputs, as the invocation was opened.
     """
@@ -68,11 +68,11 @@ def unaccepted(error: InvocationError, signature: Signature, accept: str) -> Inv
 
 
 def hint(signature: Signature, parameter: str, content_type: str, begins: bytes) -> str:
-    """What to say behind an error of a body that was read as one value, and may have been meant as another thing.
+    """A hint for the error of a body that was read as one value, and may have been meant as something else.
 
     Args:
         signature: The signature of the function.
-        parameter: That could not take the value.
+        parameter: The parameter that could not take the value.
         content_type: The media type of the body.
         begins: Its first byte; empty: there was none, or it was not read as one.
     """

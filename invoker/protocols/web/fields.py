@@ -54,10 +54,10 @@ class Field(msgspec.Struct, frozen=True):
         is_bytes: Those values are bytes.
         is_json: One text is JSON; else it is the value, or an item of the list.
         is_scalar: It is a text, a number or a truth value, which no object can become.
-        is_bare: It has no type: an object or a form of parameters' names is meant for them (H-245).
+        is_bare: It has no type, so an object or a form with names of parameters is spread over these (H-245).
         takes_object: A whole JSON object may be its value.
-        takes_form: So may a whole form.
-        takes_parts: So may all parts of a multipart body.
+        takes_form: A whole form may be its value.
+        takes_parts: All parts of a multipart body may be its value.
         keys: Names of the fields of its objects; None where objects have other keys, too, or it takes none.
         texts: Media types that are no codec's and are plain text to it.
         sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
@@ -215,7 +215,7 @@ def _is_text(type_: Any) -> bool | None:
 
 
 def _pieces(one: StreamSpec) -> str:
-    """Texts and bytes make sense one behind the other."""
+    """The media type in which the values make sense one behind the other, as texts and bytes do; else empty."""
     kinds = members(one.type)
     if kinds != (str,) and not all(kind in BYTES_LIKE for kind in kinds):
         return ""
@@ -248,7 +248,7 @@ def _can_give(one: StreamSpec, registry: Registry) -> Callable[[str], bool] | No
 def _takes(offer: Offer, cls: type) -> bool:
     codec = offer.codec
     if isinstance(codec, Adapted) or not isinstance(codec, Specialised):
-        return True  # it says so of values only
+        return True  # the codec decides by values only
     return codec.encoder(offer, cls, Place("value")) is not None
 
 

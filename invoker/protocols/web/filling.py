@@ -45,7 +45,7 @@ _MOST_NAMES = 100
 """Names that ``**kwargs`` takes of one request; what is bound by names is remembered."""
 
 _NEAR = 0.8
-"""How like a parameter's name a key must be to be taken for a slip of the pen; 1 is the same."""
+"""How similar a key must be to a parameter's name to count as misspelt; 1 means equal."""
 
 _MOST_CHECKED = 8
 _LONGEST_CHECKED = 64
@@ -57,7 +57,7 @@ _OCTETS = "application/octet-stream"
 _TEXT = "text/plain"
 _JSON = "application/json"
 _NO_OBJECT = frozenset({bytes([one]) for one in b'-0123456789"[tfn'})
-"""How JSON begins that is no object."""
+"""First characters of JSON that is no object."""
 _AS_JSON = (b"{", b"[")
 _BLANKS = 64
 _FORM = "application/x-www-form-urlencoded"
@@ -102,7 +102,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
             first = fields[0]
             spread = [(first.name, Message(body, headers, typed(first, content_type) or _OCTETS))]
         if body or all(name != fields[0].name for name, _ in given):
-            given += spread  # else `curl -d ''` sent a POST whose query has it all
+            given += spread  # otherwise `curl -d ''` has sent a POST whose query has everything
     return _arranged(signature, given, met=(content_type, body))
 
 
@@ -309,7 +309,7 @@ def _is_file(signature: Signature, body: bytes) -> bool:
 
 
 def _is_whole(signature: Signature, body: bytes, *, takes: bool) -> bool:
-    """Whether a body is the value of the first parameter, which takes all of it, whatever its keys are."""
+    """Whether the whole body is the value of the first parameter, which takes it with any keys."""
     first, is_only = signature.fields[0], len(signature.fields) == 1
     is_unnamed = is_only and first.name.isascii() and first.name.encode() not in body  # others may be escaped
     return takes and len(signature.inputs) < 2 and not (first.is_bare or (first.keys is not None and not is_unnamed))
@@ -319,7 +319,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     """Whether a body is spread: each key is a parameter, and it cannot be an object for the first one.
 
     Raises:
-        DecodeError: It is not, and the first parameter has no use for one of its keys, which is a parameter.
+        DecodeError: It is not spread, and one of its keys is another parameter, which the first one would drop.
     """
     first, known = signature.fields[0], [one.name for one in signature.fields]
     own = first.keys or frozenset()
@@ -349,7 +349,7 @@ def _there(names: Iterable[str]) -> str:
 
 
 def _taken_whole(name: str, content_type: str, body: bytes) -> str:
-    """What became of a body that its sender may have meant for several parameters."""
+    """A hint of what became of a body that its sender may have meant for several parameters."""
     essence = content_type.partition(";")[0].strip().lower()
     if body.lstrip()[:1] != b"{":
         return f"; the body was taken for '{name}'" if body and essence not in (_FORM, _PARTS) else ""

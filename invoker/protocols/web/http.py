@@ -14,7 +14,7 @@ Theory. A request is a head, then a body in chunks, then its end; the response i
     RUNNING  Emitted, again  RUNNING  Cancel (R-149)
     RUNNING  Finished        CLOSED   Send(Response), Close
 
-What the request gives to which parameter is said in `invoker.protocols.web.filling`.
+`invoker.protocols.web.filling` decides which parameter gets what.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class HttpSession:
             ProtocolViolation: A head that is not the first frame, a chunk that is.
         """
         if self.state is State.CLOSED:
-            return ()  # refused already; the rest of the body is of no interest
+            return ()  # it is refused already, so the rest of the body is dropped
         if isinstance(frame, BodyChunk) and self.state is State.READING:
             return self._chunk(frame.payload)
         if isinstance(frame, RequestHead) and self.state is State.FRESH:

@@ -109,7 +109,7 @@ def reads(
     """What takes the items from one body.
 
     Args:
-        how: It is read.
+        how: How the body is read.
         content_type: The media type of the body.
         headers: For every message.
         fields: The fields of the inputs that are still to be filled, and of options that may come before them; none:
@@ -136,7 +136,7 @@ def reads(
 
 
 class _Lines:
-    _sought: re.Pattern[bytes] | None = None  # what a line has in it that is more than the value
+    _sought: re.Pattern[bytes] | None = None  # what a line contains if it may be more than the value
 
     def __init__(
         self,
@@ -276,10 +276,10 @@ class Wrapped:
 
         Args:
             payload: JSON.
-            what: It is, for the text of the error.
+            what: What the payload is, for the text of the error.
 
         Raises:
-            DecodeError: It has a member that would be lost.
+            DecodeError: The object has a member that would be lost.
         """
         members = object_members(payload, _JSON)
         met = [name for name in members or () if name in self._others]

@@ -105,10 +105,11 @@ HOP_BY_HOP = frozenset(
 """Headers that belong to one connection, never to a message (RFC 9110, 7.6.1)."""
 
 FENCE = (("Content-Security-Policy", "sandbox"),)
-"""Of an answer to GET: a link may open it in a tab, where it must not act as a page of this port (R-152, H-007)."""
+"""Headers of an answer to GET: a link may open it in a tab, where it must not act as a page of this port (R-152,
+H-007)."""
 
 NOTHING = Response(204, (), b"")
-"""Of a function that gives nothing, and where there is nothing more to come (H-010, H-018)."""
+"""The response of a function that gives nothing, and where nothing more will come (H-010, H-018)."""
 
 _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (UnsupportedMediaType, 415),
@@ -150,7 +151,7 @@ def problem(error: InvocationError, status: int = 0, *, parameter: str = "") -> 
     Args:
         error: Its text is the detail.
         status: Instead of the one of the table.
-        parameter: That it is about; empty: nobody knows.
+        parameter: The parameter that it is about; empty: it is unknown.
 
     Source: RFC 9457, 3.1; ``code`` is a member of our own, the name of gRPC's status.
     """
@@ -175,7 +176,7 @@ def refusal(
         accept: The accept of the request; decides between a problem, JSON and text.
         status: Instead of the one of the table.
         headers: To be added.
-        parameter: That it is about; empty: nobody knows.
+        parameter: The parameter that it is about; empty: it is unknown.
 
     Source: R-153, from what users of the riff HTTP adapter rely on.
     """
@@ -269,7 +270,7 @@ def _typed(media_type: str, *, in_utf8: bool = False) -> tuple[tuple[str, str]]:
 
 
 def _is_utf8(payload: bytes) -> bool:
-    """Whether this is UTF-8 and no ASCII, which is the same in nearly every charset."""
+    """Whether this is UTF-8, and not just ASCII, which is the same in nearly every charset."""
     if payload.isascii():
         return False
     try:
@@ -327,7 +328,7 @@ def _check(name: str, value: str) -> None:
     if not _TOKEN.fullmatch(name):
         raise EncodeError(f"the output header {name!a} is not a token, so it cannot be an HTTP header")
     if _CONTROL.search(value):
-        # A CR or LF would end the header and begin another one of somebody else's choice.
+        # A CR or LF would end the header and begin another one, chosen by an attacker.
         raise EncodeError(f"the output header {name} has a control character in its value")
     try:
         value.encode()

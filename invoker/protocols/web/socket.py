@@ -81,7 +81,7 @@ class Shape(msgspec.Struct, frozen=True):
         outputs: Names of its outputs.
         has_open_outputs: Whether the peer may name others.
         is_called: Whether it has no parameters: each item, whatever it is, is one call.
-        wrapped: What takes objects that are by the name of their input, by this name.
+        wrapped: By the name of an input, what takes objects that have the value under this name.
     """
 
     function: str
@@ -343,7 +343,7 @@ def _json(value: Any) -> str:
 def _is_text(payload: bytes) -> bool:
     letters, view = _Letters(), memoryview(payload)
     try:
-        for at in range(0, len(view), LONG_BYTES):  # a long text as one would take long, and as much memory again
+        for at in range(0, len(view), LONG_BYTES):  # a long text in one piece would take long, and as much memory again
             letters.decode(view[at : at + LONG_BYTES])
         letters.decode(b"", final=True)
     except UnicodeDecodeError:

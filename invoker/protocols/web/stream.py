@@ -58,7 +58,7 @@ _LABEL = "in"
 _END = EndInput(ID)
 _VARY = ("Vary", "Accept")
 _ITEM_BYTES = 200
-"""What an item takes besides its payload."""
+"""Bytes that an item takes besides its payload."""
 
 
 class _State(enum.Enum):
@@ -392,7 +392,7 @@ class StreamSession:
 
 
 def _status(error: InvocationError) -> int:
-    """400 for an item too many of a parameter of one value, for example; 0: that of the error."""
+    """The status for an error of the body, such as 400 for a second item of a single value; 0: the error's own."""
     return 400 if isinstance(error, ProtocolViolation) else 0
 
 

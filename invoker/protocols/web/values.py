@@ -36,7 +36,7 @@ HIDDEN = frozenset(
         SENT_AS.lower(),
     }
 )
-"""Headers of requests that functions see as we say them, or not at all (R-151)."""
+"""Headers of requests that functions see as we set them, or not at all (R-151)."""
 
 
 def query_pairs(query: str) -> list[tuple[str, str]]:
@@ -53,7 +53,7 @@ def query_pairs(query: str) -> list[tuple[str, str]]:
 
 
 def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
-    """Names and texts of a form; None if its charset is unknown, which its codec reports better.
+    """Names and texts of a form; None if its charset is unknown, which the codec reports better.
 
     Raises:
         DecodeError: It is not in its charset, or has too many fields (H-230).

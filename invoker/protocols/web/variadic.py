@@ -1,4 +1,4 @@
-"""What a request gives to a function that takes any number of inputs (``*args``): parts of the names of its inputs.
+"""What a request gives to a function that takes any number of inputs (``*args``): parts named as its inputs.
 
 Each further name is a further input. Where ``*args`` takes values, its own name may repeat, and each value is an input
 of its own, as ``?xs=1&xs=2`` is for ``def total(*xs: int)``; where it takes streams, they are items of one.
@@ -79,7 +79,7 @@ def labels(signature: Signature, parts: Sequence[Part]) -> list[str]:
 
 
 def check_inputs(signature: Signature, names: Collection[str] | None) -> None:
-    """Refuse too many inputs, and what a function of any number of them waits for in vain.
+    """Refuse too many inputs, and a request without an input that the function waits for.
 
     Args:
         signature: The signature of the function.

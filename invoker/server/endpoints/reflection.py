@@ -94,7 +94,7 @@ class _Pool:
         try:
             for serialised in self._files():
                 pool.AddSerializedFile(serialised)
-        except Exception:  # what is described already stays known
+        except Exception:  # files that were added before the failure stay known
             log.exception("reflection lacks services whose messages cannot be described")
         return pool
 

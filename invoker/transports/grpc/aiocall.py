@@ -39,7 +39,7 @@ class AioCall:
 
     Attributes:
         headers: The headers of the response.
-        is_gone: The peer will get nothing any more.
+        is_gone: Whether the peer will get nothing any more.
         over: Called once nothing but the status is left to be sent.
     """
 
@@ -169,7 +169,7 @@ class AioCall:
         listener.arrived(None)
 
     def _refuse(self, listener: Listener, error: InvocationError) -> None:
-        """End the call by this side, whatever its invocation does; of the peer's cancel the listener hears the same."""
+        """End the call from this side, whatever its invocation does; for the listener the peer has cancelled."""
         if not self._closed.done():
             self._closed.set_result(error)
         self._leave()
@@ -250,7 +250,7 @@ class AioCall:
             unread.part()
             self._closed.set_result(self._refusal)
             if self._listener is not None:
-                self._loop.call_soon(self._listener.gone)  # which may be about to hear that the frame was written
+                self._loop.call_soon(self._listener.gone)  # the call may be about to learn that its frame was written
         self._leave()
         return False
 

@@ -250,7 +250,7 @@ class FastTransport:
         try:
             self._converse(call, event, accept.method, turn, held)
         except BaseException:
-            # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
+            # We know of no error that gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
             call.cut(InternalError())
             self._finish(call, [], Close(InternalError()))
@@ -282,7 +282,7 @@ class FastTransport:
         held.finish(call, sent, close)
 
     def _stats_of(self, method: CallMethod, metadata: Headers) -> ArrivalStats:
-        """What is known of calls of one kind. Peers choose the kinds, so few are remembered."""
+        """The statistics of calls of one kind. Peers choose the kinds, so few are remembered."""
         key = (method.path, method.kind(metadata))
         stats = self._arrival_stats.get(key)
         if stats is None:
@@ -306,7 +306,7 @@ class FastTransport:
         ServicerCall(event).start(handler)
 
     def _lend(self) -> QueuePoller:
-        """What brings the events of calls to the loop; at the side of direct calls it begins with the first session."""
+        """The poller that brings events of calls to the loop; beside direct calls it begins with the first session."""
         if self._queue_poller is None:
             assert self._loop is not None
             self._queue_poller = QueuePoller(self._side, self._loop, self.driver.engine.memory)

@@ -47,7 +47,7 @@ class Listener(Protocol):
 
 
 class _Nobody:
-    """Hears what still comes when a call is over."""
+    """Takes and drops what still comes when a call is over."""
 
     settles = False
 
@@ -195,7 +195,7 @@ class LoopCall:
         if self._sending or (self._out and len(self._out[0]) > LITTLE_BYTES):
             self._advance()
         else:
-            self._queue_poller.later(self._advance)  # with those of the other calls of this turn (ADR 38)
+            self._queue_poller.later(self._advance)  # with the statuses of other calls of this turn (ADR 38)
 
     # Inside.
 

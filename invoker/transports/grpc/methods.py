@@ -1,8 +1,9 @@
-"""What a gRPC serves: a table of bidirectional methods of serialised messages, and how each begins a conversation.
+"""What a gRPC transport serves: a table of bidirectional methods, and how each begins a conversation.
 
-A transport knows nothing else of the protocols. `CallMethod` is for protocols of one invocation a call, which every
-transport runs in the way that suits it best. The others always run on the loop: `LoopMethod` is for calls that ask the
-store, or open any number of invocations; `SessionMethod` is for sessions that store what they are sent.
+Their messages are serialised. A transport knows nothing else of the protocols. `CallMethod` is for protocols of one
+invocation a call, which every transport runs in the way that suits it best. The others always run on the loop:
+`LoopMethod` is for calls that ask the store, or open any number of invocations; `SessionMethod` is for sessions that
+store what they are sent.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class CallWire(SessionWire, Protocol):
     """A call as the wire of a session."""
 
     over: Callable[[], None]
-    """Called once, when the session is over and the peer has taken nearly all that it wrote."""
+    """Called once, when the session is over and the peer has taken nearly all that the session wrote."""
 
 
 Begin: TypeAlias = Callable[[CallWire, Headers, OnClose, float | None], Listener]
@@ -130,7 +131,7 @@ Method: TypeAlias = CallMethod | LoopMethod | SessionMethod
 
 
 def _set_path(method: Method) -> None:
-    """Once, because each call asks for it."""
+    """Compute the path once, because each call asks for it."""
     object.__setattr__(method, "path", f"/{method.service}/{method.name}")
 
 

@@ -176,7 +176,7 @@ class Operations:
         self.unread.add(len(frame or b""), lambda error: self.cut(int(error.status), str(error)), copies=COPIES)
 
     def _count_unlocked(self, frame: bytes) -> bool:
-        """Do so with the lock held, which is given up meanwhile; returns whether the frame can still be sent then."""
+        """As `_count`, with the lock held, which is released meanwhile; returns whether the frame can still be sent."""
         self._sending = True  # so that nobody else sends
         self.lock.release()
         try:

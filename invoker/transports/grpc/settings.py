@@ -10,10 +10,10 @@ __all__ = ["COPIES", "UNCHECKED", "GrpcSettings"]
 _MOST = 2**31 - 1
 
 UNCHECKED: Final = _MOST
-"""A size that no message passes, for calls whose sessions look at sizes themselves."""
+"""A size that no message reaches, for calls whose sessions check sizes themselves."""
 
 COPIES: Final = 2
-"""Of a message that is under way: ours, and the one that grpcio makes of it."""
+"""Copies of a message that is under way: ours, and the one that grpcio makes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class GrpcSettings:
         idle_s: A connection that has had no call for this long is closed; its client connects anew for the next call.
         ping_s: Clients may ask for a sign of life as often as this, also while they have no call (T-163).
         window_bytes: What a peer may send on one call, and on one connection, before it hears that it was received;
-            so much of each call may lie in grpcio, where no budget sees it.
+            so many bytes of each call may lie in grpcio, where no budget counts them.
     """
 
     max_message_bytes: int = 4 * 1024 * 1024

@@ -147,7 +147,7 @@ class ThreadCall(Operations):
         if not frames:
             with self.lock:
                 self._polling = True
-                if self._slept:  # the peer seems to wait for each reply, so it shall not wait for a look at the queue
+                if self._slept:  # the peer seems to wait for each reply, so do not let it wait for a look at the queue
                     self.flush()
             self._receive_ahead()
             if frames:  # there is a batch to do, which is worth a turn

@@ -54,7 +54,7 @@ class ArrivalStats:
         self._skips = 0  # calls that are not waited for
 
     def pays(self) -> bool:
-        """Whether to wait for the rest of the next call. Rarely, after waits in vain; yet at times, to learn anew."""
+        """Whether to wait for the rest of the next call; after waits in vain only now and then, to learn anew."""
         if self._skips:
             self._skips -= 1
             return False
@@ -351,7 +351,7 @@ class UnaryCall:
 
 
 class ClosingCalls:
-    """Lines whose last operations wait for slow peers; their queues are free once they are done.
+    """Calls whose last operations wait for slow peers; their queues are free once these are done.
 
     Args:
         free: Where queues that are free go.

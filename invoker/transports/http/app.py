@@ -100,7 +100,7 @@ class PromptHandler(Handler, Protocol):
 
 
 class WholeHandler(Handler, Protocol):
-    """A handler that can also answer requests in a thread, whose bodies are there."""
+    """A handler that can also answer requests in a thread, once their bodies are there."""
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
         """How a thread answers requests with this head by itself; None: they are answered on the loop.
@@ -157,8 +157,8 @@ class Farewell(NamedTuple):
 
     Attributes:
         code: The code of the close frame.
-        messages: Are sent before it.
-        reason: In the close frame.
+        messages: Messages that are sent before it.
+        reason: The reason in the close frame.
     """
 
     code: int
@@ -180,23 +180,23 @@ class SocketWire(Wire, Protocol):
 
 
 class Conversation(Protocol):
-    """What a service does with one connection."""
+    """The conversation of a service on one connection."""
 
     subprotocol: str
-    """Of those that the client offers; empty: none was agreed on."""
+    """The subprotocol, one of those that the client offers; empty: none was agreed on."""
 
     def begin(self, wire: SocketWire) -> Listener:
         """Begin, with this wire; the listener is given messages, texts as `str`."""
 
     def farewell(self, error: InvocationError | None) -> Farewell:
-        """What is said at the end."""
+        """What the peer is sent at the end."""
 
     def over(self) -> None:
         """Called once, when the connection is closed."""
 
 
 class SocketHandler(Protocol):
-    """A service on this transport whose conversations are WebSocket connections."""
+    """A service on this transport that serves WebSocket connections, each as a conversation."""
 
     settings: SocketSettings
 
@@ -208,9 +208,9 @@ class Coded(NamedTuple):
     """What a head says of codings and of traces.
 
     Attributes:
-        verdict: The one of the origins, unless the client cannot be understood, or cannot understand us.
-        head: As the front sees it.
-        packed: How the body is packed, if it is unpacked before the front sees it.
+        verdict: The verdict of the origins, unless the client cannot be understood, or cannot understand us.
+        head: The head as the handler sees it.
+        packed: How the body is packed, if it is unpacked before the handler sees it.
         choice: In which coding the response leaves.
         is_traced: Whether it belongs to a trace, so that the same head means something else the next time.
     """
@@ -222,7 +222,7 @@ class Coded(NamedTuple):
     is_traced: bool = False
 
 
-# `isinstance` with a protocol would look at every member of the front's class, for each head.
+# `isinstance` with a protocol would look at every member of the handler's class, for each head.
 
 
 def prompt_of(handler: Handler | None, head: RequestHead) -> Begin | None:

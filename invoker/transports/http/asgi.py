@@ -27,7 +27,7 @@ class AsgiApp:
     It keeps what heads mean, because many requests have the same one; to find that out takes half of a short request.
 
     Args:
-        app: What it shares with HTTP/1.1.
+        app: Judges requests and finds their handlers, as for HTTP/1.1.
     """
 
     def __init__(self, app: HttpApp) -> None:

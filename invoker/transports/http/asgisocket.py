@@ -87,7 +87,7 @@ class AsgiSocket:
 
     Attributes:
         is_gone: Whether the peer will get nothing any more.
-        headers: None are sent.
+        headers: No headers are sent.
         peer: Who calls, and how it ended.
     """
 
@@ -138,7 +138,7 @@ class AsgiSocket:
             self._app.connections.leave(self)
             self._conversation.over()
 
-    # Called by the transport.
+    # The transport calls these.
 
     def fileno(self) -> int:
         """-1, since only the server knows the descriptor."""
@@ -205,7 +205,7 @@ class AsgiSocket:
                 if self._end is None and not self._code:
                     self._take(message)
         except OSError:
-            pass  # so some servers say it
+            pass  # so some servers say that the peer is gone
         except Exception:  # a service is at fault, and nothing of it may reach the peer
             log.exception("a WebSocket failed")
         self._leave()

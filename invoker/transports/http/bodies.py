@@ -1,4 +1,4 @@
-"""Bodies of HTTP/1.1: of the length in the head (`Counted`), or in chunks (`Chunks`), as strictly read as heads are.
+"""Bodies of HTTP/1.1: of the length in the head (`Counted`), or in chunks (`Chunks`), read as strictly as heads.
 
 Extensions and trailers of chunks are read over; nobody here asks for them (RFC 9112, 7.1).
 """
@@ -18,7 +18,7 @@ _BARE: Final = re.compile(rb"(?<!\r)\n")
 
 
 class Counted:
-    """Takes one body whose length is known; as `Chunks`."""
+    """Takes one body whose length is known; used like `Chunks`."""
 
     __slots__ = ("_left", "is_over", "rest")
 

@@ -32,7 +32,7 @@ class CachedHead:
 
     Attributes:
         data: Of the head.
-        head: As the front sees it.
+        head: The head as the handler sees it.
         verdict: Whether it may call.
         handler: The handler of the path; None: there is none.
         begin: How the handler begins without a task; None: it needs one.

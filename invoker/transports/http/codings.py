@@ -46,13 +46,13 @@ def _has_zstd() -> bool:
 
 
 PACKED: Final = (ZSTD, GZIP) if _has_zstd() else (GZIP,)
-"""Codings of responses; of those that a client likes as much, the first is taken."""
+"""Codings of responses; of several that a client likes equally, the first is taken."""
 
 UNPACKED: Final = (*PACKED, "deflate")
 """Codings of requests."""
 
 MOST: Final = 3
-"""Times that one body may be packed."""
+"""How many times one body may be packed."""
 
 _ELEMENT: Final = re.compile(r"([!#$%&'*+\-.^_`|~0-9a-z]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?")
 _OTHER_NAMES: Final = {"x-gzip": GZIP}
@@ -79,7 +79,7 @@ class Choice(NamedTuple):
 PLAIN: Final = Choice()
 
 OFF: Final = Choice("")
-"""Nothing is packed here, for whomever."""
+"""The choice where nothing is packed for any client."""
 
 
 def chosen(head: RequestHead, ours: Sequence[str]) -> Choice | None:
@@ -87,7 +87,7 @@ def chosen(head: RequestHead, ours: Sequence[str]) -> Choice | None:
 
     Args:
         head: The head of the request, with names in lower case.
-        ours: What there is besides `IDENTITY`, the best first; nothing: `OFF`.
+        ours: The codings that we have besides `IDENTITY`, the best first; none: the result is `OFF`.
     """
     if not ours:
         return OFF
@@ -105,7 +105,7 @@ def _chosen(accept: str, ours: tuple[str, ...]) -> Choice | None:
     weight, best = max(offered, key=lambda one: one[0], default=(0.0, IDENTITY))
     if weight == 0:
         return None if plain == 0 else PLAIN
-    # Who says nothing of `identity` takes it, but likes what is listed better (RFC 9110, 12.5.3).
+    # A client that does not mention `identity` takes it, but prefers what it lists (RFC 9110, 12.5.3).
     return PLAIN if plain is not None and plain > weight else Choice(best, plain == 0)
 
 

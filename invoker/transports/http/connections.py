@@ -3,12 +3,12 @@
 Theory. A process has so many file descriptors, and the transport takes a part of them, `most`. Beyond it, and where
 there is no descriptor left, these are ended for newcomers, the ones that have been so for longest first:
 
-1. those without a request, or whose response is written, but for the newest ones: a newcomer needs a moment to ask;
+1. those without a request, or whose response is written, except the newest ones: a newcomer needs a moment to ask;
 2. those whose request is still to come as a whole, so that nothing runs for it: uploads that are slow.
 
-None is ended whose bytes are here and have not been read: they may be a request. If there is no descriptor left, none
-is ended either that came within `NEW_S` and has sent nothing; while there are only such, nobody is accepted, and the
-backlog of the kernel holds newcomers.
+A connection whose bytes are here and have not been read is not ended: they may be a request. If there is no descriptor
+left, one that came within `NEW_S` and has sent nothing is not ended either; while there are only such, nobody is
+accepted, and the backlog of the kernel holds newcomers.
 
 Where everybody else is busy, the newcomers stay. They are answered what needs no function, such as a probe; calls are
 refused while the transport is full, an eighth beyond `most`. Without that, a client that holds enough streams, or
@@ -50,7 +50,7 @@ class Connection(Protocol):
     """One connection, whatever is spoken on it."""
 
     def fileno(self) -> int:
-        """Of its socket; negative: it has none any more."""
+        """The descriptor of its socket; negative: it has none any more."""
 
     def end_when_idle(self) -> None:
         """End now, or with the last request."""
@@ -89,12 +89,12 @@ class Connections:
             self.make_room()
 
     def meet(self, connection: Connection, *, is_new: bool) -> None:
-        """A connection is there that has no request yet; if it is new, nothing of one has come either."""
+        """Note a connection that has no request yet; if it is new, nothing of a request has come either."""
         self.idle[connection] = time.monotonic() + NEW_S if is_new else None
         self.enter(connection)
 
     def leave(self, connection: Connection) -> None:
-        """A connection is over, with all that ran for it. Idempotent."""
+        """Forget a connection that is over, with all that ran for it. Idempotent."""
         self.open.discard(connection)
         self.idle.pop(connection, None)
         self.waiting.pop(connection, None)
@@ -103,7 +103,7 @@ class Connections:
 
     @property
     def spare(self) -> int:
-        """New connections that are spared until their first request, and that there may be beyond `most`."""
+        """How many new connections are spared until their first request, and may be there beyond `most`."""
         return self.most // _SPARE + 1
 
     @property
@@ -136,7 +136,7 @@ class Connections:
         """End all of them.
 
         Args:
-            grace_s: For those that have a request.
+            grace_s: How long those that have a request may take.
             cut_s: How long it may then take until what ran for them has ended.
 
         Returns:
@@ -161,7 +161,7 @@ class Connections:
 
 
 def _without_news(connections: Sequence[Connection]) -> Iterator[Connection]:
-    """Those of which nothing has come that is not read yet."""
+    """Those without bytes that have come and are not read yet."""
     for one in connections:
         descriptor = one.fileno()
         poll = select.poll()

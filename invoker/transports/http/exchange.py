@@ -41,7 +41,7 @@ class HttpSettings:
         origins: The origins of web pages that may call; see `Origins`.
         hosts: Names for a transport that is bound to loopback; see `Origins`.
         has_credentials: Whether pages of listed origins may send cookies and the like; see `Origins`.
-        codings: In which responses may leave, the best first; see `invoker.transports.http.packing`.
+        codings: The codings in which responses may leave, the best first; see `invoker.transports.http.packing`.
     """
 
     idle_s: float = 30.0
@@ -56,13 +56,13 @@ class HttpSettings:
 
 
 class Listener(Protocol):
-    """Who hears a request as it comes, instead of reading it; a reactor is one."""
+    """Is given a request as it comes, instead of reading it; a reactor is one."""
 
     def arrived(self, frame: Any | None) -> bool:
         """A chunk of the body or its end (None) came; returns whether more is wanted now."""
 
     def fail(self, error: InvocationError) -> None:
-        """There will be no more: the body is late, or more than the process may hold."""
+        """Nothing more will come: the body is late, or more than the process may hold."""
 
     def gone(self) -> None:
         """Called once when the client has left before the response was complete."""
@@ -95,7 +95,7 @@ class Exchange(ABC):
 
     Attributes:
         head: Everything but the body.
-        choice: In which coding the response leaves.
+        choice: The coding in which the response leaves.
         path: The path of the request.
         peer: Who calls, and what it got.
         is_gone: Whether the client has left.

@@ -190,7 +190,7 @@ class FrameReader:
         return data
 
     def _check(self, first: int, size: int) -> None:
-        """Refuse a head that means nothing here; the usual ones do not come here."""
+        """Refuse the head of a frame that is not allowed; usual heads do not come here."""
         opcode = first & 0x0F
         if first & 0x70:
             raise FrameError("a frame has a reserved bit, but no extension was agreed on")
@@ -250,7 +250,7 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
 
 
 def _text(payload: bytes, letters: codecs.IncrementalDecoder | None = None, *, is_last: bool = True) -> str:
-    """A text; ``letters`` know what a fragment before this one has left of a letter."""
+    """A text; ``letters`` keeps the part of a character that the fragment before this one ended with."""
     try:
         return payload.decode() if letters is None else letters.decode(payload, is_last)
     except UnicodeDecodeError as error:
@@ -311,7 +311,7 @@ def control(kind: int, payload: bytes = b"") -> bytes:
 
 
 def closing(code: int, reason: str = "") -> bytes:
-    """A close frame. What is too long of the reason is left out; without a code there is none."""
+    """A close frame. A reason that is too long is cut; without a code there is no reason."""
     if not code:
         return control(CLOSE)
     told = reason.encode("utf-8", "backslashreplace")[:_REASON_BYTES]

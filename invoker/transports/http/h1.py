@@ -6,8 +6,8 @@ answered::
     state     what is awaited                  how long                then
     --------  -------------------------------  ----------------------  ----------------------------------------------
     IDLE      a head, or the rest of one       idle_s                  BUSY; the connection ends when time is up
-    BUSY      the body, then the front         body_s (`Exchange`)     WRITING, or STREAMING
-    STREAMING the front, maybe the body, too   any time; write_s if    WRITING
+    BUSY the body, then the handler body_s (`Exchange`)     WRITING, or STREAMING STREAMING the front, maybe the body,
+    too   any time; write_s if    WRITING
                                                nothing is taken
     WRITING   the client takes the response    write_s for each part   LINGERING if the body is not here, else IDLE
     LINGERING the rest of a refused body       linger_s                IDLE
@@ -86,7 +86,7 @@ class Http1(asyncio.Protocol):
         self._state = State.IDLE
         self._is_fresh, self._is_lost = True, False
         self._has_ended = False  # the client, to send
-        self._ends = False  # behind the response that is written now, or the next one
+        self._ends = False  # whether it ends behind the response that is written now, or the next one
         self._data = b""  # that has not been taken
         self._seen = self._dropped = 0  # bytes of it that are no head yet; that nobody wants
         self._request: Request | None = None
@@ -94,7 +94,7 @@ class Http1(asyncio.Protocol):
         self._waits = False  # whether the client waits for 100
         self._alarm, self._soon = Alarm(), Soon()
 
-    # Called by the loop.
+    # The loop calls these.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve the connection; asyncio calls it once."""
@@ -162,11 +162,11 @@ class Http1(asyncio.Protocol):
             self._writer.watch()
 
     def resume_writing(self) -> None:
-        """It has taken most of it."""
+        """The client has taken most of what was written."""
         self._writer.go_on()
         self._soon.do(self._go_on)  # asyncio 3.11 closes twice when `close` is called within this call
 
-    # Called by the transport.
+    # The transport calls these.
 
     def fileno(self) -> int:
         """Of the socket; negative once it is closed."""
@@ -388,11 +388,11 @@ class Http1(asyncio.Protocol):
             self._alarm.set(_FAREWELL_S, self.abort)
             self._read_control.open()
         else:
-            transport.close()  # waits for what is written to be taken, which a client can delay for ever
+            transport.close()  # `close` waits until what is written is taken, which a client can delay for ever
             self._alarm.set(_CLOSE_S, self.abort)
 
     def leave_to(self, take: HandOver) -> None:
-        """Leave the connection to who speaks something else, with what was read of that."""
+        """Leave the connection to another protocol, with what was read of it."""
         self._alarm.close()
         self._connections.leave(self)
         self._read_control.open()

@@ -36,7 +36,7 @@ _TEXT: Final = (("Content-Type", "text/plain"),)
 
 
 def shake_hands(app: HttpApp, head: Head) -> Begin:
-    """What answers a handshake.
+    """Find what answers a handshake.
 
     Args:
         app: Knows what serves each path.

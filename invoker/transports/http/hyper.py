@@ -136,7 +136,7 @@ class HyperConnection:
         self._task.cancel()
 
     def over(self) -> None:
-        """Nothing runs for it any more."""
+        """Forget the connection: nothing runs for it any more."""
         self.abort()
         self._connections.leave(self)
 
@@ -152,7 +152,7 @@ class HyperConnection:
             self._timer = None
 
     def _close(self) -> None:
-        self._writer.close()  # waits for what is written to be taken, which a client can delay for ever
+        self._writer.close()  # `close` waits until what is written is taken, which a client can delay for ever
         self._disarm()
         self._timer = asyncio.get_running_loop().call_later(_CLOSE_S, self._writer.transport.abort)
 

@@ -115,4 +115,4 @@ class PatientServer(TCPServer):
                 while left > 0 and (data := await self._read()):
                     left -= len(data)
         except (TimeoutError, OSError):
-            pass  # it does not take it, or has left
+            pass  # the client does not take it, or has left

@@ -77,7 +77,7 @@ class Inboxes:
         taken: Called with a stream, and how many more of its bytes were taken.
 
     Attributes:
-        stream: Whose request begins now.
+        stream: The stream whose request begins now.
     """
 
     def __init__(self, tasks: TaskGroup, taken: Callable[[int, int], None]) -> None:
@@ -86,7 +86,7 @@ class Inboxes:
         self._taken = taken
 
     async def spawn_app(self, app: Any, config: Any, scope: Any, send: Any) -> Callable[[Any], Awaitable[None]]:
-        """Begin a request; answers what puts messages into its inbox."""
+        """Begin a request; returns what puts messages into its inbox."""
         scope[INBOX] = inbox = Inbox(partial(self._taken, self.stream))
         self.spawn(_run, app, config, scope, inbox.get, send)
         return inbox.put

@@ -1,4 +1,4 @@
-"""What a leading thread has of one client: its `Connection`, and the `Reply` to a request; `LateWrites`: late writes.
+"""What a leading thread has of one client: its `Connection`, and the `Reply` to a request; and `LateWrites`.
 
 A reply is the outlet of the conversation that makes the response. It is written once: by the thread when the function
 is over, or by any thread that finds that the client need not wait for that: the time of the request is over, the drain
@@ -49,7 +49,7 @@ class Connection:
         heads: Reads its heads.
         since_s: When it became idle or begun.
         begun: What came of a request that is not here as a whole.
-        reads: In how many pieces.
+        reads: In how many pieces it came.
         is_new: Whether nothing has come yet.
         peer: The address of the client.
         ends: Whether it ends behind the response that is written.
@@ -114,7 +114,7 @@ def _peer(sock: socket.socket) -> str:
 
 
 def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection]:
-    """Those on which a part of a head waits to be read, and then the silent ones.
+    """The connections that may be ended: those on which a part of a head waits to be read, then the silent ones.
 
     One on which a request may have come is not idle any more, although no thread has read it yet.
 
@@ -203,7 +203,7 @@ class Reply:
 
     Args:
         write: Writes it.
-        connection: Where to.
+        connection: The connection to write to.
         plain: The request's head.
         deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
 

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 64 * 1024
 _READS: Final = 16
-"""A request that came in more pieces is left to the loop."""
+"""A request that came in more pieces than this is left to the loop."""
 _AT_ONCE: Final = 64
 _NOTHING: Final[Iterator[bytes]] = iter(())
 _EVICTABLE: Final = 64
@@ -130,7 +130,7 @@ class InlineHttp:
         return False
 
     def leave(self) -> None:
-        """Give all connections to the loop's server, those that are taken once they are answered."""
+        """Give all connections to the loop's server; those that a thread serves follow once they are answered."""
         self._is_leaving = True
         for connections in (self._idle, self._begun):
             while found := _first(connections):
@@ -150,7 +150,7 @@ class InlineHttp:
         cut = list(self._connections.values())
         self._rests.cancel()
         for one in cut:
-            one.shut()  # its thread closes it
+            one.shut()  # the thread that serves it closes it
         if self._timer is not None:
             self._timer.cancel()
         self._leader_follower.stop()
@@ -295,7 +295,7 @@ class InlineHttp:
         """Run the function, and write the response while it does."""
         try:
             begun, frames = plain.prepared.begin(body)
-            session = cast(StreamingSession, begun)  # as `is_stream` says
+            session = cast(StreamingSession, begun)  # `is_stream` says that it is one
             reply = StreamReply(self, connection, plain, session, self._driver, deadline)
             stream = InlineStream(session, self._driver, reply, turn=turn, deadline=deadline)
             close = stream.run(frames)
@@ -311,7 +311,7 @@ class InlineHttp:
         return connection.ends
 
     def write(self, connection: Connection, plain: Plain, response: Response) -> None:
-        """Write a response, and wait for the next request, or end the connection; what is not taken the loop writes."""
+        """Write a response, then wait for the next request or end the connection; the loop writes what is not taken."""
         connection.ends = ends = response.close or self._is_leaving or self._driver.engine.is_draining
         if response.pieces or len(response.body) > PIECE_BYTES:
             data = head_bytes(response, close=ends, headers=plain.headers)
@@ -345,7 +345,7 @@ class InlineHttp:
             self._release(connection, self._idle)
 
     def _release(self, connection: Connection, to: dict[int, Connection]) -> None:
-        """Nobody owns this connection any more, until something comes."""
+        """Give up the connection: nobody owns it until something comes."""
         connection.since_s = time.monotonic()
         to[connection.fd] = connection
         if connection.is_parked:
@@ -384,7 +384,7 @@ class InlineHttp:
         return True
 
     def _close(self) -> None:
-        """Close what is waited with, unless a thread may wait there."""
+        """Close the descriptors for waiting, unless a thread may wait there."""
         with self._lock:
             if not self._inside and not self._epoll.closed:
                 self._epoll.close()
@@ -392,7 +392,7 @@ class InlineHttp:
 
 
 def _first(connections: dict[int, Connection], most: int = 1) -> list[Connection]:
-    """The first ones of a dictionary that other threads change."""
+    """The first entries of a dictionary that other threads change."""
     while True:
         with suppress(RuntimeError):
             return list(islice(connections.values(), most))

@@ -64,7 +64,7 @@ class InlineStream(Whole):
                 return
         elif type(frame) is BodyParts:
             self._reply.invocation = self.invocation
-            self.beat()  # they are made where the client can be waited for
+            self.beat()  # they are made in `send_all`, where the thread can wait for the client
         super().keep(frame)
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
@@ -91,7 +91,7 @@ class InlineStream(Whole):
                         self.perform(step)
 
     def is_slow(self, took_s: float) -> bool:
-        """As the base; a thread that has given many items meanwhile may lead while it gives the first of them."""
+        """As in the base class, but per item: a thread that gives many quick items may still lead."""
         return super().is_slow(took_s) and took_s > _ITEM_S * sum([one.emitted for one in self.invocation.outputs])
 
     def look(self, now: float) -> None:

@@ -22,7 +22,7 @@ from invoker.transports.http.exchange import HttpSettings
 __all__ = ["MountedTransport", "inner_scope", "refuse"]
 
 _LEFT: Final = Response(499, (), b"")
-"""What nginx calls a client that has closed its request."""
+"""The status that nginx logs for a client that has closed its request."""
 
 
 class MountedTransport:
@@ -73,7 +73,7 @@ class MountedTransport:
 
         await self._asgi(scope, receive, sending)
         if not has_begun:
-            with suppress(OSError):  # so some servers say that nobody takes it
+            with suppress(OSError):  # so some servers say that the client has left
                 await refuse(scope, receive, send, _LEFT)
 
     def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""`Outgoing`: what is long of the messages that a socket sends, counted until the peer has taken it.
+"""`Outgoing`: the long messages that a socket sends, counted until the peer has taken them.
 
 Messages wait in order, and are made frame by frame as the peer takes them. One that is made at once and is large is
 *handed* to the transport, which reports when the peer has taken it. Both count in the budget of the process.
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Outgoing:
-    """Of one connection; false when no message waits.
+    """The messages of one connection; false when no message waits.
 
     Args:
         memory: The memory of the process.
@@ -45,20 +45,20 @@ class Outgoing:
         return bool(self._queue)
 
     def put(self, frame: str | bytes | LongMessage) -> None:
-        """Let a message wait behind those that do."""
+        """Append a message to those that wait."""
         size = frame.size if isinstance(frame, LongMessage) else len(frame)
         self._queue.append((fragments(frame), size))
         self._waiting += size
         self._count()
 
     def hand(self, size: int) -> None:
-        """The transport got a message of that size, made at once."""
+        """Count a message of this size, which was made at once and given to the transport."""
         if size > STEP_BYTES:
             self._handed += size
             self._count()
 
     def next(self) -> bytes | None:
-        """The next frame of what waits; None: nothing waits any more."""
+        """The next frame of the waiting messages; None: none waits any more."""
         while self._queue:
             frames, size = self._queue[0]
             if (frame := next(frames, None)) is not None:
@@ -75,12 +75,12 @@ class Outgoing:
             self._count()
 
     def part(self) -> None:
-        """The conversation is over; what is left of it counts as one that runs."""
+        """The conversation is over; while some of it is not taken, it counts as one that runs."""
         if self._unread is not None and self._waiting + self._handed:
             self._unread.part()
 
     def clear(self) -> None:
-        """What waits will not be sent."""
+        """Drop what waits: it will not be sent."""
         self._queue.clear()
         self._waiting = 0
         self._count()

@@ -29,7 +29,7 @@ __all__ = ["AT_ONCE_BYTES", "LEAST_BYTES", "Packer", "coding_for", "headers_for"
 LEAST_BYTES: Final = 1024
 
 AT_ONCE_BYTES: Final = 32 * 1024
-"""What is longer takes more than a millisecond, and is packed in a thread where others would have to wait."""
+"""A longer body takes more than a millisecond, and is packed in a thread where others would have to wait."""
 
 _GZIP_LEVEL: Final = 4
 _SMALL: Final = (13, 6)
@@ -84,7 +84,7 @@ def coding_for(response: Response | ResponseHead, choice: Choice, size: int) -> 
         size: Bytes of the body; of a stream, `LEAST_BYTES`.
 
     Returns:
-        None: it is no business of codings.
+        None: content codings do not matter for this response.
     """
     if (size < LEAST_BYTES and not choice.is_forced) or response.status in _BODILESS:
         return None
@@ -160,7 +160,7 @@ class Packer:
         return self._stream.compress(data)
 
     def flush(self) -> bytes:
-        """What makes all readable that was packed."""
+        """The bytes that make all readable that was packed before."""
         return self._stream.flush(self._flush)
 
     def end(self) -> bytes:

@@ -25,7 +25,7 @@ from invoker.transports.http.traced import traced
 __all__ = ["MOST_BODY_BYTES", "Plain", "PlainHeads"]
 
 MOST_BODY_BYTES: Final = 64 * 1024
-"""What a body may have that nobody counts against the memory of the process (`invoker.core.budget`)."""
+"""Bytes that a body may have without being counted against the memory of the process (`invoker.core.budget`)."""
 
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1024 * 1024
@@ -42,9 +42,9 @@ class Plain(NamedTuple):
     Attributes:
         size: Bytes of the head, with its empty line.
         whole: Bytes of the whole request.
-        alike: Answers it.
+        alike: The prepared request that answers it.
         headers: To be added to the response.
-        head: What the front sees of it.
+        head: The head as the handler sees it.
         choice: In which coding the response leaves.
         is_traced: Whether the same head means another span the next time.
     """
@@ -78,7 +78,7 @@ class PlainHeads:
         self._kept: Cache[bytes, Plain] = Cache(_KEPT, _KEPT_BYTES, threading.Lock())
 
     def read(self, data: bytes) -> Plain | None:
-        """What the head says with which these bytes begin; None if it is not plain, or not whole."""
+        """Read the head at the beginning of these bytes; None if it is not plain, or not whole."""
         end = data.find(_END, 0, MOST_BYTES)
         if end < 0:
             return None

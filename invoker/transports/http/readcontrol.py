@@ -18,7 +18,7 @@ __all__ = ["ReadControl"]
 
 _LOOK_S = 1.0
 _READ_BYTES = 32 * 1024
-"""So much is read at once, before others have a turn: chunks of one byte cost 300 ns for each byte that comes."""
+"""Bytes that are read at once, before others have a turn: chunks of one byte cost 300 ns for each byte that comes."""
 _RESET = select.POLLERR | select.POLLHUP
 _ENDED: int = getattr(select, "POLLRDHUP", 0)  # Linux only
 
@@ -69,7 +69,7 @@ class ReadControl:
     def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         self._shut_s = loop.time()
-        if self._timer is None:  # one that is left over from the last time does as well
+        if self._timer is None:  # a timer that is left over from the last time does as well
             self._timer = loop.call_later(_LOOK_S, self._look)
 
     def _look(self) -> None:

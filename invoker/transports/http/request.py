@@ -35,7 +35,7 @@ class BodySource(Protocol):
     peer: str
 
     def ask(self) -> None:
-        """Called when the request waits for more of its body."""
+        """The request waits for more of its body."""
 
     def answered(self, request: Request, response: Response) -> None:
         """The response of a request that is listened to."""
@@ -69,7 +69,7 @@ class Request(Exchange):
     Attributes:
         meaning: Its head, as the connection understands it.
         is_whole: Whether all of the body has come.
-        task: That answers it, if it is read.
+        task: The task that answers it, if a task reads its body.
         unread: Bytes of the body that nobody has asked for yet.
         headers: To be added to the response.
         packer: Packs the body of a streamed response; None: it leaves as it is.
@@ -92,7 +92,7 @@ class Request(Exchange):
         self.packer: Packer | None = None
         self._source = source
         self._listener: Listener | None = None
-        self._is_held = False  # by a listener that wants no more now
+        self._is_held = False  # paused by a listener that wants no more now
         self._is_answered = False
         self._has_begun = False
         self._parts: list[bytes] = []
@@ -101,7 +101,7 @@ class Request(Exchange):
         self._is_turning = False  # a callback of the loop will unpack more
 
     def feed(self, data: bytes, *, is_last: bool) -> None:
-        """More of the body has come."""
+        """Take more of the body, which has come."""
         if data:
             self._parts.append(data)
             self.unread += len(data)
@@ -191,7 +191,7 @@ class Request(Exchange):
         self._over(is_whole=False)
 
     def _finish(self) -> None:
-        """Nobody hears the request any more."""
+        """Let go of the listener: the request is over."""
         self._is_answered = True
         if self._listener is not None:
             self._listener = NOBODY

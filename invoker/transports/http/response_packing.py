@@ -31,7 +31,7 @@ __all__ = ["begun", "flushed", "packed", "ready"]
 
 
 def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = AT_ONCE_BYTES) -> Response | None:
-    """A whole response as it leaves; None if to pack it takes so long that it is better done in a thread.
+    """A whole response as it leaves; None if packing takes so long that it is better done in a thread.
 
     Args:
         response: As a handler has made it.

@@ -44,7 +44,7 @@ __all__ = ["SocketConnection"]
 log = logging.getLogger(__name__)
 
 _ROOM_BYTES: Final = 64 * 1024
-"""This many bytes leave at once, without waiting for the end of the turn."""
+"""This many bytes are sent at once, without waiting for the end of the turn."""
 _TURN: Final = 128
 """Frames of one connection after which others have a turn."""
 _SILENCES: Final = 3
@@ -82,7 +82,7 @@ class SocketConnection(asyncio.Protocol):
         self._frames = FrameReader(settings.max_message_bytes)
         self._share = memory.share()
         self._code = self._out_bytes = 0  # a code that we found, and not the conversation
-        self._farewell: tuple[int, str] | None = None  # is said behind what is long
+        self._farewell: tuple[int, str] | None = None  # it is sent behind long messages
         self._is_over = False  # the conversation
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = self._is_deaf = False
         self._is_held = self._will_take = False  # the conversation wants no more for now; or others have a turn
@@ -94,7 +94,7 @@ class SocketConnection(asyncio.Protocol):
         self._has_heard, self._silences = True, 0
         self._pings, self._alarm = Alarm(), Alarm()
 
-    # Called by the loop.
+    # The loop calls these.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the conversation; asyncio calls it once."""
@@ -141,7 +141,7 @@ class SocketConnection(asyncio.Protocol):
         self._alarm.set(self._settings.write_s, self._not_taken)
 
     def resume_writing(self) -> None:
-        """It has taken most of it."""
+        """The peer has taken most of what was written."""
         self._is_full = False
         if self._is_closing or self.is_gone:
             self._alarm.set(self._settings.linger_s, self._end)
@@ -152,7 +152,7 @@ class SocketConnection(asyncio.Protocol):
             self._flush_soon()
         self._wake()
 
-    # Called by the transport.
+    # The transport calls these.
 
     def fileno(self) -> int:
         """Of the socket; negative once it is closed."""

@@ -35,7 +35,7 @@ class StreamingSession(CallSession, Protocol):
 
     Attributes:
         has_begun: Whether the head of a streamed response was sent.
-        is_told: Whether it has said how it ends.
+        is_told: Whether the session has sent how the response ends.
         held: Bytes of the body that it keeps.
         cuts: Whether a response that has begun and fails must look incomplete.
     """
@@ -53,7 +53,7 @@ class StreamingSession(CallSession, Protocol):
         """The response for an ending before anything was sent."""
 
     def farewell(self, error: InvocationError) -> bytes:
-        """The bytes that end a response that has begun, for an ending that the session does not know."""
+        """The last bytes of a response that has begun, for an ending that the session does not know."""
 
 
 class Streamed:
@@ -128,7 +128,7 @@ class Streamed:
         return wants_more
 
     def fail(self, error: InvocationError) -> None:
-        """There will be no more of the body."""
+        """Nothing more of the body will come."""
         self._reactor.fail(error)
 
     def gone(self) -> None:

@@ -74,11 +74,11 @@ class ConnectionOps(Protocol):
 
 
 class StreamReply:
-    """Made in the thread that answers; a line of the sweeper while something is held.
+    """One reply, made in the thread that answers; the sweeper looks at it while something is held.
 
     Args:
-        way: Of the transport.
-        connection: Where to.
+        way: What the transport does with its connections.
+        connection: The connection to write to.
         plain: The request's head.
         session: The session of the conversation.
         driver: Its sweeper sends what is held.
@@ -87,7 +87,7 @@ class StreamReply:
     Attributes:
         held: What was not written yet; a new list each time.
         invocation: Is shown as blocked while the client takes too little; None before its first item.
-        is_over: Whether the response is.
+        is_over: Whether the response is over.
         is_swept: Whether the sweeper looks at what is held.
         lock: Held by the thread that writes.
         seen: What the sweeper saw held.
@@ -128,7 +128,7 @@ class StreamReply:
         self._looks_s = time.monotonic() + GRACE_S
         self._prompt_s = self.wrote_s = 0.0
 
-    # What the conversation asks.
+    # The conversation calls these.
 
     def await_end(self) -> None:
         """Return: the body has the length that its head gave."""
@@ -195,7 +195,7 @@ class StreamReply:
         elif is_clean:
             self._ops.write_last(self._connection, last)
         else:
-            self._connection.shut()  # an end would be taken for that of the stream
+            self._connection.shut()  # a regular end would look like that of the stream
             self._ops.end(self._connection)
 
     # The thread of the conversation, once the function is over.
@@ -275,7 +275,7 @@ class StreamReply:
             raise
         except Exception:
             log.exception("a response failed")
-            self._is_lost = True  # it may not look complete
+            self._is_lost = True  # the response must not look complete
             raise _gone() from None
 
     def _take_turn(self) -> None:
@@ -298,7 +298,7 @@ class StreamReply:
         return self.moves
 
     def _wait(self) -> None:
-        """Wait until the client has taken what was written, and let it be seen meanwhile."""
+        """Wait until the client has taken what was written; the invocation counts as blocked meanwhile."""
         invocation = self.invocation
         if invocation is None:
             self._await_room()
@@ -384,7 +384,7 @@ class StreamReply:
         return b"%b%x\r\n%b\r\n%b" % (head, len(body), body, last) if body else head + last
 
     def _push(self, data: bytes) -> None:
-        """Write, as much as the client takes."""
+        """Write as much as the client takes."""
         data = self._rest + data if self._rest else data
         while data:
             try:

@@ -26,10 +26,10 @@ STEPS: Final = 16
 """Steps that are short enough for one turn of the loop."""
 
 PIECE_BYTES: Final = 64 * 1024
-"""So much is unpacked at once."""
+"""The most bytes that are unpacked at once."""
 
 _SLICE_BYTES: Final = 4 * 1024
-"""So much is given to a stage at once; what it does not take is copied."""
+"""The most bytes that are given to a stage at once; what it does not take is copied."""
 _SLACK_BYTES: Final = 16 * 1024 * 1024
 _TIMES: Final = 1100
 _MEMBER_BYTES: Final = 8 * 1024
@@ -66,7 +66,7 @@ class Unpacker:
         self._stages[0].feed(data)
 
     def steps(self, most: int) -> bytes | None:
-        """Do as `take`, up to ``most`` times, until it gives something."""
+        """Call `take` up to ``most`` times, until it gives something."""
         data = self.take()
         while data == b"" and most > 1:
             most -= 1

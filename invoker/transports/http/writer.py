@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 _MOST_HELD: Final = 64 * 1024
 """Bytes of pieces that leave before the end of the turn."""
 _MADE_BYTES: Final = 128 * 1024
-"""So much of what is long is made in one turn."""
+"""Bytes of a long response that are made in one turn."""
 _LAST: Final = b"0\r\n\r\n"
 
 
@@ -178,7 +178,7 @@ class Writer:
         self._parts = iter(())
         self._held.clear()
         self._queue.clear()
-        if not self._is_making:  # else the thread is at it, and `_has_made` clears it
+        if not self._is_making:  # otherwise a thread still works on it, and `_has_made` clears it
             self._long.clear()
 
     def watch(self) -> None:
@@ -224,7 +224,7 @@ class Writer:
         return bool(self._long) or self._is_making
 
     def _fail(self, error: Exception) -> None:
-        """The response may not look complete."""
+        """Break off the response, which must not look complete."""
         log.error("a response failed", exc_info=error)
         self._long.clear()
         self._abort()
@@ -255,7 +255,7 @@ class Writer:
             self._has_room()
 
     def _taken(self) -> None:
-        """The client has, or will not have, all that was long."""
+        """Uncount what was long: the client has taken all of it, or never will."""
         if self._request is not None and self._request.untaken is not None:
             self._request.untaken.take()
 
@@ -304,7 +304,7 @@ class Writer:
 
 
 def _made(long: deque[Iterator[bytes]], packer: Packer | None = None) -> bytes:
-    """The next bytes of what is long, packed so that the client can read them; what is through is taken away."""
+    """The next bytes of what is long, packed so that the client can read them; pieces that are done are removed."""
     parts: list[bytes] = []
     size = 0
     while long and size < _MADE_BYTES:

@@ -104,7 +104,7 @@ def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]])
     """The header fields of a response. Ours replace given ones of the same name, except `Vary`, which may repeat."""
     taken = {name.lower() for name, _ in ours} - {"vary"}
     if "access-control-allow-origin" in taken:
-        taken.add("access-control-allow-credentials")  # who may send some is not for a function to say
+        taken.add("access-control-allow-credentials")  # a function does not decide who may send credentials
     kept = [one for one in given if one[0].lower() not in taken]
     return [_field(name.lower(), value) for name, value in (*kept, *ours)]
 

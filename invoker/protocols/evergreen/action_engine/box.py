@@ -23,7 +23,7 @@ _NUMBERS = {
 }  # fmt: skip
 _MOST = 2**63 - 1
 _MOST_ITEMS = 20_000
-"""Structures and pairs that one message may have; reading each takes some microseconds, and nobody else runs."""
+"""Structures and pairs that one message may have; each takes some microseconds, in which nothing else runs."""
 _BINS = frozenset({0xC4, 0xC5, 0xC6})
 _TEXTS = frozenset({0xD9, 0xDA, 0xDB})
 _ARRAYS = frozenset({0xDC, 0xDD})

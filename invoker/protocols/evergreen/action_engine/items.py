@@ -22,7 +22,7 @@ def message_of(content: Chunk | NodeRef) -> Message[bytes]:
     """What a function is given of an item.
 
     Raises:
-        StatusError: The item is the failure of what it came from, or refers to something that is not resolved here.
+        StatusError: The item reports the failure of its producer, or refers to something that is not resolved here.
     """
     if isinstance(content, NodeRef):
         raise StatusError(Status.UNIMPLEMENTED, f"a fragment refers to node {content.id!a}; send its chunks instead")

@@ -1,4 +1,4 @@
-"""What is sent to peers about actions: `Running` is an action that runs; the functions answer the call itself."""
+"""Messages to peers about actions: `Running` makes those of an action that runs, the functions here the other ones."""
 
 from __future__ import annotations
 

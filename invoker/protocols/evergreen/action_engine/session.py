@@ -6,8 +6,8 @@ Theory. What the peer may say, in any order and any number:
 fragment            its chunk is kept in the node; actions that read the node are fed
 fragment __abort__  the session ends at once, without an answer
 action              Open; unknown or malformed ones are answered by statuses, and nothing else happens
-empty message       half-close: what runs goes on; an input whose node is not there will never be
-==================  ==================================================================================
+empty message       half-close: what runs goes on; an input whose node has not come fails ==================
+==================================================================================
 
 and what it is sent for each action: items of its outputs, each at the next place of its node; then, in one message, the
 ends of the outputs and the status. An error ends outputs with the status instead. The session closes after the
@@ -74,7 +74,7 @@ class ActionEngineSession:
         stalled: Inputs that were not fed all there is.
         hears_waits: Whether the driver should report which inputs are waited for.
         is_full: Whether the driver should read no more.
-        last_frame: What is said before a normal end: our own half-close.
+        last_frame: The last frame before a normal end: our own half-close.
     """
 
     def __init__(self, table: Table, metadata: Mapping[str, str], settings: ActionEngineSettings) -> None:
@@ -125,7 +125,7 @@ class ActionEngineSession:
         return self._settled(steps)
 
     def half_close(self) -> Iterable[Step]:
-        """The peer will say no more; what runs goes on."""
+        """The peer will send no more; what runs goes on."""
         self._has_ended = self.hears_waits = True
         return () if self._running else (Close(),)
 
@@ -288,9 +288,9 @@ class ActionEngineSession:
         return steps
 
     def farewell(self, error: InvocationError) -> list[bytes]:
-        """What is left to say when the session ends with an error: a status for each action, and the abort.
+        """The last messages of a session that ends with an error: a status for each action, and the abort.
 
-        Peers do not show an abort to who waits for an action, so each action gets its status first.
+        A peer does not report an abort to code that waits for an action, so each action gets its status first.
         """
         if isinstance(error, Cancelled):
             return []

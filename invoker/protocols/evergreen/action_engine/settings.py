@@ -15,10 +15,10 @@ class ActionEngineSettings:
     Attributes:
         actions: Action name -> name of the function in the catalogue, besides the functions' own names.
         inputs: Alias of an input -> name of the parameter.
-        session_bytes: That a session may hold of what no function has taken yet; one more ends it.
-        high_bytes: Held for functions that are behind, from which on nothing more is read of the peer.
-        nodes: That a session may know at once.
-        actions_running: At once in one session; one more is refused.
+        session_bytes: Bytes that a session may hold and no function has taken yet; one more ends it.
+        high_bytes: When this many bytes are held for functions that are behind, nothing more is read from the peer.
+        nodes: How many nodes a session may know at once.
+        actions_running: How many actions of one session may run at once; one more is refused.
         name_bytes: Longest id or name, in UTF-8.
         item_bytes: The most bytes of one item of an output; their clients give up a connection that brings a message
             above 16 MiB.

@@ -11,7 +11,7 @@ __all__ = ["status_chunk", "status_error"]
 _METADATA = Metadata(STATUS)
 _MOST = 4096
 _PEERS_FAULT = (DecodeError, NotAcceptable, ProtocolViolation, Unsupported)
-"""Codes of riff, which has UNKNOWN for two of them; here all are INVALID_ARGUMENT."""
+"""Errors of the caller's input; riff reports two of them as UNKNOWN, here all are INVALID_ARGUMENT."""
 
 
 def status_chunk(error: InvocationError | None) -> Chunk:

@@ -1,4 +1,4 @@
-"""`NodeStore`: the nodes of one session, their bytes against its limits, and ids that nobody wants more of."""
+"""`NodeStore`: the nodes of one session, their bytes against its limits, and the ids that take no more."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NodeStore:
         self._left: dict[str, None] = {}  # their action ended before they did, so what still comes for them is dropped
 
     def put(self, fragment: Fragment) -> Sequence[Reader]:
-        """Take a fragment of the peer; who reads its node.
+        """Take a fragment of the peer; returns the readers of its node.
 
         Raises:
             LimitExceeded: There would be too much.
@@ -48,7 +48,7 @@ class NodeStore:
         return self._put(node, fragment)
 
     def made_here(self, fragment: Fragment) -> Sequence[Reader]:
-        """Take a fragment of an output if an action of this session reads it; which does.
+        """Take a fragment of an output if an action of this session reads it; returns its readers.
 
         Raises:
             LimitExceeded: There would be too much.
@@ -158,7 +158,7 @@ class NodeStore:
         self.size = 0
 
     def check_names(self, action: Action) -> None:
-        """See that no name or id of an action is too long.
+        """Check that no name or id of an action is too long.
 
         Raises:
             LimitExceeded: One is.

@@ -24,7 +24,7 @@ _BYTES: tuple[Any, ...] = (bytes, bytearray, memoryview)
 
 
 def node_id(action_id: str, name: str) -> str:
-    """The id of a port's node unless the action says another one."""
+    """The id of a port's node, unless the action gives another one."""
     return f"{action_id}#{name}"
 
 
@@ -38,8 +38,8 @@ class Binding:
         outputs: Index of an output -> id of its node.
         unwanted: Indexes of outputs that have no port.
         bound: Names of the parameters, for `Open`; None where the number of inputs is the caller's choice.
-        input_names: Where it is.
-        output_names: Where the number of outputs is the caller's choice.
+        input_names: The names of the inputs where their number is the caller's choice.
+        output_names: The names of the outputs where their number is the caller's choice.
     """
 
     function: str

@@ -74,7 +74,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
     @property
     def is_null(self) -> bool:
-        """Whether it is an end, and no item."""
+        """Whether it only ends a node and is no item."""
         return not self.data and not self.ref and self.media_type in ("", BYTES)
 
 
@@ -120,7 +120,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class WireMessage(msgspec.Struct, frozen=True):
-    """What one message of the connection says; an empty one is a half-close."""
+    """One message of the connection; an empty one is a half-close."""
 
     fragments: Sequence[Fragment] = ()
     actions: Sequence[Action] = ()
@@ -131,7 +131,7 @@ def decode(data: bytes) -> WireMessage:
     """Read one message.
 
     Raises:
-        WireError: It is none.
+        WireError: The bytes are no message.
     """
     outer = Box(data)
     box = outer.box()

@@ -5,11 +5,11 @@ are ids of children); its parts are those below the first gap in its seqs. What 
 
     node       becomes so by                             its parts
     ---------  ----------------------------------------  ---------------------------------------------------------
-    orphan     a fragment, before anybody lists the id   held
-    listed     being an output, or a child of such       held until they were read once, then released
-    kept       being listed twice, or below such a node  held until the session ends, to be read any number of times
-    dropped    its reader went away                      released, now and when more come; so are its children's
-    spent      its end, when it was read or dropped      of the node only id and final seq are left
+    orphan a fragment, before anything lists the id held listed     being an output, or a child of such       held until
+    they were read once, then released kept       being listed twice, or below such a node  held until the session ends,
+    to be read any number of times dropped    its reader went away                      released, now and when more
+    come; so are its children's spent      its end, when it was read or dropped      of the node only id and final seq
+    are left
 
 What the peer must not do (E-103 and "Fragments" of docs/reference/evergreen.md) is `BadNode`, in words for its author.
 """
@@ -25,7 +25,7 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 __all__ = ["END", "Arrivals", "BadNode", "Cursor", "End", "Part", "Reference"]
 
 COST_BYTES = 128
-"""What a fragment or a child counts besides its payload, so that empty ones are not free."""
+"""Bytes that a fragment or a child counts besides its payload, so that empty ones are not free."""
 
 _SHOWN = 64
 

@@ -17,7 +17,7 @@ def attachment(path: str | Path, *, media_type: str = "", role: str = "") -> Mes
     Args:
         path: The path of the file; its last part travels as the original file name.
         media_type: Empty: guessed by the name, else application/octet-stream.
-        role: Who shows it, such as ``user``; empty: nobody says.
+        role: The role that shows it, such as ``user``; empty: none is given.
 
     Raises:
         OSError: It cannot be read.

@@ -1,4 +1,4 @@
-"""`Draft`: what the values of an action become before anything is sent; one that will not do sends nothing."""
+"""`Draft`: the nodes that an action's values become before anything is sent; an invalid value sends nothing."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def packed(configs: Iterable[object]) -> list[PackedAny]:
     """Pack configurations: protobuf messages as they are, dicts as Struct; one that is packed stays so.
 
     Raises:
-        TypeError: Something else.
+        TypeError: A config is something else.
         ValueError: A dict that holds what is no JSON.
     """
     found = []

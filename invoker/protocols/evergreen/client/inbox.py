@@ -43,7 +43,7 @@ class Inbox:
     Attributes:
         arrivals: The nodes.
         is_closing: Whether the session is being left.
-        is_told: Whether its failure has reached somebody.
+        is_told: Whether its failure has been raised somewhere.
         ended: Set when the session is over.
         grown: Set whenever something came.
     """
@@ -91,7 +91,7 @@ class Inbox:
             self._go_on.set()
 
     def close(self) -> None:
-        """Drop what nobody reads, because the session is being left; receive the rest without a limit."""
+        """Drop what nobody reads, because the session is being closed; receive the rest without a limit."""
         self.is_closing = True
         for root in tuple(self._unread):
             self.discard(root)

@@ -135,7 +135,7 @@ def headers_of(metadata: pb.ChunkMetadata) -> Headers:
     if metadata.original_file_name:
         found["original-file-name"] = metadata.original_file_name
     if metadata.HasField("capture_time"):
-        with contextlib.suppress(ValueError):  # out of the range of dates: as good as none
+        with contextlib.suppress(ValueError):  # out of the range of dates, so it is left out
             found["capture-time"] = metadata.capture_time.ToJsonString()
     if metadata.experimental:
         found["experimental"] = ",".join(

@@ -38,7 +38,7 @@ class Node:
 
     Attributes:
         id: In its session.
-        session: To which it belongs; no other knows it.
+        session: The session to which it belongs; no other one knows it.
     """
 
     def __init__(self, session: Sender, id_: str) -> None:
@@ -63,7 +63,7 @@ class LeafNode(Node):
         """Send a piece; waits while too much is unsent.
 
         Raises:
-            RuntimeError: The end was said before.
+            RuntimeError: The node has been ended.
             CallFailed: The session is over.
         """
         data = piece.encode(self._charset) if isinstance(piece, str) else bytes(piece)
@@ -72,7 +72,7 @@ class LeafNode(Node):
         await self.session.room()
 
     async def end(self) -> None:
-        """Say that the leaf is whole; whatever reads it would wait for this. Idempotent."""
+        """End the leaf, which is whole; its readers wait for this. Idempotent."""
         if not self._is_ended:
             self._send(b"", is_last=True)
             self._is_ended = True
@@ -103,7 +103,7 @@ class TreeNode(Node):
         """Add children: nodes, or whatever an input may be; waits while too much is unsent.
 
         Raises:
-            RuntimeError: The end was said before.
+            RuntimeError: The node has been ended.
             TypeError: Something that no node can be made of.
             CallFailed: The session is over.
         """

@@ -16,7 +16,7 @@ JOIN_BYTES = 1 << 16
 
 
 class Outbox:
-    """Serialised SessionMessages between those who have something to send and the one who sends it.
+    """Serialised SessionMessages that wait for the task that sends them.
 
     Args:
         on_close: Called when nothing is sent any more.
@@ -55,7 +55,7 @@ class Outbox:
         self._filled.set()
 
     def close(self) -> None:
-        """Drop what is unsent and let everybody go on who waits."""
+        """Drop what is unsent, and wake everything that waits."""
         self.is_closed = True
         self._messages.clear()
         self._bytes = 0
@@ -63,7 +63,7 @@ class Outbox:
         self._on_close()
 
     async def feed(self) -> AsyncGenerator[bytes, None]:
-        """The messages, until the end was said."""
+        """The messages, until `end` was called."""
         try:
             while self._messages or not self._is_ended:
                 if self._messages:

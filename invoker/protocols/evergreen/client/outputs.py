@@ -27,8 +27,8 @@ __all__ = ["Messages", "OutputNode", "Pieces"]
 class OutputNode(Node):
     """A node that an action of the server produces; iterate it for its pieces as they come.
 
-    A piece is ``str`` of a text leaf and ``bytes`` of a leaf that has no codec, as they come; leaves of other types are
-    decoded when they are whole. It can be read once.
+    A piece is ``str`` for a text leaf and ``bytes`` for a leaf that has no codec, as they come; leaves of other types
+    are decoded when they are whole. It can be read once.
 
     Attributes:
         name: The name of the output.
@@ -56,7 +56,7 @@ class OutputNode(Node):
         """All text of the output, put together; JSON and its like as they are written.
 
         Raises:
-            CallFailed: The action, or the session, failed; or the text is none.
+            CallFailed: The action, or the session, failed; or the text cannot be decoded.
             ValueError: A leaf is no text.
         """
         return "".join([self._text(leaf) async for leaf in Leaves(self._begin()) if not is_marker(leaf.media_type)])
@@ -125,7 +125,7 @@ class Messages(AsyncIterator[Message[Any]]):
 
 
 class Pieces(AsyncIterator[Any]):
-    """What comes, as early as its media type allows; never an empty piece, and no markers."""
+    """The pieces as early as their media type allows; none is empty, and markers are left out."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -175,5 +175,5 @@ class Pieces(AsyncIterator[Any]):
 
 
 def text_decoder(media_type: str) -> codecs.IncrementalDecoder:
-    """A decoder for text whose pieces end anywhere, also within a sign."""
+    """A decoder for text whose pieces may end anywhere, also within a character."""
     return codecs.getincrementaldecoder(charset_of(media_type))()

@@ -34,7 +34,7 @@ class Leaf:
 
 
 class Reading:
-    """One reading of an output, from its begin to its end or until nobody wants the rest."""
+    """One reading of an output, to its end or until nobody wants the rest."""
 
     def __init__(self, root: str, name: str, inbox: Inbox, outcome: Outcome, registry: Registry) -> None:
         self.name = name

@@ -58,7 +58,7 @@ class EvergreenSession:
         metadata: gRPC metadata of the session.
         registry: Codecs for values; None: the built-in ones.
         timeout_s: The session ends with DEADLINE_EXCEEDED after so many seconds; None: never.
-        connect_timeout_s: How long to wait for a connection, and for the server's word on extensions.
+        connect_timeout_s: How long to wait for a connection, and for the server's answer about extensions.
         held_bytes: When so much is unread the session fails with RESOURCE_EXHAUSTED. Long before, at 4 MiB, the call is
             not read on unless somebody waits for what has not come.
 
@@ -168,7 +168,7 @@ class EvergreenSession:
             outputs: The names of those that are wanted; none: it runs for its effect.
             configs: Protobuf messages, or dicts (sent as ``google.protobuf.Struct``).
             accept: Media types that an output may have, by its name, best first (extension ``accept``).
-            target: Who shall run it, where the server has several.
+            target: The target that shall run it, where the server has several.
 
         Raises:
             TypeError: A value that cannot be an input.
@@ -208,7 +208,7 @@ class EvergreenSession:
         return LeafNode(self, metadata_of(media_type, headers))
 
     def tree(self) -> TreeNode:
-        """An interior node to be filled one after the other."""
+        """An interior node, to which children are added one by one."""
         return Draft(self, self._registry).tree()
 
     async def actions(self) -> list[dict[str, Any]]:

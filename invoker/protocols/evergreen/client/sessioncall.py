@@ -35,7 +35,7 @@ NEGOTIATION_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Of a session's call; described at `EvergreenSession`."""
+    """Settings of a session's call; they are described at `EvergreenSession`."""
 
     target: str
     extensions: tuple[str, ...]
@@ -71,7 +71,7 @@ class SessionCall:
         self._negotiator: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connect, and wait for the server's word on extensions where some were asked for.
+        """Connect, and wait for the server's answer about extensions if some were asked for.
 
         Raises:
             RuntimeError: It was opened before.
@@ -121,8 +121,8 @@ class SessionCall:
         """End the call at once, for a reason on the client's side.
 
         Args:
-            failure: What everybody gets who waits on the session.
-            is_told: Whether the caller knows of it, so that leaving the session does not raise it again.
+            failure: The error for everything that waits on the session.
+            is_told: Whether the caller has got it already, so that leaving the session does not raise it again.
         """
         if not self._inbox.ended.is_set():
             self._inbox.is_told = is_told

@@ -1,4 +1,4 @@
-"""`Streams`: the iterators that inputs were given as, each sent by a task of its own as its items come."""
+"""`Streams`: the iterators that were given as inputs, each sent by a task of its own as its items come."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Streams:
 
     Args:
         inbox: The inbox of the session.
-        on_error: Called with what an iterator raised, the outputs for which it was meant, and their outcome.
+        on_error: Called with what an iterator raised, the outputs that depend on it, and their outcome.
     """
 
     def __init__(self, inbox: Inbox, on_error: Callable[[BaseException, Sequence[str], Outcome], None]) -> None:

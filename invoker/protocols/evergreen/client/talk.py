@@ -22,7 +22,7 @@ class Talk:
     """The turns of a conversation.
 
     Args:
-        session: That all turns happen in.
+        session: The session of all turns.
         action: Its name.
         input_: The name of the input that takes the conversation.
         output: The name of the output that gives the answer.

@@ -25,7 +25,7 @@ class Terminal:
     """The conversation at the terminal.
 
     Attributes:
-        has_failed: Whether an answer did.
+        has_failed: Whether an answer has failed.
         is_interrupted: Whether Ctrl-C ended it.
     """
 

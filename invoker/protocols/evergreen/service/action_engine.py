@@ -76,12 +76,12 @@ class ActionEngineHandler:
         driver: Runs the sessions.
         known: The names of actions, and what sessions may hold.
         settings: Limits of the connections.
-        sessions: At once; one more is refused with 503.
+        sessions: How many may run at once; one more is refused with 503.
 
     Attributes:
         settings: Limits of the connections.
-        sessions: That there may be.
-        running: Sessions right now.
+        sessions: How many sessions there may be.
+        running: How many sessions run right now.
     """
 
     def __init__(

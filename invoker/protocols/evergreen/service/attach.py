@@ -48,7 +48,7 @@ class EvergreenService(Service):
     def add_functions(
         cls, config: Config, found: tuple[Prepared, ...]
     ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
-        """Those that actions name, of either wire (E-071)."""
+        """Add the functions that actions name, on either wire (E-071)."""
         from invoker.author.prepare import with_actions
 
         return with_actions(
@@ -62,7 +62,7 @@ class EvergreenService(Service):
         """The method that starts sessions.
 
         Raises:
-            ConfigError: An alias stands for no parameter, or references may lead to what cannot be.
+            ConfigError: An alias stands for no parameter, or the policy of references is invalid.
         """
         from invoker.protocols.evergreen.service.sessions import evergreen_method
         from invoker.protocols.evergreen.settings import EvergreenSettings

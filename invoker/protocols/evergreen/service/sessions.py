@@ -1,4 +1,4 @@
-"""Evergreen sessions for the gRPC transports: makes each, counts them, and says its ending in Evergreen's words."""
+"""Evergreen sessions for the gRPC transports: makes and counts them, and words their endings as Evergreen does."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def evergreen_method(
 
 
 class Evergreen:
-    """Begins sessions, and refuses those that are too many.
+    """Begins sessions, and refuses further ones when too many run.
 
     Args:
         driver: Runs their actions.
         settings: Settings and limits of each.
         fetch: Gets what references refer to.
-        sessions: That may run at once; one more is refused.
+        sessions: How many may run at once; one more is refused.
 
     Attributes:
-        running: Sessions right now; one that is over counts as long as its peer does not take what was written.
+        running: How many sessions run right now; one that is over counts until its peer has taken what was written.
     """
 
     def __init__(self, driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000) -> None:

@@ -29,11 +29,11 @@ _BY_HTTP: Final = {
 }
 
 _SHOWN: Final = 200
-"""Characters of what went wrong with a connection."""
+"""Characters that are shown of a connection's error."""
 
 
 class GraphPipeError(CallFailed):
-    """There is no result: the server said so, sent what cannot be read, or is gone.
+    """There is no result: the server refused, sent what cannot be read, or is gone.
 
     Args:
         code: The code of the error that the server sent, or ours for what cannot be read (`invoker.tensors.Code`); None

@@ -29,7 +29,7 @@ __all__ = ["HttpLink"]
 
 _CHUNK_BYTES = 256 << 10
 _HEADS_BYTES = 1 << 20
-"""What may come around a body: headers, sizes of chunks, announcements that go before the answer."""
+"""Bytes that may come around a body: headers, sizes of chunks, interim responses."""
 _HEADERS = {"accept": f"{OCTETS}, */*;q=0.5", "content-type": OCTETS}
 
 
@@ -37,7 +37,7 @@ class HttpLink:
     """A connection to an HTTP server, made with the first request.
 
     Args:
-        address: With a ``target``.
+        address: The address, with a ``target``.
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused, as soon as that is known.
         headers: The headers of each request.

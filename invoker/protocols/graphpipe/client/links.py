@@ -30,7 +30,7 @@ class Reply:
     """What a server sent.
 
     Attributes:
-        body: Nobody else has it, so arrays may be views on it.
+        body: The bytes; nobody else has them, so arrays may be views on them.
         status: The HTTP status, and ``reason`` beside it; None from raw sockets, which have none.
         is_error: Whether a header says that the body is an error, whatever the status.
     """
@@ -67,7 +67,7 @@ class Links:
     """The connections of a client.
 
     Args:
-        make: Makes one that is not yet connected.
+        make: Makes a connection that is not yet open.
     """
 
     def __init__(self, make: Callable[[], Link]) -> None:
@@ -124,7 +124,7 @@ def connected(
         address: The address of the server.
         timeout_s: For each wait.
         tls: Secures it; None: it stays plain.
-        begun: Is given it before it is secured, which may take as long as the server likes.
+        begun: Called with the connection before it is secured, which may take as long as the server likes.
 
     Raises:
         OSError: There is none, or it cannot be secured.

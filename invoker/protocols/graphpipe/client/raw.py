@@ -20,7 +20,7 @@ class RawLink:
     """A connection to a server of raw buffers, made with the first request.
 
     Args:
-        address: Without a ``target``.
+        address: The address, without a ``target``.
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused by their length.
         tls: Secures a TCP connection; None: it stays plain.

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Names = str | Sequence[str] | None
-"""Of outputs: one, several, or whatever the server gives."""
+"""The outputs that are wanted: one, several, or whatever the server gives."""
 
 METADATA: Final = Written([memoryview(METADATA_REQUEST)], len(METADATA_REQUEST))
 
@@ -148,7 +148,7 @@ def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
     """The outputs in an answer, in the form in which they were asked for: see `GraphPipe.infer`.
 
     Raises:
-        GraphPipeError: There are none.
+        GraphPipeError: There are no outputs.
     """
     names = _names(outputs)
     found = [array_of(tensor, reply) for tensor in tensors_in(reply, limit_bytes, len(names) if names else None)]

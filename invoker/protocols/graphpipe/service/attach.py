@@ -25,7 +25,8 @@ _PATH: Final = "/graphpipe"
 _CONTROL: Final = "/control/"
 
 _SHARE: Final = 4
-"""A bare socket takes at most one of so many descriptors, lest its idle clients leave none for other transports."""
+"""A bare socket takes at most this fraction of the descriptors, so that idle clients leave some for other
+transports."""
 
 
 class GraphPipeService(Service):
@@ -70,7 +71,7 @@ class GraphPipeService(Service):
         """Check the functions, if that is quick, and bind the sockets.
 
         Raises:
-            SpecError: An annotation declares a shape that is none.
+            SpecError: An annotation declares an invalid shape.
             StartupError: An address cannot be bound.
         """
         from invoker.codecs import wants_arrays
@@ -97,7 +98,7 @@ class GraphPipeService(Service):
         return self._addresses
 
     def http_handler(self, path: str) -> Handler | None:
-        """Who answers its own paths, or every one if it is the root (G-107)."""
+        """The handler of its own paths, or of every path if it is the root (G-107)."""
         is_ours = self._is_root or path == _PATH or path.startswith((f"{_PATH}/", _CONTROL))
         if not is_ours:
             return None

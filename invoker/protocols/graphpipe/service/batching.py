@@ -35,7 +35,7 @@ _NOTHING: Final = CheckedRequest(())
 
 _OK: Final = 200
 _TOLD: Final = 8
-"""Addresses of those who called together that the log lists."""
+"""How many addresses of a batch's callers the log lists."""
 
 
 class Converse(Protocol):
@@ -54,7 +54,7 @@ class Timely(Protocol):
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """One request, and who waits for its response."""
+    """One request, and the future of its response."""
 
     prepared: CheckedRequest
     done: asyncio.Future[Reply]
@@ -112,7 +112,7 @@ class Batching:
         """Answer a request together with others.
 
         Args:
-            prepared: With a ``kind``, by which others are alike.
+            prepared: The request; its ``kind`` says which others can be joined with it.
             peer: Who calls, for the log.
 
         Raises:
@@ -186,7 +186,7 @@ class Batching:
         responses = await self._responses([one.prepared for one in places], peer)
         if isinstance(peer, Client):
             if responses is None:
-                peer.field = ""  # nobody gets anything for this attempt
+                peer.field = ""  # no caller gets the outcome of this attempt
             else:
                 peer.got(_OK)
         if responses is None:
@@ -226,7 +226,7 @@ class Batching:
 
 
 def _all_of(peers: Sequence[str | Client]) -> str | Client:
-    """Those who called together, as one for the log."""
+    """The callers of a batch, as one client for the log."""
     addresses = list(dict.fromkeys(one if isinstance(one, str) else one.address for one in peers))
     more = f" and {len(addresses) - _TOLD} more" if len(addresses) > _TOLD else ""
     text = ", ".join(addresses[:_TOLD]) + more

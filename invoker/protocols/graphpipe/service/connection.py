@@ -1,8 +1,8 @@
 """`FramedConnection`: one connection of a bare GraphPipe socket, each of whose messages stands behind its length.
 
 Two more messages are read while one is answered, and no more (G-019). A client that has sent its last one may say so
-and wait. One that is gone loses the inference under way: a reset says so at once, as does the end of a Unix socket; by
-TCP, closing looks like having sent the last one.
+and wait. One that is gone loses the inference under way: a reset says so at once, as does the end of a Unix socket;
+over TCP, a close looks like the end of the requests.
 
 Before its first message a client may name the model that it asks (ADR 16): a length whose highest bit is set, and so
 many bytes of UTF-8. Without a name it is the first model of the catalogue.
@@ -61,7 +61,7 @@ class FramedConnection:
         self._is_ending = False
         self._model = inferences.first
         self._may_name = True
-        self._answering: asyncio.Task[Any] | None = None  # whose cancellation gives up the inference under way
+        self._answering: asyncio.Task[Any] | None = None  # the task whose cancellation ends the inference under way
         self._looking: asyncio.TimerHandle | None = None
         self._share = inferences.share()
         self._held = 0  # bytes of messages that were read but not handed to an inference yet
@@ -118,7 +118,7 @@ class FramedConnection:
         self._writer.transport.abort()
         asyncio.get_running_loop().call_soon(
             self._forget
-        )  # behind the notice to the reader that the connection is lost
+        )  # after the reader has been notified that the connection is lost
 
     def _forget(self) -> None:
         """Let go of what was written when the connection broke: the error that the reader keeps has its frames."""
@@ -194,7 +194,7 @@ class FramedConnection:
         return None
 
     async def _message(self, begin: bytes) -> bytearray | GraphPipeError:
-        """The message that begins like this, or why it is not read (G-017)."""
+        """The message that begins with these bytes, or the error for which it is not read (G-017)."""
         until_s = asyncio.get_running_loop().time() + self._inferences.settings.body_s
         prefix = begin + await self._exactly(LENGTH.size - len(begin), until_s)
         (size,) = LENGTH.unpack(prefix)
@@ -217,11 +217,11 @@ class FramedConnection:
         return GraphPipeError(code, f"the message is said to have {size} bytes; it may have 1 to {limit_bytes}")
 
     async def _exactly(self, size: int, until_s: float) -> bytearray:
-        """So many bytes.
+        """Read this many bytes.
 
         Args:
             size: How many.
-            until_s: When they have to be there; later by what has come at the slowest speed (G-014).
+            until_s: When they have to be there; each byte that comes moves this, by the slowest speed (G-014).
 
         Raises:
             EOFError: The client ends before.
@@ -265,7 +265,7 @@ class FramedConnection:
                 await self._send(view[at : at + _PIECE_BYTES])
 
     async def _send(self, data: bytes | memoryview) -> None:
-        """Write; what is written before has to be taken within the limit."""
+        """Write; the client has to take what was written before within the limit."""
         self._check_open()
         self._writer.write(data)
         await self._taken()

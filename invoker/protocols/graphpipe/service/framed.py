@@ -31,7 +31,7 @@ _TCP: Final = Purpose("GraphPipe", "--graphpipe-tcp", "--graphpipe-tcp")
 _UNIX: Final = Purpose("GraphPipe", "--graphpipe-unix")
 _CLOSE_S: Final = 5.0
 _LATE_S: Final = 0.5
-"""A client whose connection was made just when the transport left may still ask something within this."""
+"""Seconds in which a client that connected just when the transport left may still send a request."""
 
 
 class FramedTransport:
@@ -40,7 +40,7 @@ class FramedTransport:
     Args:
         inferences: Runs them.
         address: ``host:port``, or the path of a Unix socket.
-        is_unix: Which of the two.
+        is_unix: Whether the address is the path of a Unix socket.
         mode: Permissions of a Unix socket's file, in octal.
         tls: For TCP; None serves plain text.
         share_port: Whether other processes may bind the same port.

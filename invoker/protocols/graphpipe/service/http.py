@@ -42,7 +42,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _BUSY: Final = frozenset({Code.OVERLOADED, Code.NOT_READY})
 _LARGEST_DIGITS: Final = 18
 _MOST_BYTES: Final = 1 << 16
-"""What a small body may have."""
+"""The most bytes of a small body."""
 
 
 class GraphPipeHandler(PromptHandler, WholeHandler):
@@ -171,7 +171,7 @@ class Inferring(PreparedRequest):
 
     Args:
         inferences: Have the limits.
-        model: Who is asked.
+        model: The model that is asked.
         head: The head of the requests.
         make: Makes a response of a reply; ``close`` says that it is the last one of its connection.
     """
@@ -204,7 +204,7 @@ class Inferring(PreparedRequest):
         )
 
     def _refuse(self, error: InvocationError) -> Response:
-        """The response to one whose body does not come."""
+        """The response to a request whose body does not come."""
         if isinstance(error, DeadlineExceeded):
             return _logged(self._head, _text(408, error.detail, close=True))  # G-014
         return self._make(self._inferences.refuse(translated(error), transport=self._transport), close=True)

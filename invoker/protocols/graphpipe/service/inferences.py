@@ -62,9 +62,9 @@ class GraphPipeSettings:
         is_root: Whether ``/`` of the HTTP transport is a model's, too.
         plain_status: Whether responses with errors have the HTTP status 200 (G-081).
         body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.
-        bytes_per_s: The slowest request that is borne with.
+        bytes_per_s: The slowest speed of a request that is tolerated.
         write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
-        connections: At once on each bare socket; the next one is refused.
+        connections: How many may be open at once on each bare socket; the next one is refused.
     """
 
     limit_bytes: int = LIMIT_BYTES
@@ -91,7 +91,7 @@ class Inferences:
         models: By name; the first one is that of transports without names.
 
     Raises:
-        SpecError: An annotation declares a shape that is none.
+        SpecError: An annotation declares an invalid shape.
     """
 
     def __init__(self, driver: Driver, settings: GraphPipeSettings, *, note: Note | None = None) -> None:
@@ -131,9 +131,10 @@ class Inferences:
         """Answer one request, whatever comes of it.
 
         Args:
-            model: Who is asked.
+            model: The model that is asked.
             buffer: The request; it must not change any more.
-            share: Counts the buffer, and now what its elements take as well; None: one of its own.
+            share: Counts the buffer, and now what its elements take as well; None: the inference has a share of its
+                own.
             metadata: The metadata of the conversation.
             transport: For the log.
             peer: Who calls, for the log.
@@ -170,7 +171,7 @@ class Inferences:
         return response
 
     def refuse(self, error: GraphPipeError, *, transport: str) -> Reply:
-        """Answer what is no request that could be read.
+        """Answer a request that could not be read.
 
         Args:
             error: Why.
@@ -195,12 +196,12 @@ class Inferences:
         Errors of codecs and functions may quote both, so only the client gets their texts.
 
         Args:
-            response: To it.
-            transport: Where it came.
+            response: The response to it.
+            transport: The transport by which it came.
             began: When, on the clock of ``time.monotonic``.
             was_opened: Whether there was an invocation.
-            model: Who was asked; None if the request could not be read.
-            request: What for.
+            model: The model that was asked; None if the request could not be read.
+            request: What it asked for.
         """
         code = 0 if response.error is None else int(response.error.code)
         extra: dict[str, Any] = {}

@@ -19,7 +19,7 @@ __all__ = ["PromptInference"]
 
 
 class PromptInference:
-    """It gathers the body, and then is the wire of the conversation that answers it.
+    """Gathers the body, and then is the wire of the conversation that answers it.
 
     Args:
         request: Whose listener this is.

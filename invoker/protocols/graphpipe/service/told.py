@@ -34,11 +34,12 @@ class ToldSession:
 
     Args:
         inferences: Has the limits, and writes the log line.
-        model: Who is asked.
+        model: The model that is asked.
         make: Makes the frame of the transport.
         transport: For the log.
         metadata: The metadata of the conversation.
-        share: Counts the buffer, and what its elements take as well; None: one of its own counts these.
+        share: Counts the buffer, and what its elements take as well; None: the inference has a share of its own for
+            these.
     """
 
     __slots__ = (

@@ -53,7 +53,7 @@ class Call:
     """One call: iterate it once for its outputs, as they arrive.
 
     It ends when the iteration does: at its end, by ``break``, by an error. ``async with client.invoke(...) as call``
-    ends it at the end of the block, for those who keep the iterator.
+    ends it at the end of the block, for callers that keep the iterator.
     """
 
     def __init__(self, exchange: Exchange, request: Request, registry: Registry, live: Live) -> None:

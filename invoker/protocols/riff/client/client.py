@@ -67,7 +67,7 @@ class RiffClient:
         self._options: tuple[tuple[str, Any], ...] = (
             ("grpc.max_receive_message_length", max_output_bytes),
             ("grpc.enable_http_proxy", 0),
-            # Two clients of one target are two connections: what one does to its connection is not felt by the other.
+            # Two clients of one target have two connections, so neither disturbs the other.
             ("grpc.use_local_subchannel_pool", 1),
         )
         self._channel: grpc.aio.Channel | None = None

@@ -44,7 +44,7 @@ class Filled:
 
 
 def fill(args: argparse.Namespace, known: Known) -> Filled:
-    """Put together what was typed and what is known; what was typed wins.
+    """Combine what was typed and what is known; what was typed wins.
 
     Raises:
         UsageError: An input is named that the function is known not to have.

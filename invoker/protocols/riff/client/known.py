@@ -61,7 +61,7 @@ NOTHING = Known()
 
 
 async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[str, str | bytes], ...]) -> Known:
-    """Ask a server that is connected; whatever it answers but a description, nothing is known.
+    """Ask a server that is connected; unless it answers with a description, nothing is known.
 
     Args:
         channel: To the server.

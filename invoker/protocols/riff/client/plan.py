@@ -37,7 +37,7 @@ class Plan:
         framings: How each input's files become frames.
         files: Path by index of the output.
         rest: Path for the other outputs; empty: stdout.
-        tls: None: plain text.
+        tls: How to secure the connection; None: plain text.
     """
 
     target: str

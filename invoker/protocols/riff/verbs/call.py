@@ -1,7 +1,7 @@
 """``python -m invoker call HOST:PORT``: streams values to any riff invoker and prints what comes back as it comes.
 
-Exit codes: 0 the call ended with OK, 1 it ended with an error or its output could not be written, 2 the arguments do
-not do, or what was read cannot be sent, or shown on a terminal, 3 no connection, 130 Ctrl-C, 141 our reader has gone.
+Exit codes: 0 the call ended with OK, 1 it ended with an error or its output could not be written, 2 an argument is
+wrong, or what was read cannot be sent, or shown on a terminal, 3 no connection, 130 Ctrl-C, 141 our reader has gone.
 """
 
 from __future__ import annotations

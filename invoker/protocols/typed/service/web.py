@@ -22,7 +22,7 @@ class MethodHandler(PromptHandler):
         call: The method.
         driver: Runs the function.
         most_bytes: The most bytes of one message.
-        settle_s: As `Streamed`.
+        settle_s: As for `Streamed`.
         timeout_s: How long a call may take, whatever its head says; None means no limit.
     """
 

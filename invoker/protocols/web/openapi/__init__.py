@@ -1,4 +1,4 @@
-"""The HTTP front of riff as an OpenAPI document: a path for each function, and what its requests and responses are."""
+"""The HTTP API as an OpenAPI document: a path for each function, and what its requests and responses are."""
 
 from invoker.protocols.web.openapi.document import DIALECT, Document, path_of
 

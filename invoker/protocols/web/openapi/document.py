@@ -105,7 +105,7 @@ def _operation(function: Described, name: str) -> dict[str, Any]:
 
 
 def _named(name: str, names: set[str]) -> str:
-    """An identifier of its own, as clients make functions of them."""
+    """A unique identifier, since clients make names of functions of them."""
     plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "function"
     own, count = plain, 1
     while own in names:

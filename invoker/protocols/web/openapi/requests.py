@@ -171,11 +171,11 @@ class Requests:
         return {**content, _PARTS: {"schema": {"type": "object"}}}
 
     def _inputs(self) -> list[DescribedInput]:
-        """Those of a function that takes any number; the last one stands for all further ones."""
+        """The inputs of a function that takes any number; the last one stands for all further ones."""
         return [one for one in self._function.inputs if not one.is_trigger and not one.is_option]
 
     def _named(self) -> Schema:
-        """The object with a member for each of those, a list for values of the last one (H-210)."""
+        """The object with a member for each such input, which is a list for values of the last one (H-210)."""
         *fixed, last = self._inputs()
         each = {one.name: one.shared_schema(self._schemas) for one in fixed}
         items = last.shared_schema(self._schemas)
@@ -186,7 +186,7 @@ class Requests:
         return self._schemas.add(f"{self._name}_input", made)
 
     def _queried(self) -> list[dict[str, Any]]:
-        """The parameters of the query for those; the last one may come again and again."""
+        """The parameters of the query for such inputs; the last one may be repeated."""
         inputs = self._inputs()
         if not inputs:
             return []
@@ -230,7 +230,7 @@ def _is_flat(schema: Schema) -> bool:
 
 
 def _bare(schema: Schema) -> Schema:
-    """The schema without the default, which a body that is there does not have."""
+    """The schema without the default, which has no meaning for a body that is there."""
     return {name: value for name, value in schema.items() if name != "default"}
 
 

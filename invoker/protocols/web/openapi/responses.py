@@ -65,7 +65,7 @@ class Replies:
         self._packed: Schema | None = None
 
     def responses(self, function: Described, pieces: str = "") -> dict[str, Any]:
-        """Those of one function by their statuses.
+        """The responses of one function by their statuses.
 
         Args:
             function: As callers see it.

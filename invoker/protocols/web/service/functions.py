@@ -56,7 +56,7 @@ class Page(NamedTuple):
     """What is sent.
 
     Attributes:
-        body: JSON.
+        body: The JSON document.
         tag: The tag of the body, in quotes.
     """
 
@@ -131,7 +131,7 @@ class FunctionsHandler:
         return document.finished()
 
     def _placed(self, function: dict[str, Any]) -> dict[str, Any]:
-        """The function, with the paths where it is."""
+        """The description of a function, with its paths."""
         from invoker.protocols.web.openapi import path_of
 
         name = function["name"]

@@ -139,7 +139,7 @@ class RiffHandler(PromptHandler, WholeHandler):
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names for the text of an error, which is to be read at a glance."""
+    """A short list of names for the text of an error."""
     known = list(names)
     more = len(known) - _MOST_LISTED
     return ", ".join(known) if more <= 0 else f"{', '.join(known[:_MOST_LISTED])} and {more} more (see /functions)"

@@ -23,7 +23,7 @@ _TOO_LARGE, _TOO_BIG = 413, 1009
 
 
 class Sockets:
-    """Knows who serves the WebSockets of a path: ``/NAME/ws`` is the function of that name.
+    """Finds the handler of the WebSockets of a path: ``/NAME/ws`` is the function of that name.
 
     Args:
         driver: Runs the conversations.
@@ -40,7 +40,7 @@ class Sockets:
         }
 
     def handler(self, path: str) -> RiffSocketHandler | None:
-        """Who serves a path; None: nobody."""
+        """The handler of a path; None: there is none."""
         return self._handlers.get(known_as(path, self._handlers))
 
 

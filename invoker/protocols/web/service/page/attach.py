@@ -34,13 +34,13 @@ class PageService(Service):
         return is_chosen and has_http and config.of(PageServiceSettings).page != "off"
 
     def http_handler(self, path: str) -> Handler | None:
-        """Who answers for the files of the page, and for the numbers."""
+        """The handler of the files of the page, or that of the numbers."""
         if path == _NUMBERS and self.is_on:
             return self._numbers_handler
         return self._files if path.startswith(_FILES) and self.is_on else None
 
     def http_over(self, path: str, below: Handler) -> Handler:
-        """The page, in front of who answers at ``/``."""
+        """The handler of the page, in front of the handler of ``/``."""
         if path != _ROOT or not self.is_on:
             return below
         from invoker.protocols.web.service.page.handlers import PageHandler
@@ -49,7 +49,7 @@ class PageService(Service):
 
     @property
     def page(self) -> str:
-        """Where it is, if there is one."""
+        """The path of the page, if there is one."""
         return _ROOT if self.is_on else ""
 
     @property

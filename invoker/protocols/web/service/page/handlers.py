@@ -1,6 +1,7 @@
-"""Who answers for the page.
+"""The handlers of the page.
 
-`PageHandler` at ``/`` in front of who answers there else, `FilesHandler`, `NumbersHandler`.
+`PageHandler` stands at ``/``, in front of the handler that else answers there; besides, `FilesHandler` and
+`NumbersHandler`.
 """
 
 from __future__ import annotations
@@ -59,16 +60,16 @@ class PageHandler(PromptHandler, WholeHandler):
         return await self._below.answer(exchange)
 
     def prompt(self, head: RequestHead) -> Begin | None:
-        """As the other handler; the page needs a task."""
+        """As the handler below; the page itself needs a task."""
         return None if wants_page(head) else prompt_of(self._below, head)
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """As the other handler; the page is answered on the loop."""
+        """As the handler below; the page itself is answered on the loop."""
         return None if wants_page(head) else whole_of(self._below, head)
 
 
 def wants_page(head: RequestHead) -> bool:
-    """Whether somebody who reads HTML asks: `Accept` names it, and likes nothing of what functions give better."""
+    """Whether the client wants HTML: `Accept` names it, and prefers nothing that functions give."""
     accept = head.value("accept").lower()
     if head.method not in ("GET", "HEAD") or _HTML not in accept:
         return False
