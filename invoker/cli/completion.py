@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _by_word() -> list[str]:
-    """The commands in the order in which a script checks them: "serve" is last, since its word may be left out."""
+    """The commands in the order in which a script checks them: "serve" is last, since that word may be left out."""
     return sorted(commands(), key="serve".__eq__)
 
 

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         text = json.dumps({"entrypoint": args.entrypoint, kind: described, **members, "error": None}, indent=2)
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # by `| head`, for example; drop what is buffered, or Python complains at its end
+    except BrokenPipeError:  # by `| head`, for example; drop what is buffered, or Python reports an error at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return 0
@@ -101,7 +101,7 @@ def _inspections() -> list[Any]:
 
 
 def _as_openapi(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], str]:
-    """What ``GET /openapi.json`` gives, which is JSON in any case."""
+    """The text of ``GET /openapi.json``, which is always JSON."""
     from invoker.codecs import builtin
     from invoker.core.catalog import Catalog
     from invoker.core.engine import Engine

@@ -72,7 +72,7 @@ def _main(args: list[str], *, is_process: bool) -> int:
 
 
 def _as_asked(args: Sequence[str], sentence: str) -> str:
-    """The error of the arguments, as a JSON object only if they or the environment ask for one: people type them."""
+    """The error of the arguments; a JSON object only if they or the environment ask for one, since people type them."""
     flag = "--log-format"
     given = [two for one, two in itertools.pairwise(args) if one == flag]
     given += [one.partition("=")[2] for one in args if one.startswith(f"{flag}=")]
@@ -81,7 +81,7 @@ def _as_asked(args: Sequence[str], sentence: str) -> str:
 
 
 def _as_logged(style: str | None, sentence: str) -> str:
-    """Why the process does not serve, as a JSON object where the lines of its log would be objects."""
+    """The error that keeps the process from serving; a JSON object if its log lines would be JSON."""
     from invoker.telemetry.logs import JsonFormatter
 
     style = style or os.environ.get("INVOKER_LOG_FORMAT", "").lower()
@@ -119,7 +119,7 @@ def _serve(options: argparse.Namespace) -> int:
 
         print_lines(as_objects=not is_text)
     is_worker = "INVOKER_WORKER" in os.environ
-    if not is_worker and not options.reload:  # so that each warning is written once
+    if not is_worker and not options.reload:  # so each warning is written once
         for stray in strays(os.environ):
             log.warning("%s", stray)
         for refusal in TABLE.refused:
@@ -130,7 +130,7 @@ def _serve(options: argparse.Namespace) -> int:
         try:
             return work(Assignment.taken(), config, lambda config: build(config, options.entrypoint), loop_factory)
         finally:
-            if options.is_process:  # otherwise the caller's program goes on
+            if options.is_process:  # otherwise the program that called `main` goes on
                 limit_exit(config.hook_timeout_s)
     if config.workers > 1:
         from invoker.server.supervisor import supervise

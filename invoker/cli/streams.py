@@ -1,7 +1,7 @@
-"""The standard streams of a command: they are there when it begins, and what it has written is out when it ends.
+"""The standard streams of a command: they are open when it begins, and its output is written when it ends.
 
 A descriptor of theirs that is closed would be taken by the next file or socket that is opened, and what is meant for a
-terminal would be written there. And what cannot be written at the end makes Python exit with 120, without a word.
+terminal would be written there. And if output cannot be written at the end, Python exits with 120 and reports nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def with_streams(run: Callable[[], int]) -> int:
     _stand_in()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # what the locale has no sign for is escaped
+            stream.reconfigure(errors="backslashreplace")  # characters that the locale does not have are escaped
     why: str | None = ""
     try:
         code = run()
@@ -38,7 +38,7 @@ def with_streams(run: Callable[[], int]) -> int:
     why = _lost(sys.stdout) or why
     if why:
         code = code or 1
-        with suppress(OSError):  # it cannot be said either
+        with suppress(OSError):  # the error cannot be printed either
             print(f"error: the output cannot be written: {why}", file=sys.stderr)
     _lost(sys.stderr)
     return code
@@ -58,7 +58,7 @@ def _stand_in() -> None:
             try:
                 os.fstat(number)
             except OSError:
-                os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+                os.open(os.devnull, os.O_RDWR)  # `open` takes the lowest free number, which is this one
             setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
 
 

@@ -21,7 +21,7 @@ _MISSING = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the suite, if it is installed and can be imported."""
-    with suppress(ImportError):  # one of another release; running it says what is wrong
+    with suppress(ImportError):  # the suite is of another release; running it reports what is wrong
         if (suite := _suite()) is not None:
             suite.add_arguments(parser)
 

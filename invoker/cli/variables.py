@@ -1,4 +1,4 @@
-"""Finds environment variables that look like settings and are none, such as ``INVOKER_THREDS``."""
+"""Finds environment variables that look like settings but are not, such as ``INVOKER_THREDS``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Call functions of others: of riff invokers, Evergreen servers, GraphPipe models and tool bridges; or be a device.
+"""Clients of riff invokers, Evergreen servers, GraphPipe models and tool bridges, and devices of federated compute.
 
-`RiffClient`, `EvergreenSession`, `GraphPipe` and `ToolBridge` do so;
-`SyncRiffClient`, `SyncEvergreenSession` and `SyncToolBridge` are for code without a loop, `AsyncGraphPipe` for code on
-one. `FederatedClient` and `SyncFederatedClient` are devices of federated compute, which train when a server asks.
+`RiffClient`, `EvergreenSession`, `GraphPipe` and `ToolBridge` call functions of such servers; `SyncRiffClient`,
+`SyncEvergreenSession` and `SyncToolBridge` are for code without a loop, `AsyncGraphPipe` for code on one.
+`FederatedClient` and `SyncFederatedClient` are devices of federated compute, which train when a server asks.
 """
 
 from typing import TYPE_CHECKING

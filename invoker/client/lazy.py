@@ -11,7 +11,7 @@ __all__ = ["lazy"]
 
 
 def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """What a package assigns to ``__getattr__`` and ``__dir__``.
+    """Make the functions that a package assigns to ``__getattr__`` and ``__dir__``.
 
     Args:
         package: Its own name.

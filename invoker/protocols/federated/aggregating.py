@@ -1,17 +1,17 @@
 """`AggregatingSession`: the conversation of a round with its aggregation function; it has no peer (F-079 to F-084).
 
-A round is one invocation. Its conversation is translated like that of a peer, only that the frames are the words of a
+A round is one invocation. Its conversation is translated like that of a peer, except that the frames are the words of a
 round: `Begin`, then a `Report` for each update in the order in which they were accepted, then `Enough`; or `Abandon` at
-any time. The backing runs it by a reactor for sessions that store, with a wire that nobody reads, a window of
-`AHEAD` messages, and the words as frames. The round hears::
+any time. The backing runs it by a reactor for sessions that store, with a wire that nobody reads, a window of `AHEAD`
+messages, and the words as frames. The round hears::
 
     taken(ordinal)                  the input has taken this report, in order
     finished(checkpoint, error)     the last thing, once: the function has ended, or its run was given up
 
 The function is fed at most `AHEAD` reports, and `AHEAD_BYTES`, before it reads them (F-081). What it was fed more than
 that waits here, and the devices that sent it wait for their answers. The reactor reports room by `Wants`:
-half of the window is free. Where bytes were the bound, that says too little, so the session waits until the function
-itself does (`hears_waits`).
+half of the window is free. If bytes were the bound, half a window of messages says too little, so the session waits
+until the function itself waits (`hears_waits`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AHEAD: Final = 16
 """Reports that the function has been fed but has not read (F-081); the window of the reactor."""
 
 AHEAD_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of these, beyond which one report at a time is fed."""
+"""Bytes of such reports; beyond them one report at a time is fed."""
 
 _ACCEPTS: Final = f"{CHECKPOINT}, application/octet-stream;q=0.5"
 """A function that is annotated with bytes gives bytes, which are a checkpoint as they are."""
@@ -72,7 +72,7 @@ Word: TypeAlias = Begin | Report | Enough | Abandon
 
 
 class Hears(Protocol):
-    """The round, which is notified of what becomes of its reports."""
+    """A round, which is notified of what becomes of its reports."""
 
     def taken(self, ordinal: int) -> None:
         """The input has taken a report."""
@@ -87,7 +87,7 @@ class AggregatingSession:
     Args:
         hears: The round that is notified; see the module.
         function: Its name in the catalogue.
-        model: What the round starts from, for a function that takes it as its second input; None: it does not.
+        model: What the round starts from, for a function that takes it as its second input; None: it takes none.
         metadata: The metadata of the conversation, for the function's `Context`.
     """
 
@@ -138,7 +138,7 @@ class AggregatingSession:
         return self._finish(event.error) if isinstance(event, Finished) else ()
 
     def release(self) -> None:
-        """The conversation is over; if the round has not heard so, it hears now."""
+        """The conversation is over; notify the round, unless it has been."""
         self._finish(Cancelled("the aggregation was ended from outside"))
 
     def _begin(self) -> Iterable[Step]:
@@ -194,5 +194,5 @@ class AggregatingSession:
         self.hears_waits = False
         self.held = 0
         self._hears.finished(None if error is not None else checkpoint, error)
-        del self._hears  # with its model, which would wait until Python looks for circles
+        del self._hears  # the session holds the model, which would stay until the garbage collector runs
         return (Close(),)

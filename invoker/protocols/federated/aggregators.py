@@ -4,8 +4,8 @@ A round gives its function the updates of devices one after the other, and the m
 `sum` keep one running total, so they take the memory of a few models however many devices report. They are served like
 anybody's function: ``aggregate = "invoker.aggregators:mean"``.
 
-An update that does not fit would fail the round for all. So `checker` says what is wrong with an update before it is
-fed, and only the device that sent it is refused (F-086).
+An update that does not fit would fail the round for all. So `checker` checks an update before it is fed, and only the
+device that sent a wrong one is refused (F-086).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SUM: Final = "invoker.aggregators:sum"
 _HEAD_BYTES: Final = 4096
 
 _LARGEST: Final = 1e300
-"""Of an element times its weight: sums of any number of updates stay finite."""
+"""The largest element times its weight: sums of any number of updates stay finite."""
 
 _LARGEST_INTEGER: Final = 2**43
-"""Of an element of one update: sums of a million of them fit 64 bits."""
+"""The largest element of one update: sums of a million of them fit 64 bits."""
 
 
 def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
@@ -48,7 +48,7 @@ def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
     import numpy as np
 
     totals = {name: np.zeros(array.shape, np.float64) for name, array in model.items()}
-    room = np.empty(max((one.size for one in totals.values()), default=0))  # else each product would be new memory
+    room = np.empty(max((one.size for one in totals.values()), default=0))  # else each product would take new memory
     weight = 0.0
     for update in updates:
         _check_mean(update, model)
@@ -86,7 +86,7 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
 
 
 def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> Callable[[bytes], None] | None:
-    """How the updates of a round are checked before the function sees them; None: they are the function's business.
+    """A check of a round's updates before the function sees them; None: only the function checks them.
 
     Those of the functions here are compared with the model, too. Others only must be what their function has annotated.
 

@@ -26,7 +26,7 @@ def window(given: Window) -> pb.RetryWindow:
 
 
 def ack(windows: tuple[Window, Window]) -> pb.ServerStreamMessage:
-    """When to come again, for either decision; real clients need both (F-002)."""
+    """The ack of a checkin: when to come again, for either decision; real clients need both (F-002)."""
     message = pb.ServerStreamMessage()
     message.checkin_request_ack.retry_window_if_accepted.CopyFrom(window(windows[0]))
     message.checkin_request_ack.retry_window_if_rejected.CopyFrom(window(windows[1]))

@@ -13,8 +13,8 @@ def eligible(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[
 
     Args:
         names: The names of all tasks.
-        weights: What the client says; names that nobody has are ignored (F-045), and tasks that are not among them are
-            never assigned (F-043). None: it says nothing, so each task is as good as any other.
+        weights: The weights that the client sends; unknown names are ignored (F-045), and tasks that are not among them
+            are never assigned (F-043). None: it sends none, so all tasks have the same weight.
     """
     if weights is None:
         return dict.fromkeys(names, 1.0)

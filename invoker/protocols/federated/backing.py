@@ -28,10 +28,11 @@ __all__ = [
 ]
 
 DEVICE_BYTES: Final = 64 * 1024 * 1024 - 64 * 1024
-"""Of a plan and a checkpoint together. Devices take messages of 64 MiB, in which both come with names and sizes."""
+"""The most bytes of a plan and a checkpoint together. Devices take messages of 64 MiB, in which both come with names
+and sizes."""
 
 Check: TypeAlias = Callable[[bytes], object]
-"""Raises for an update that cannot be taken."""
+"""A check that raises for an update that cannot be taken."""
 
 
 def excess(plan: bytes, checkpoint: bytes) -> str:
@@ -47,13 +48,13 @@ class TaskSetup:
     """A task with what the service has looked up for it.
 
     Attributes:
-        config: As the file says.
+        config: The task, as the file has it.
         plan: What devices run.
         checkpoint: What the next round starts from: the last one that was committed, or the initial one.
         committed: Number of the last round that was committed; 0: none.
         takes_model: The aggregation function has a second parameter, which gets that checkpoint.
         checker: Makes what checks the updates of a round, from the checkpoint that it starts from; None, or if it makes
-            None: they are the function's business. A check raises ValueError or InvocationError, with a text for the
+            None: only the function checks them. A check raises ValueError or InvocationError, with a text for the
             client, which alone is excluded (F-086).
     """
 
@@ -79,12 +80,12 @@ class PopulationSetup:
     """A population with what the service has looked up for it.
 
     Attributes:
-        config: As the file says.
+        config: The population, as the file has it.
         tasks: In the order of the file.
         tokens: Makes and judges retry tokens; None: windows have none.
         eligibility: None: there is no eligibility task.
-        attest: Whether a measurement is right, called on the loop; None: all are (D17).
-        api_key: That clients must bring; empty: none.
+        attest: Returns whether a measurement is right; called on the loop. None: all are right (D17).
+        api_key: The key that clients must send; empty: none.
     """
 
     config: PopulationConfig
@@ -121,14 +122,15 @@ class Backing(Protocol):
         """Run a conversation without a peer, with at most `AHEAD` messages of window.
 
         Returns:
-            What gives the session a word, in a later turn and in order; it does nothing once the session has closed.
+            A function that gives the session a word, in a later turn and in order; it does nothing once the session has
+            closed.
         """
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
         """Store a checkpoint, and say later whether it is stored."""
 
     def new_id(self) -> str:
-        """A name for a round or an eligibility task, which nobody can guess (F-048)."""
+        """Make a name for a round or an eligibility task, which nobody can guess (F-048)."""
 
     def publish(self, checkpoint: bytes) -> Blob:
         """Make a checkpoint available to devices, from its commit on."""
@@ -137,4 +139,4 @@ class Backing(Protocol):
         """Run ``job`` off the loop, then give ``then`` what it returned, or the Exception that it raised."""
 
     def wake(self, at: float) -> None:
-        """`tick` should be called at this time of the coordinator's clock, which is earlier than was said before."""
+        """Have `tick` called at this time of the coordinator's clock, which is earlier than any time given before."""

@@ -55,9 +55,9 @@ class TaskConfig:
         initial: Entrypoint that makes the first checkpoint; empty: ``initial_file`` is it.
         initial_file: The first checkpoint as bytes.
         min_clients: A round with fewer fails.
-        goal_clients: A round closes at so many reports.
+        goal_clients: A round closes at this many reports.
         max_clients: No round has more.
-        over_selection: So many times the goal are accepted, since some are lost.
+        over_selection: Factor by which more clients than the goal are accepted, since some are lost.
         selection_timeout_s: How long devices wait for a round at most.
         report_timeout_s: How long devices have for their reports, from when they are accepted.
         aggregate_timeout_s: How long the function may take once all reports are there.
@@ -106,16 +106,16 @@ class PopulationConfig:
     Attributes:
         name: As devices name it.
         tasks: At least one.
-        api_key: That clients must bring; empty: none is asked for.
+        api_key: The key that clients must send; empty: none is asked for.
         api_key_env: The variable that holds it.
         attestation: ``module:function`` that is given the measurement of a client and returns whether it is right.
         eligibility: Entrypoint that the eligibility plan names; empty, and no file: there is no eligibility task.
         eligibility_file: An eligibility plan as bytes.
         eligibility_timeout_s: How long a device may take to find out for which tasks it is eligible.
-        retry_min_s: A client that took part should come again so much later at the earliest,
-        retry_max_s: and so much later at the latest (F-056).
-        rejected_min_s: The same for a client that took no part.
-        rejected_max_s: So is this.
+        retry_min_s: After how long a client that took part should come again, at the earliest.
+        retry_max_s: The same at the latest (F-056).
+        rejected_min_s: As ``retry_min_s``, for a client that took no part.
+        rejected_max_s: As ``retry_max_s``, for a client that took no part.
         seed: The seed of the assignment of tasks to devices (F-046); None: another one each time.
     """
 
@@ -162,7 +162,7 @@ def parse(text: str, where: str = "rounds.toml") -> FederatedConfig:
         where: The name of the file, for errors.
 
     Raises:
-        ConfigError: Something in it cannot be; the text names population, task and key (F-137).
+        ConfigError: Something in it is invalid; the text names population, task and key (F-137).
     """
     try:
         root = tomllib.loads(text)
@@ -242,7 +242,7 @@ class _Table:
         return self._values
 
     def close(self, *known: str) -> None:
-        """Nothing may be here but keys that were read, and these."""
+        """Refuse keys that were not read, except these."""
         known = (*self._known, *known)
         for key in self._values:
             if key not in known:
@@ -292,7 +292,7 @@ def _task(table: _Table) -> TaskConfig:
 
 
 def _numbers(table: _Table, made: TaskConfig) -> None:
-    """F-049: What a round is made of fits together."""
+    """F-049: Check that the numbers of a round fit together."""
     least = 2 if made.secagg is not None else 1
     table.check(made.min_clients >= least, "min_clients", f"at least {least}")
     table.check(made.goal_clients >= made.min_clients, "goal_clients", f"at least min_clients, {made.min_clients}")
@@ -334,7 +334,7 @@ def _vector(names: _Table, name: str) -> tuple[int, int]:
 
 
 def _thresholds(secagg: _Table, made: TaskConfig) -> None:
-    """F-092: Whatever size a cohort has, its threshold is a majority that it can reach."""
+    """F-092: Check that for each size of a cohort the threshold is a majority that it can reach."""
     assert made.secagg is not None
     for clients in range(made.min_clients, made.cohort + 1):
         needed = made.threshold(clients)

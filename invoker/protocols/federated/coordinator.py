@@ -52,8 +52,8 @@ class CoordinatorLimits:
     """What bounds a coordinator.
 
     Attributes:
-        sessions: Conversations at once (F-139).
-        sessions_per_peer: The same of one address, where it is known.
+        sessions: The most conversations at once (F-139).
+        sessions_per_peer: The most conversations at once of one address, where it is known.
         first_message_s: How long a device may say nothing, and how long without a checkin where there is no
             eligibility task (F-014).
         report_bytes: The most bytes of large messages and reports at once; see `Gate` for what comes beside them
@@ -92,7 +92,7 @@ class RoundCoordinator:
         self._peers: Counter[str] = Counter()
         self._is_draining = self._is_stopped = False
 
-    # Of the service.
+    # The service calls these.
 
     def open(self, setup: PopulationSetup) -> None:
         """Serve a population, each task from its last checkpoint on."""
@@ -102,8 +102,8 @@ class RoundCoordinator:
     def close(self, name: str, error: InvocationError) -> None:
         """Serve a population no more: its rounds fail, and its devices' conversations end with ``error``.
 
-        During a drain only devices of its rounds hear that. Others are rejected when they check in, since NOT_FOUND
-        would keep them away for hours.
+        During a drain only devices of its rounds get this error. Others are rejected when they check in, since
+        NOT_FOUND would keep them away for hours.
         """
         population = self._populations.pop(name)
         population.stop("closed", error)
@@ -130,7 +130,7 @@ class RoundCoordinator:
 
     @property
     def is_busy(self) -> bool:
-        """Some round has clients, or has not yet been committed."""
+        """Whether some round has clients, or has not yet been committed."""
         return any(population.is_busy for population in self._populations.values())
 
     def status(self) -> Sequence[TaskStatus]:
@@ -150,7 +150,7 @@ class RoundCoordinator:
         """Call all timers that are due; `next_tick` gives the time of the next one."""
         self._timers.run()
 
-    # Of sessions.
+    # Sessions call these.
 
     def enter(self, device: Device, metadata: Headers) -> None:
         """A conversation begins; raises `ShuttingDown` once the coordinator has stopped."""
@@ -203,7 +203,7 @@ class RoundCoordinator:
     def report(self, device: Device, report: ReportIn) -> None:
         """Give a plain report."""
         member = self._members[device]
-        if member.stage is Stage.ACCEPTED:  # else its ending is in its mailbox
+        if member.stage is Stage.ACCEPTED:  # otherwise its ending is in its mailbox
             assert member.round is not None
             member.round.report(member, report)
 
@@ -220,7 +220,7 @@ class RoundCoordinator:
         self.tally.received += received
 
     def may_receive(self, device: Device, size: int, upto: int) -> bool:
-        """Whether so much of a message may come; of a large one only from a client that was accepted."""
+        """Whether ``upto`` bytes of a message may come; a large one may only from a client that was accepted."""
         member = self._members[device]
         if size > SMALL_BYTES and member.stage is not Stage.ACCEPTED:
             text = f"a message of {size} bytes from a client that takes no part in a round; {SMALL_BYTES} are allowed"
@@ -250,7 +250,7 @@ class RoundCoordinator:
             self._gate.leave(member)
 
     def _find(self, checkin: Checkin) -> Population:
-        """The population that a client names, if it may.
+        """The population that a client names, if the client may use it.
 
         Raises:
             StatusError: NOT_FOUND (F-005), INVALID_ARGUMENT (F-006) or UNAUTHENTICATED (F-007).

@@ -15,7 +15,7 @@ from google.protobuf.descriptor import FieldDescriptor
 __all__ = ["has_more_fields"]
 
 _SMALL_BYTES: Final = 64 * 1024
-"""What is smaller cannot have so many that it matters."""
+"""A smaller message cannot have so many fields that it matters."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIZES: Final = {_FIXED64: 8, _FIXED32: 4}

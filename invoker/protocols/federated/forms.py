@@ -1,7 +1,7 @@
-"""`Form`: a large answer that is the same for all clients of a round that can do the same.
+"""`Form`: a large answer that is the same for all clients of a round with the same capabilities.
 
-Such an answer may hold a model of many MiB. It is made, and compressed, once for all of them: the bytes stay with the
-offer, as long as that is there, and every conversation sends chunks of the same bytes.
+Such an answer may hold a model of many MiB. It is made, and compressed, once for all of them: the bytes live as long as
+the offer, and every conversation sends chunks of the same bytes.
 """
 
 from __future__ import annotations

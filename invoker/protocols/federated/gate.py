@@ -1,16 +1,16 @@
 """`Gate`: how many bytes of reports may be under way at once, whatever clients do (F-081).
 
 A large message needs room for what has come of it, step by step, so one that was announced and does not come takes next
-to none. A report keeps its room until its round has taken it. Who finds no room waits; small messages need none: there
-are at most as many as conversations.
+to none. A report keeps its room until its round has taken it. A message without room waits; small messages need none:
+there are at most as many as conversations.
 
 Messages that are half there could take up all the room, and none would ever be complete. So some of those that wait
 may *finish*, which is to come whole, though there is no room: as many as fit beside the reports that are complete, and
 one of each owner in any case. Together that is at most twice the room, and one message of each owner. An owner is a
-population: a round that takes its reports slowly holds up no others (F-138).
+population: a round that takes its reports slowly does not hold up other populations (F-138).
 
 A client that sends slowly, or not at all, would keep others waiting with its room. So while others wait, each step must
-come within `PATIENCE_S` and as long as its bytes take at `LEAST_BYTES_PER_S`; one that takes longer is put out.
+come within `PATIENCE_S` and as long as its bytes take at `LEAST_BYTES_PER_S`; a client that takes longer is cut off.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Message:
         owner: The owner of the room that it takes beyond the common one.
         size: Bytes that it will have.
         granted: Bytes that may be there.
-        finishes: It may come whole, or has.
+        finishes: Whether it may come whole, or has.
         until: When what was granted must be there, if others wait.
         end: When all of one that finishes must be there.
     """
@@ -87,7 +87,7 @@ class Gate(Generic[K]):
         self._put_out = put_out
         self.held = 0
         self._messages: dict[K, _Message] = {}
-        self._line: dict[K, int] = {}  # with how far each wants to come
+        self._line: dict[K, int] = {}  # each with the number of bytes that it asks for
         self._whole: Counter[str] = Counter()  # bytes of those that finish, by owner
         self._timer: Timer | None = None
 
@@ -111,7 +111,7 @@ class Gate(Generic[K]):
         return is_granted
 
     def keep(self, key: K, size: int) -> None:
-        """The message is complete and stays, as a report of this size; there may be less room than that."""
+        """The message is complete and stays, as a report of this size, even if there is less room than that."""
         self._remove(key)
         one = self._messages[key] = _Message(self._owner(key), size, granted=size, finishes=True)
         self.held += size
@@ -173,4 +173,4 @@ class Gate(Generic[K]):
                 self._put_out(key)
                 self.leave(key)
         if self._line:
-            self._watch()  # also if rounding has brought us here a moment too early
+            self._watch()  # this holds also if rounding has called us a moment too early

@@ -1,6 +1,6 @@
-"""`Member`: a device at the coordinator, and where it stands.
+"""`Member`: a device at the coordinator, and its stage.
 
-Theory. A device hears one ending: it is rejected, its report is taken, or its conversation is over. The first two leave
+Theory. A device gets one ending: it is rejected, its report is taken, or its conversation is over. The first two leave
 it time to half-close, then its conversation ends with OK (F-015). Each stage but two has a time limit of its own::
 
     stage      means                                         left by
@@ -43,7 +43,7 @@ HALF_CLOSE_S: Final = 5.0
 
 
 class Stage(enum.Enum):
-    """Where a device stands; the value labels metrics."""
+    """The stages of a device; the value labels metrics."""
 
     ENTERED = "entered"
     ELIGIBLE = "eligible"
@@ -55,7 +55,7 @@ class Stage(enum.Enum):
 
 
 class Party(Protocol):
-    """A round as its devices see it."""
+    """What devices need of a round."""
 
     def report(self, member: Member, report: ReportIn) -> None:
         """Take a report that came without secure aggregation."""
@@ -90,9 +90,9 @@ class Member:
         device: As sessions know it.
         peer: Its address, without the port.
         stage: Where it stands.
-        population: That it checked in to; empty: none.
+        population: The population that it checked in to; empty: none.
         has_token: Its retry token is used within its window, so it is preferred (F-055).
-        round: That it waits for or takes part in; None: in none.
+        round: The round that it waits for or takes part in; None: there is none.
         number: Its place in the round's list; only secure aggregation uses it.
     """
 

@@ -1,6 +1,6 @@
-"""What the session of a device and the coordinator of populations say to each other.
+"""The words between the session of a device and the coordinator of populations.
 
-A `DeviceSession` translates one wire conversation. It asks the `Coordinator` by calling it, and hears from it by
+A `DeviceSession` translates one wire conversation. It asks the `Coordinator` by calling it, and is answered by
 *notices*, which come by the session's `Mailbox`: a decision may be a minute away, and it may be about all devices of a
 round at once. Neither waits for the other::
 
@@ -86,7 +86,7 @@ class Checkin(msgspec.Struct, frozen=True):
         client_version: As sent.
         can: What the client can do.
         weights: By the names of tasks for which the client says that it is eligible; None: it says nothing of that.
-        weights_version: What TaskEligibilityInfo says of its own meaning.
+        weights_version: The version that TaskEligibilityInfo gives of its own meaning.
         metadata: The metadata of the conversation.
     """
 
@@ -180,7 +180,7 @@ class Eligibility(msgspec.Struct, frozen=True):
         plan: What the device runs to learn for which tasks it is eligible.
         checkpoint: What that starts from.
         spec: The population's eligibility specification, opaque; empty: none.
-        forms: As of an `Offer`.
+        forms: As in an `Offer`.
     """
 
     execution_id: str
@@ -204,7 +204,7 @@ class ReportIn(msgspec.Struct, frozen=True):
     duration_s: float | None = None
 
 
-# Notices: what the coordinator tells a session.
+# Notices, which the coordinator sends to a session.
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -271,7 +271,7 @@ class Tokens(Protocol):
 
 
 class Device(Protocol):
-    """A session as the coordinator sees it."""
+    """What the coordinator needs of a session."""
 
     mailbox: Mailbox
 
@@ -280,10 +280,10 @@ class Coordinator(Protocol):
     """All populations of a process, as a session sees them. Everything is called on one loop; nothing waits."""
 
     def enter(self, device: Device, metadata: Headers) -> None:
-        """A conversation begins; from now on its time to say something runs (F-014).
+        """A conversation begins; from now on the time for its first message runs (F-014).
 
         Raises:
-            LimitExceeded: There are too many, in all or of this peer (F-139).
+            LimitExceeded: There are too many conversations, in all or of this peer (F-139).
             ShuttingDown: The process drains (F-143).
             StatusError: The API key is wrong (UNAUTHENTICATED, F-007).
         """

@@ -17,13 +17,13 @@ class DeviceSettings(msgspec.Struct, frozen=True):
 
     Attributes:
         chunk_bytes: Bytes of the chunks that clients are asked to send, and that they are sent (F-018).
-        max_pending: Chunks that may be under way without an ack.
+        max_pending: How many chunks may be under way without an ack.
         level: The compression level that is agreed on with clients that offer it (F-021).
         message_bytes: The most bytes of one message, whole or in chunks (F-034).
         whole_bytes: The size of one that is sent whole, because its client takes no chunks (F-039).
         ignored: Messages without content that a client may send (F-011).
-        events: Entries of ``serialized_train_event`` in a report, and their bytes (F-064).
-        event_bytes: As it says.
+        events: The most entries of ``serialized_train_event`` in a report (F-064).
+        event_bytes: The most bytes of these entries.
     """
 
     chunk_bytes: int = 32 * 1024
@@ -37,7 +37,7 @@ class DeviceSettings(msgspec.Struct, frozen=True):
 
 
 def capabilities(request: pb.ProtocolOptionsRequest) -> Capabilities:
-    """What a client says that it can do; numbers that nobody knows are left out."""
+    """The capabilities that a client reports; unknown numbers are left out."""
     offered = dict.fromkeys(request.supported_compression_levels)
     variants = request.side_channels.secure_aggregation.client_variant
     return Capabilities(
@@ -64,7 +64,7 @@ def options_for(terms: Terms, *, secagg: bool = False) -> pb.ProtocolOptionsResp
 
     Args:
         terms: For chunks.
-        secagg: The client takes part in secure aggregation (F-089).
+        secagg: Whether the client takes part in secure aggregation (F-089).
     """
     options = pb.ProtocolOptionsResponse(
         chunk_size_for_upload=terms.chunk_bytes,

@@ -1,4 +1,4 @@
-"""`Outgoing`: what a session says to its client: whole or in chunks, compressed or not, here or beside the loop."""
+"""`Outgoing`: sends a session's messages: whole or in chunks, compressed or not, on the loop or in a thread."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from invoker.protocols.federated.negotiation import DeviceSettings
 __all__ = ["PACKED", "Outgoing", "Pack"]
 
 PACKED: Final = "packed"
-"""The key of the `Await` for an answer that is compressed beside the loop."""
+"""The key of the `Await` for an answer that is compressed in a thread."""
 
 Pack: TypeAlias = Callable[[Hashable, Callable[[], Any]], Awaitable[Any]]
-"""Runs what takes long beside the loop, and only once for all that ask with the same key at the same time."""
+"""Runs long work in a thread, and only once for all that ask with the same key at the same time."""
 
 _LARGE_BYTES: Final = 256 * 1024
-"""What is larger is compressed beside the loop; this much takes about 10 ms."""
+"""A larger message is compressed in a thread; this much takes about 10 ms."""
 
 
 class Outgoing:
@@ -43,7 +43,7 @@ class Outgoing:
 
     @property
     def is_packing(self) -> bool:
-        """Whether an answer is being compressed, so that nothing may be sent yet that comes behind it."""
+        """Whether an answer is being compressed, so that what follows it may not be sent yet."""
         return self._packing is not None
 
     def send(self, message: pb.ServerStreamMessage, *, compresses: bool = True) -> None:
@@ -57,7 +57,7 @@ class Outgoing:
         self._stream.send(Packed.of(frame, level if compresses else UNCOMPRESSED))
 
     def send_form(self, form: Form) -> None:
-        """Send what others may have sent already; where it is large, compress it beside the loop.
+        """Send an answer that others may have sent already; if it is large, it is compressed in a thread first.
 
         Raises:
             LimitExceeded: As `send`.
@@ -81,7 +81,7 @@ class Outgoing:
         self._stream.send(form.keep(packed))
 
     def steps(self) -> list[Step]:
-        """What is to be done now: frames that may be sent, and an answer to compress."""
+        """The steps for now: frames that may be sent, and an answer to compress."""
         steps: list[Step] = [Send(frame) for frame in self._stream.drain()]
         if self._await is not None:
             steps.append(self._await)
@@ -89,7 +89,7 @@ class Outgoing:
         return steps
 
     def _level(self, frame: bytes) -> int:
-        """How far to compress an answer: those that go whole are not."""
+        """The compression level of an answer; one that goes whole is not compressed."""
         size, terms, settings = len(frame), self._stream.terms, self._settings
         if terms.has_chunks:
             return terms.level if size > settings.chunk_bytes else UNCOMPRESSED

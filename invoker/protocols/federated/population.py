@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
-    """How a task stands.
+    """The status of a task.
 
     Attributes:
         population: Its name.
@@ -61,7 +61,7 @@ class Task:
 
     @property
     def is_done(self) -> bool:
-        """All its rounds are committed."""
+        """Whether all its rounds are committed."""
         return 0 < self.setup.config.rounds <= self.committed
 
     def dissolved(self, round_: Round) -> None:
@@ -91,7 +91,7 @@ class Task:
             self.round.fail(reason, error)
 
     def status(self) -> TaskStatus:
-        """How it stands."""
+        """The status of the task."""
         one, name = self.round, self.setup.config.name
         if one is None:
             phase = "done" if self.is_done else "drained"
@@ -177,7 +177,7 @@ class Population:
         return ""
 
     def _refusal(self, checkin: Checkin) -> str:
-        """Why a client is rejected whatever it asks for; empty: it is not."""
+        """Why a client is rejected before its tasks are looked at; empty: it is not."""
         if self.is_draining:
             return "draining"
         if self._verdict(checkin) is Verdict.EARLY:
@@ -196,7 +196,7 @@ class Population:
         return tokens.judge(self.name, checkin.retry_token)
 
     def _attested(self, measurement: str) -> bool:
-        """D17: What the operator's function says; one that raises has not said that the measurement is right."""
+        """D17: Whether the operator's function accepts the measurement; if it raises, it does not."""
         if self.setup.attest is None:
             return True
         try:
@@ -218,14 +218,14 @@ class Population:
             task.drain()
 
     def stop(self, reason: str, error: InvocationError) -> None:
-        """All rounds fail; their devices hear ``error``."""
+        """Fail all rounds; their devices get ``error``."""
         self.is_draining = True
         for task in self.tasks.values():
             task.stop(reason, error)
 
     @property
     def is_busy(self) -> bool:
-        """Some round has clients."""
+        """Whether some round has clients."""
         return any(task.round is not None and task.round.accepted > 0 for task in self.tasks.values())
 
 

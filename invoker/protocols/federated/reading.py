@@ -1,4 +1,4 @@
-"""What clients send, as the coordinator takes it: checkins and reports. Whatever cannot be is INVALID_ARGUMENT.
+"""What clients send, as the coordinator takes it: checkins and reports. Whatever is invalid is INVALID_ARGUMENT.
 
 ``internal_client_id`` is never read (F-010).
 """
@@ -26,12 +26,12 @@ __all__ = ["AnyCheckin", "check_same", "checkin_of", "invalid", "parsed", "repor
 AnyCheckin: TypeAlias = pb.CheckinRequest | pb.EligibilityEvalCheckinRequest
 
 _FIELDS: Final = 65_536
-"""Of one message. The most that devices send are the shares of one round: two fields for each device in it."""
+"""Fields of one message. Devices send most of them with the shares of one round: two for each device in it."""
 _STATS: Final = pb.ClientExecutionStats.DESCRIPTOR.full_name
 
 
 def invalid(text: str) -> StatusError:
-    """The client breaks the protocol, and would do so again: INVALID_ARGUMENT, which it takes for lasting."""
+    """The error for a client that breaks the protocol: INVALID_ARGUMENT, which clients take for permanent."""
     return StatusError(Status.INVALID_ARGUMENT, text)
 
 
@@ -39,7 +39,8 @@ def parsed(frame: bytes | bytearray) -> pb.ClientStreamMessage:
     """Parse a message.
 
     Raises:
-        StatusError: It is none, or has so many fields that it would take a hundred times its bytes of memory.
+        StatusError: The bytes are no message, or it has so many fields that it would take a hundred times its bytes of
+            memory.
     """
     if has_more_fields(frame, pb.ClientStreamMessage.DESCRIPTOR, _FIELDS):
         raise invalid(f"a message has over {_FIELDS} fields")
@@ -53,13 +54,13 @@ def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
     """Read a checkin of either kind.
 
     Raises:
-        StatusError: A weight cannot be, or a task has two (F-044).
+        StatusError: A weight is invalid, or a task has two (F-044).
     """
     weights, version = None, WEIGHTS_VERSION
     if isinstance(request, pb.CheckinRequest) and request.HasField("task_eligibility_info"):
         info = request.task_eligibility_info
         version = info.version
-        # F-045: Nobody knows what the weights of another version mean, so nothing is said against them.
+        # F-045: The meaning of weights of another version is unknown, so they are not checked.
         weights = _weights(info.task_weights) if version == WEIGHTS_VERSION else {}
     return Checkin(
         population=request.population_name,
@@ -74,10 +75,10 @@ def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
 
 
 def check_same(first: Checkin, second: Checkin) -> None:
-    """Check that a client says in its second checkin who it said it was in the first.
+    """Check that a client's second checkin has the same identity as its first.
 
     Raises:
-        StatusError: It does not (F-009).
+        StatusError: They differ (F-009).
     """
     for name in ("population", "retry_token", "attestation", "client_version"):
         if getattr(first, name) != getattr(second, name):
@@ -114,7 +115,7 @@ def _weights(said: Iterable[pb.TaskWeight]) -> dict[str, float]:
 
 
 def _duration(events: Iterable[Packed]) -> float | None:
-    """How long the plan ran, if the client says so in a way that can be (F-062)."""
+    """How long the plan ran, if the client gives a valid duration (F-062)."""
     for one in events:
         if one.type_url.rpartition("/")[2] != _STATS:
             continue

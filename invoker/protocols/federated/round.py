@@ -4,18 +4,18 @@ Theory::
 
     phase        means                                     left by
     -----------  ----------------------------------------  -----------------------------------------------------------
-    SELECTING    clients wait; nobody has heard anything   enough wait; selection_timeout after the first (F-050)
-    REPORTING    those that were accepted may report       goal reached, nobody is left, report_timeout (F-051);
+    SELECTING clients wait; none has an answer   enough wait; selection_timeout after the first (F-050) REPORTING
+    those that were accepted may report       goal reached, nobody is left, report_timeout (F-051);
                                                            the function has ended early (F-084)
     AGGREGATING  the function reads the rest and ends      its checkpoint or its error; aggregate_timeout (F-082)
-    COMMITTING   the checkpoint is being stored            the service's answer; it gives up the population without one
+    COMMITTING   the checkpoint is being stored            the service's answer; without one it gives up the population
     ENDED        committed, failed, or not begun           nothing: a round that follows is another object
 
 A selection that is too small rejects all; another round takes its place, which is no failure.
 
 An accepted device is in one place at any time: *outstanding*, until its report or its departure; *pending*, from its
 report until the function's input has taken it, which answers it (F-081); or counted for good. A report that was
-accepted counts even if its device leaves before it is answered. When the round closes, those outstanding hear ABORTED
+accepted counts even if its device leaves before it is answered. When the round closes, outstanding devices get ABORTED
 at once; when the function ends early, so do those pending, whose reports were never fed and count as late (F-053).
 
 The round calls nothing that calls it back within the same call: notices wait in mailboxes, and words for the function
@@ -61,7 +61,7 @@ _WHY: Final = {
     "too_few_visible": "too few devices were left for a sum that may be seen",
     "too_large": "its checkpoint is too large for devices",
 }
-"""What devices hear of the reason of a failure."""
+"""The text for devices, by the reason of a failure."""
 
 
 class Phase(enum.Enum):
@@ -81,10 +81,10 @@ class Rounds(Protocol):
     setup: TaskSetup
 
     def dissolved(self, round_: Round) -> None:
-        """Too few clients were there; they were rejected."""
+        """Called when too few clients were there, which were rejected."""
 
     def ended(self, round_: Round, checkpoint: bytes | None) -> None:
-        """It has ended, with a checkpoint that is stored, or failed."""
+        """Called when it has ended with a stored checkpoint, or has failed."""
 
 
 class Round:
@@ -92,8 +92,8 @@ class Round:
 
     Args:
         round_context: What all rounds of the coordinator share.
-        task: Whose round it is.
-        number: That it is committed as.
+        task: The task of the round.
+        number: The number with which it is committed.
         checkpoint: What it starts from.
     """
 
@@ -132,7 +132,7 @@ class Round:
 
     @property
     def _least_clients(self) -> int:
-        """With fewer it does not begin."""
+        """The fewest clients with which it begins."""
         return self.config.min_clients
 
     def _decided(self, chosen: Sequence[Member]) -> None:
@@ -189,8 +189,8 @@ class Round:
         if self._check is None:
             self._checked(member, report, None)
         else:
-            # Beside the loop, however few bytes it has: 58 kB may inflate to 60 MB. It stays outstanding meanwhile, so
-            # the round may close without it.
+            # This runs in a thread, however few bytes it has: 58 kB may inflate to 60 MB. It stays outstanding
+            # meanwhile, so the round may close without it.
             job = partial(self._check, report.update)
             self._round_context.backing.compute(job, partial(self._checked, member, report))
 
@@ -229,7 +229,7 @@ class Round:
             self._lose(member, "dropped")
 
     def _lose(self, member: Member, what: str) -> None:
-        """Count one that is no longer outstanding; the round closes with the last one."""
+        """Count a device that is no longer outstanding; the round closes with the last one."""
         del self.outstanding[member]
         self.counts[what] += 1
         if not self.outstanding:
@@ -239,7 +239,7 @@ class Round:
         self._round_context.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
 
     def _feed(self, update: bytes, more: dict[str, str]) -> None:
-        """Give a report to the function, with facts that reveal nothing about its client (F-080)."""
+        """Give a report to the function, with metadata that reveal nothing about its client (F-080)."""
         assert self._tell is not None
         facts = {"population": self._task.population, "task": self.config.name, "round": str(self.number)}
         headers = Headers(facts | {"ordinal": str(self._ordinal)} | more)
@@ -249,7 +249,7 @@ class Round:
     # Aggregation.
 
     def close(self) -> None:
-        """Take no more reports; the function shall end (F-051)."""
+        """Take no more reports, and end the function's input (F-051)."""
         if self.phase is not Phase.REPORTING:
             return
         assert self._tell is not None
@@ -268,7 +268,7 @@ class Round:
     def taken(self, ordinal: int) -> None:
         """The function's input has taken a report, so the devices that sent it are answered (F-081)."""
         if self.phase is Phase.ENDED:
-            return  # they have heard that it failed
+            return  # they were notified that it failed
         self._taken += 1
         for one in self.pending.pop(ordinal, ()):
             self._round_context.gate.leave(one)
@@ -305,7 +305,7 @@ class Round:
         return self.config.min_clients
 
     def _turn_away(self) -> None:
-        """F-016: Those whose reports have not come hear that the round is closed."""
+        """F-016: Notify devices whose reports have not come that the round is closed."""
         late, self.outstanding = self.outstanding, {}
         self.counts["late"] += len(late)
         for one in late:
@@ -331,7 +331,7 @@ class Round:
     # Endings.
 
     def fail(self, reason: str, error: InvocationError | None = None) -> None:
-        """The round has failed: nothing of it counts, and devices that wait for an answer get ``error``, or ABORTED."""
+        """Fail the round: nothing of it counts, and devices that wait for an answer get ``error``, or ABORTED."""
         if self.phase is Phase.ENDED:
             return
         if self.phase is Phase.SELECTING:
@@ -376,7 +376,7 @@ class Round:
 
 
 def _refusal(wrong: Exception) -> InvocationError:
-    """What the sender of an update hears of what its check has raised."""
+    """The error for the sender of an update whose check has raised."""
     if isinstance(wrong, (ValueError, InvocationError)):
         return StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}")
     log.error("the check of an update has failed", exc_info=wrong)

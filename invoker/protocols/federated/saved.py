@@ -25,7 +25,7 @@ class Saved(msgspec.Struct, frozen=True):
 
     Attributes:
         round: Number of the round; 0: none was committed.
-        checkpoint: That it gave, or the initial one.
+        checkpoint: The checkpoint that it gave, or the initial one.
         version: The version of the item, which the next commit expects; `ABSENT` where nothing was committed.
         phase_id: The phase id of the round.
     """
@@ -67,7 +67,7 @@ def rewrite(population: str, task: str, item: Item) -> Put:
 
 
 def saved_of(item: Item | None, initial: bytes = b"") -> Saved:
-    """What an item says; without one, the state before the first round."""
+    """The state that an item holds; without an item, the state before the first round."""
     if item is None:
         return Saved(0, initial)
     about = msgspec.json.decode(item.about, type=_About)

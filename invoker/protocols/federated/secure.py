@@ -2,9 +2,9 @@
 
 While it is REPORTING, a `SecAggServer` leads the devices through the four rounds of secure aggregation. This object
 brings it their messages, its own to them, and the time: each of its rounds has `TaskConfig.step_s`, the first one
-includes the training of the devices. A device that it puts out hears why, and the round goes on without it. In the end
-it has a sum, which the function gets as the only frame of the round (F-130); those still in are answered when that is
-taken, after their last message of secure aggregation (F-094). Or it has none, and the round has failed (F-124).
+includes the training of the devices. A device that it puts out gets the reason, and the round goes on without it. In
+the end it has a sum, which the function gets as the only frame of the round (F-130); those still in are answered when
+that is taken, after their last message of secure aggregation (F-094). Or it has none, and the round has failed (F-124).
 
 What a device that has left or was put out had sent masked before, stays in the sum (F-122): so `summed` of a record may
 be more than the reports that were answered.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["SecureRound", "serialize"]
 
 _PIECE: Final = 50_000
-"""Elements that are copied at once, so that a thread that does it lets others run in between."""
+"""Elements that are copied at once, so that a thread lets others run in between."""
 
 _SILENT: Final = (Drop.SILENT_KEYS, Drop.SILENT_SHARES, Drop.SILENT_INPUT)
 
@@ -66,7 +66,7 @@ class SecureRound(Round):
 
         return SecAggServer(terms, size, send=self._send, drop=self._drop, ended=self._ended, compute=self._compute)
 
-    # What devices do.
+    # Devices cause these.
 
     def report(self, member: Member, report: ReportIn) -> None:
         """Take a report without its masked input: only a failed one can be that."""
@@ -88,7 +88,7 @@ class SecureRound(Round):
             self._look()
 
     def _failed(self, member: Member, report: ReportIn) -> None:
-        """F-060: What a device could not train is not in the sum."""
+        """F-060: A device whose plan has failed is not in the sum."""
         self._count_code(report)
         self._lose(member, "failed")
         member.thank()
@@ -105,7 +105,7 @@ class SecureRound(Round):
     def _count_drop(self, reason: Drop) -> None:
         self._round_context.tally.secure_drops[self._task.population, self.config.name, self._step, reason.value] += 1
 
-    # What secure aggregation says.
+    # Secure aggregation calls these.
 
     def _send(self, number: int, message: secagg_pb.ServerToClientWrapperMessage) -> None:
         self._in_order[number].tell(Secure(message))
@@ -130,7 +130,7 @@ class SecureRound(Round):
             member.over(StatusError(Status.INVALID_ARGUMENT, text))
 
     def _ended(self, outcome: Outcome) -> None:
-        """There is a sum, or there is none and never will be."""
+        """Take the outcome: a sum, or the reason why there will be none."""
         if self.phase is not Phase.REPORTING:
             return
         self._server = None

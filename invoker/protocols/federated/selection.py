@@ -1,7 +1,7 @@
 """`Selection`: the clients that wait for a round, and the decision who of them takes part (F-050, F-052, F-055).
 
-Enough are as many as `TaskConfig.cohort`; then the decision waits for the next tick, so of those that come together the
-ones with a good retry token are preferred. At most max_clients wait. The time of a selection begins with its first
+`TaskConfig.cohort` clients are enough; then the decision waits for the next tick, so that of clients that come together
+those with a good retry token are preferred. At most max_clients wait. The time of a selection begins with its first
 client; when it is over, those that wait are chosen if they are not too few, and rejected otherwise.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["Selection"]
 
 
 class Selection:
-    """Who waits for one round.
+    """The clients that wait for one round.
 
     Args:
         round_context: What all rounds of the coordinator share.

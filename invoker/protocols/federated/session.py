@@ -18,8 +18,8 @@ counted (F-011). All else is a violation, which ends this conversation and nothi
 that half-closes before it has reported ends with OK, and the coordinator has its place again (F-012). One that
 half-closes behind its report still gets the answer.
 
-The session keeps one `Await` for its mailbox. That is cancelled however the conversation ends, of which the coordinator
-hears by the mailbox; so nothing here says ``leave``.
+The session keeps one `Await` for its mailbox. That is cancelled however the conversation ends, and the mailbox then
+notifies the coordinator; so nothing here calls ``leave``.
 
 Source: section 2 of the catalogue of federated compute.
 """
@@ -68,11 +68,11 @@ _UNPACKED: Final = "unpacked"
 _CROSSING: Final = ("unmasking_response", "abort")
 
 OUTSIDE_BYTES: Final = 65 * 1024
-"""Of a frame of a client that takes no part in a round; parsing and reading it takes some milliseconds."""
+"""The most bytes of a frame of a client that takes no part in a round; reading it takes some milliseconds."""
 
 
 class State(enum.Enum):
-    """Where a conversation is; its value says what may come."""
+    """The states of a conversation; the value says what may come."""
 
     START = "a checkin comes first"
     TRYING = "a checkin comes behind an eligibility task"
@@ -89,7 +89,7 @@ class DeviceSession:
 
     Args:
         coordinator: Decides.
-        mailbox: Brings what it decided.
+        mailbox: Brings the coordinator's notices.
         metadata: The metadata of the rpc.
         settings: Limits and choices.
         pack: Compresses large answers beside the loop; None: everything is done at once.
@@ -212,7 +212,7 @@ class DeviceSession:
     def release(self) -> None:
         """The conversation is over, however it ended: let go of the round's model, and of what refers to this object.
 
-        What is left is freed at once, and not when Python looks for circles.
+        What is left is then freed at once, and not only by the garbage collector.
         """
         self.is_closed = True
         self._offer = None
@@ -229,7 +229,7 @@ class DeviceSession:
         # Chunks that wait for an ack will never get it, so there is nothing else to wait for.
         return self._end(None)
 
-    # What the client sends.
+    # Messages of the client.
 
     def _take(self, message: pb.ClientStreamMessage) -> None:
         kind = message.WhichOneof("kind")
@@ -317,7 +317,7 @@ class DeviceSession:
         self._has_unmasked = secure.WhichOneof("message_content") == "unmasking_response"
         self.coordinator.secure(self, secure, self._report(message.report_request) if is_masked else None)
 
-    # What the coordinator sends.
+    # Notices of the coordinator.
 
     def _heed(self, notice: Notice) -> None:
         if type(notice) is Resume:
@@ -325,7 +325,7 @@ class DeviceSession:
         elif type(notice) is Secure:
             if self.state is State.SECURE:
                 message = pb.ServerStreamMessage(secure_aggregation_server_message=notice.message)
-                self._out.send(message, compresses=False)  # keys and ciphertexts are as good as random
+                self._out.send(message, compresses=False)  # keys and ciphertexts cannot be compressed
         elif type(notice) is ReportTaken:
             if self.state in (State.TAKING, State.SECURE):
                 # F-123: A client that was let off may have replied before it heard of that.
@@ -353,14 +353,14 @@ class DeviceSession:
         response.rejection_info.CopyFrom(answers.rejection(self._untold(1)))
         self._out.send(pb.ServerStreamMessage(checkin_response=response))
 
-    # What is sent.
+    # Sending.
 
     def _untold(self, which: int) -> Window | None:
-        """When to come again, for clients that got no ack (F-059)."""
+        """The retry window for clients that got no ack (F-059)."""
         return None if self._has_acked or self._windows is None else self._windows[which]
 
     def _told(self) -> list[Step]:
-        """What is to be done now."""
+        """The steps for now."""
         steps = self._out.steps()
         self._count()
         if not self._awaits_mail:
@@ -387,7 +387,7 @@ class DeviceSession:
 
 
 def _unpacked(packed: Incoming) -> pb.ClientStreamMessage | InvocationError:
-    """The message that is inflated, and parsed; or why it cannot be, which ends the conversation."""
+    """The message, inflated and parsed; or the error why it cannot be, which ends the conversation."""
     try:
         return parsed(packed.unpack())
     except InvocationError as error:

@@ -14,12 +14,12 @@ _RECORDS: Final = 200
 
 
 class RoundRecord(msgspec.Struct, frozen=True):
-    """How a round went. Each client that was accepted is in one of ok, failed, invalid, late, dropped and cut.
+    """The record of a round. Each client that was accepted is in one of ok, failed, invalid, late, dropped and cut.
 
     Attributes:
         population: Its name.
         task: Its name.
-        number: That the round would have or has been committed as.
+        number: The number of the round.
         phase_id: Names it.
         outcome: ``committed`` or ``failed``.
         reason: Why it failed, in a short word; empty: it did not.
@@ -59,7 +59,7 @@ class Tally:
         accepted: Clients by (population, task).
         rejected: Clients by (population, reason).
         dropped: Conversations that ended without an answer, by what they waited for.
-        reports: By (population, task, ``ok``, ``failed``, ``invalid``, ``late``, ``dropped`` or ``cut``).
+        reports: Reports by (population, task, ``ok``, ``failed``, ``invalid``, ``late``, ``dropped`` or ``cut``).
         codes: Reports by the number of their status.
         selections: Selections by (population, task, ``begun`` or ``too_few``).
         secure_drops: Clients that secure aggregation has put out or lost, by (population, task, round of it, reason).

@@ -1,4 +1,4 @@
-"""`Timers`: what is due when, on a clock that is injected. One timer of the service runs them all, by `run`."""
+"""`Timers`: actions and when they are due, on an injected clock. One timer of the service runs them all, by `run`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Timer", "Timers"]
 
 
 class Timer:
-    """Something that happens once, unless it is cancelled before."""
+    """An action that is called once, unless it is cancelled before."""
 
     __slots__ = ("_action", "_timers", "at")
 
@@ -21,7 +21,7 @@ class Timer:
 
     @property
     def is_cancelled(self) -> bool:
-        """It will not happen, or has happened."""
+        """Whether it will not happen, or has happened."""
         return self._action is None
 
     def cancel(self) -> None:
@@ -74,7 +74,7 @@ class Timers:
             heapq.heappop(self._heap)[2].fire()
 
     def forget(self) -> None:
-        """One was cancelled. They are taken out when they are the half, so that memory follows what is still due."""
+        """Count a cancelled timer. They are removed when they are half of all, so that what is due bounds memory."""
         self._cancelled += 1
         if 2 * self._cancelled > max(64, len(self._heap)):
             self._heap = [one for one in self._heap if not one[2].is_cancelled]

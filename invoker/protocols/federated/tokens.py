@@ -33,7 +33,7 @@ _LEAST_KEY_BYTES: Final = 16
 
 
 class RetryTokens:
-    """Makes tokens and judges them (F-054, F-055); implements `words.Tokens`.
+    """Makes tokens and judges them (F-054, F-055); implements `messages.Tokens`.
 
     Args:
         key: Signs them. All processes that serve a population need the same one, and keep it when they start again;

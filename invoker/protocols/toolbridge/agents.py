@@ -1,8 +1,8 @@
 """CreateReActAgent and ExecuteAgent: agents that reason and act with the tools of a host session (T-133 to T-149).
 
-Theory. An agent is a thing of one process: it stands in `HostSessions`, in ``HostSession.agents``, and goes with its
-session. These sessions check what is asked, and translate what a run reports into chunks. What runs is behind `Agents`,
-on the loop; a run goes on only while somebody awaits its next piece of news, so it ends with the conversation.
+Theory. An agent belongs to one process: it is kept in `HostSessions`, in ``HostSession.agents``, and is dropped with
+its session. These sessions check requests, and translate what a run reports into chunks. `Agents` runs agents, on the
+loop; a run goes on only while somebody awaits its next piece of news, so it ends with the conversation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 FINISH: Final = "finish"
-"""What the model calls when it knows enough; no tool of an agent can have this name."""
+"""The tool that the model calls when it knows enough; no tool of an agent can have this name."""
 
 _ITERS: Final = 5
 _MOST_ITERS: Final = 100
@@ -58,7 +58,7 @@ class Thought(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """Which tool the model calls, with what."""
+    """The tool that the model calls, and its arguments."""
 
     step: int
     tool: str
@@ -66,7 +66,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """What came of it: a serialised ``Any``, and after how many milliseconds."""
+    """The tool's result, a serialised ``Any``, and how many milliseconds it took."""
 
     step: int
     payload: bytes
@@ -84,10 +84,10 @@ News: TypeAlias = Thought | Action | Observation | Result
 
 
 class Agent(msgspec.Struct, frozen=True, eq=False):
-    """What CreateReActAgent has made.
+    """An agent that CreateReActAgent has made.
 
     Attributes:
-        id: ``react_<session>_<8 hex>``.
+        id: Its id, ``react_<session>_<8 hex>``.
         signature: What it takes and gives.
         tools: As callers see them.
         max_iters: Steps that it may take.

@@ -29,13 +29,14 @@ __all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
 _SCALARS: Final = (str, int, float, bool, bytes)
 _MOST_TOLD: Final = 100
 _MOST_ARGUMENTS: Final = 1000
-"""Of one call; each is an input of its own, which costs some 30 microseconds."""
+"""The most arguments of one call; each is an input of its own, which costs some 30 microseconds."""
 
 _MOST_KEPT: Final = 64
-"""Ways to give the arguments of a tool that are remembered; callers choose names where it has ``**kwargs``."""
+"""Bindings of a tool that are remembered, one for each set of given names; callers choose names if it has
+``**kwargs``."""
 
 _MOST_NAMES: Final = 4096
-"""Characters in all the names of a way that is remembered."""
+"""Characters in all names of a binding that is remembered."""
 
 _NAME: Final = 256
 """Characters of a name that errors quote, and for which a similar name is looked for."""
@@ -62,10 +63,10 @@ class Violation:
     """One thing that is wrong with a call.
 
     Attributes:
-        code: Which; see T-037 to T-053.
+        code: The kind of error; see T-037 to T-053.
         field: The name of the argument; empty where there is none.
         text: What was met, and what was expected.
-        details: More of it by name, such as ``expected`` and ``actual``.
+        details: Further facts by name, such as ``expected`` and ``actual``.
     """
 
     code: str
@@ -74,7 +75,7 @@ class Violation:
     details: Mapping[str, str] | None = None
 
     def told(self) -> dict[str, str]:
-        """All of it, as the JSON in ``details["violations"]`` has it."""
+        """The violation, as the JSON in ``details["violations"]`` has it."""
         return {"code": self.code, "field": self.field, "message": self.text, **(self.details or {})}
 
 
@@ -91,11 +92,11 @@ class Argument:
     """One parameter, as callers of the tool give it.
 
     Attributes:
-        name: By which callers know it.
+        name: The name by which callers know it.
         type: The annotation of one value.
         is_stream: It takes any number of values, as a list.
         is_required: There is no default.
-        default: If there is one.
+        default: The default, if there is one.
         allowed: All values that it may have, as text; empty: any.
         constraints: What else its annotation says.
     """
@@ -133,8 +134,8 @@ class Argument:
             data: A serialised ``Any``.
             name: What the caller calls it.
             index: The index of the input that it is for.
-            feeds: Its messages are added here.
-            wrong: What is wrong is added here.
+            feeds: The list to which its messages are added.
+            wrong: The list to which violations are added.
         """
         if self._convert is None:
             feeds.append((index, Message(data, EMPTY, ANY)))
@@ -153,7 +154,7 @@ class Argument:
             return
         for number, one in enumerate(value):
             if len(wrong) >= _MOST_TOLD:
-                return  # no more are reported, and the rest may be a million
+                return  # no more are reported, and there may be a million more
             made = self._made(one, f"{name}[{number}]", wrong)
             feeds.append((index, Message(known(pack(one), made, self.type), EMPTY, ANY)))
 
@@ -178,7 +179,7 @@ class Argument:
         return made
 
     def _is_named(self, value: Any) -> bool:
-        """Whether an Enum that is taken by the names of its members, too, takes it; what makes it decides."""
+        """Whether an Enum, which also takes the names of its members, takes the value; its converter decides."""
         return any(is_odd(one) and (isinstance(value, list) or value in one.__members__) for one in members(self.type))
 
     def _mistyped(self, value: Any, name: str, error: Exception) -> Violation:
@@ -198,7 +199,7 @@ class Arguments:
         each: In the order of the signature, without ``*args`` and ``**kwargs``.
 
     Raises:
-        SpecError: A rule does not exist, or a pattern is none.
+        SpecError: A rule does not exist, or a pattern is invalid.
     """
 
     def __init__(self, spec: FunctionSpec) -> None:
@@ -243,11 +244,11 @@ class Arguments:
         return Binding(known_names, feeds)
 
     def _bind_anew(self, key: tuple[Any, ...], args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Binding:
-        """Find which parameter takes what, and keep it for the next call with as many arguments of these names."""
+        """Find which parameter takes which argument, and keep that for later calls with arguments like these."""
         if len(key) - 1 + len(args) > _MOST_ARGUMENTS:
             raise refusal([self._far_too_many(len(key) - 1 + len(args))])
         wrong: list[Violation] = []
-        names: dict[str, None] = {}  # in their order, and each is found at once
+        names: dict[str, None] = {}  # the names are in order, and each is found at once
         feeds: list[Feed] = []
         takers: list[tuple[Argument, str]] = []
         for index, data in enumerate(args):
@@ -286,7 +287,7 @@ class Arguments:
         return sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order)))
 
     def _called(self, keyword: str) -> tuple[Argument | None, str]:
-        """What takes an argument that is given by name, and its name as an input."""
+        """The parameter that takes an argument given by name, and its name as an input."""
         found = self._by_keyword.get(known_as(keyword, self._by_keyword))
         if found is not None:
             return found, found.name
@@ -324,7 +325,7 @@ class Arguments:
 
 
 def _converting(type_: Any) -> Callable[[Any], Any]:
-    """What makes the type. An option that nothing can make starts as any other, and keeps its default."""
+    """The converter to a type. An option that nothing can make is accepted at start, and keeps its default."""
     try:
         return converting(type_)
     except (TypeError, RuntimeError) as error:

@@ -1,6 +1,6 @@
 """The line of the audit log about one tool call (T-167).
 
-It says who called what and how that ended, never a value: arguments are there as a hash, unless the operator asks for
+It has the caller, the tool and the ending, but no values: arguments are there as a hash, unless the operator asks for
 them. Then each value whose name matches a pattern is replaced, at any depth; so are positional arguments of a call that
 was refused before their names were known. A result is never written.
 """
@@ -27,7 +27,7 @@ ALWAYS: Final = (
     *("*password*", "*passwd*", "*passphrase*", "*passcode*", "*passwort*", "*kennwort*", "*pass", "*pwd*"),
     *("*secret*", "*token*", "*key*", "*credential*", "*authorization*", "*cookie*", "*jwt*", "*otp", "*dsn"),
 )
-"""Names whose values are never shown, whatever stands around them."""
+"""Parts of names whose values are never shown."""
 
 _WORDS: Final = frozenset(
     {
@@ -35,7 +35,8 @@ _WORDS: Final = frozenset(
         *("cvv", "cvc", "ssn", "iban", "sig", "signature", "salt", "nonce", "private", "seed", "mnemonic", "dsn"),
     }
 )
-"""Nor those of names that have one of these words: ``db_pass``, ``userPin2``, ``X-Auth``; ``author`` is none."""
+"""Values of names with one of these words are not shown either: ``db_pass``, ``userPin2``, ``X-Auth``; but ``author``
+is."""
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+").findall
 
@@ -82,11 +83,11 @@ class Redaction:
 
 
 def entry_of(call: Any, *, is_repeat: bool = False) -> Entry:
-    """What its line needs of a call that has ended.
+    """The entry for the line of a call that has ended.
 
     Args:
-        call: Which.
-        is_repeat: It ran nothing, and has the answer of another one.
+        call: The call.
+        is_repeat: Whether it ran nothing, and has the answer of another call.
     """
     outcome, took_s = outcome_of(call), call.took_s
     return Entry(time.time(), call.asked, call.tool, call.via, outcome, took_s, call.correlation_id, is_repeat)
@@ -122,7 +123,7 @@ def _outcome(entry: Entry) -> str:
 
 
 def args_sha256(args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> str:
-    """The same for the same arguments: each with its name or position, and its size, before its bytes."""
+    """A hash of the arguments: of each its name or position, its size, and its bytes."""
     made = hashlib.sha256()
     named = [(str(index), one) for index, one in enumerate(args)] + [
         (f"={name}", kwargs[name]) for name in sorted(kwargs)
@@ -141,7 +142,7 @@ def _arguments(entry: Entry, redaction: Redaction) -> dict[str, Any]:
     for index, payload in enumerate(asked.args):
         if index < len(names):
             told[names[index]] = _shown(redaction, names[index], payload)
-        else:  # nobody knows what it is called, so it may be a secret
+        else:  # its name is unknown, so it may be a secret
             told[str(index)] = _REDACTED
     for name, payload in asked.kwargs.items():
         told[name] = _shown(redaction, name, payload)

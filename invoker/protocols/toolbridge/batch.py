@@ -35,9 +35,9 @@ _MOST: Final = 100
 _TIMEOUT_MS: Final = 600_000
 _AT_ONCE: Final = 10
 _ITEM_BYTES: Final = 4096
-"""Enough for the numbers of one item, and for the short form of an error."""
+"""Bytes for the numbers of one item, and for the short form of an error."""
 _BOUND: Final = "bound/"
-"""What the key begins with of the answer that the arguments of an item are read."""
+"""The prefix of the keys of `Answered` when the arguments of an item have been read."""
 
 
 class BatchExecuteTools(UnarySession[Any]):
@@ -78,7 +78,7 @@ class BatchExecuteTools(UnarySession[Any]):
         return self._go_on()
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """The session is known, or there may be a place in it."""
+        """Go on: the session is known, or may have a place now."""
         if key == "room":
             self._is_waiting = False
             return self._go_on()
@@ -91,7 +91,7 @@ class BatchExecuteTools(UnarySession[Any]):
         return self._go_on()
 
     def heard(self, event: Event) -> Sequence[Step]:
-        """An item gave something, or has ended."""
+        """Handle an event of an item: it gave something, or has ended."""
         if not isinstance(event, (Emitted, Finished)):
             return ()
         number = int(event.id)
@@ -115,7 +115,7 @@ class BatchExecuteTools(UnarySession[Any]):
     # Private helpers.
 
     def _go_on(self) -> Sequence[Step]:
-        """Begin what may begin; answer when nothing is left."""
+        """Begin the items that may begin; answer when none is left."""
         steps = tuple(self._begin_due())
         if self._running or self._is_waiting or self.is_closed:
             return steps
@@ -176,14 +176,14 @@ class BatchExecuteTools(UnarySession[Any]):
             self._is_stopped = True
 
     def _error_of(self, number: int) -> InvocationError | None:
-        """Why an item has no result: its call has failed, or what it gave cannot be sent, though the call was well."""
+        """Why an item has no result: its call has failed, or it succeeded and gave what cannot be sent."""
         return self._ended[number].error or self._unsent.get(number)
 
     def _keep(self, number: int, result: bytes) -> None:
         """Keep a result until all are there.
 
         Raises:
-            BridgeError: It does not fit beside the others, and a word on each item (T-062).
+            BridgeError: It does not fit beside the others and a short entry for each item (T-062).
         """
         size = len(result)
         if size > self._left:
@@ -199,7 +199,7 @@ class BatchExecuteTools(UnarySession[Any]):
 
     @property
     def _left(self) -> int:
-        """Bytes that there are for one more result, or a long error, besides a few words on each item."""
+        """Bytes that are left for one more result or a long error, besides a short entry for each item."""
         most = self.host_sessions.settings.message_bytes
         return max(0, most - min(_ITEM_BYTES * len(self._request.items), most // 2) - self._given)
 

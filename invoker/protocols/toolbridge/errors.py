@@ -70,15 +70,16 @@ __all__ = [
 TRAILER: Final = "dspex-error-bin"
 
 ENDS_RPC: Final = (Cancelled, NotReady, ShuttingDown)
-"""The caller is gone, or this process takes no calls: a client may try again elsewhere, so the status says it."""
+"""Errors that end the rpc with a status: the caller is gone, or this process takes no calls, so a client may try
+elsewhere."""
 
 _SECOND: Final = 1_000_000_000
 _TEXT: Final = 16_384
-"""Characters of a text that a response carries; callers and authors decide how long texts are."""
+"""The most characters of a text in a response, since callers and authors choose the texts."""
 
 _TRAILER_TEXT: Final = 256
 _TRAILER_BYTES: Final = 2048
-"""Clients take 8 KiB of metadata, in which the status has its text besides (R-118)."""
+"""Bytes of the trailer: clients take 8 KiB of metadata, and the text of the status needs its part (R-118)."""
 
 
 class Kind(enum.Enum):
@@ -116,9 +117,10 @@ class BridgeError(StatusError):
     """An error of the tool bridge.
 
     Args:
-        kind: What is wrong.
+        kind: The kind of error.
         text: What was met, what was expected.
-        details: More of it by name; values become text. ``code`` divides errors of one kind, ``field`` says where.
+        details: Further facts by name; values become text. ``code`` distinguishes errors of one kind, ``field`` says
+            where.
 
     Attributes:
         status: The status of an rpc that fails with it; that of the kind, unless somebody sets another.
@@ -137,20 +139,21 @@ class BridgeError(StatusError):
         made = self._head(_TEXT)
         made.stacktrace = _sendable(self.stacktrace, 4 * _TEXT)
         for name, value in self.details.items():
-            whole = len(value) if name == "violations" else _TEXT  # JSON, which is bounded where it is made
+            whole = len(value) if name == "violations" else _TEXT  # this is JSON, whose size was bounded before
             made.details[_sendable(name, _TEXT)] = _sendable(value, whole)
         return made
 
     def kept(self) -> BridgeError:
-        """This error without the frames through which it came, because something keeps it that they know.
+        """This error without its traceback, for an object that keeps it.
 
-        They hold the request, so a ring of them would wait for the garbage collector with megabytes.
+        The frames of the traceback refer to that object and hold the request: the cycle would keep megabytes until the
+        garbage collector runs.
         """
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
 
     def trailer(self) -> bytes:
-        """The same as the trailer of an rpc, without what is too large for one."""
+        """The error as the trailer of an rpc, without parts that are too large for one."""
         made = self._head(_TRAILER_TEXT)
         for name, value in self.details.items():
             if made.ByteSize() + len(name) * 4 + min(len(value), _TRAILER_TEXT) * 4 <= _TRAILER_BYTES:
@@ -185,14 +188,14 @@ def session_gone(session_id: str, reason: Reason) -> BridgeError:
 
 
 def unavailable(text: str) -> BridgeError:
-    """The error of what needs a store that cannot be reached; the same may pass later."""
+    """The error of a request that needs the store, which cannot be reached; a retry may succeed."""
     made = BridgeError(Kind.INTERNAL, text, code="store")
     made.status = Status.UNAVAILABLE
     return made
 
 
 def translated(error: InvocationError) -> BridgeError:
-    """What an error of an invocation is called here; see the module."""
+    """Translate an error of an invocation into a `BridgeError`; see the module."""
     if isinstance(error, BridgeError):
         return error
     kind, text, details = _words(error)

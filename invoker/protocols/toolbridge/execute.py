@@ -6,7 +6,7 @@ frame. Three kinds of calls ask the store first, and go on on the loop where the
 * the session is unknown here, so another process may have made it, or it is gone;
 * the session detects duplicates by request ids, and this id is new: then all callers that send it share the call,
   and ends with the last of them (T-075);
-* no tool of this process is called so, and the session has a host: then that is called, by an rpc of ours (T-171).
+* no tool of this process has this name, and the session has a host: then the host is called, by an rpc of ours (T-171).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ExecuteTool:
         self._metadata = metadata
         self._asked: Asked | None = None
         self._call: ToolCall | None = None
-        self._again: ToolCall | None = None  # stands for this rpc where another one's call answers it
+        self._again: ToolCall | None = None  # the watcher of this rpc, if another rpc's call answers it
         self._session: HostSession | None = None
         self._size = 0
         self._is_asked = self._is_closed = False
@@ -97,7 +97,7 @@ class ExecuteTool:
                     return (Ask("session", Look(space_of(session.id))),)
                 return self._stored(entry.response)
             if self._is_of_host(session, asked):
-                return (Ask("session", Look(space_of(session.id))),)  # it goes on on the loop
+                return (Ask("session", Look(space_of(session.id))),)  # the call goes on on the loop
         except BridgeError as error:
             return self._refuse(error)
         return self._found(session, asked)
@@ -157,7 +157,7 @@ class ExecuteTool:
         steps = call.begin(session)
         if not steps:
             return self._answer(call)
-        self._asked = call.asked  # without large arguments, which the function has
+        self._asked = call.asked  # without large arguments, which were passed to the function
         return steps
 
     def _is_of_host(self, session: HostSession, asked: Asked) -> bool:
@@ -188,7 +188,7 @@ class ExecuteTool:
         return self._answer(call)
 
     def _share(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
-        """Run the call for all who send its request id, or wait for the one that runs already; on the loop."""
+        """Run the call for all callers that send its request id, or wait for the one that runs already; on the loop."""
         host_sessions = self._host_sessions
         with host_sessions.lock:
             entry = results_of(host_sessions, session).find(asked, host_sessions.now_ns())
@@ -219,7 +219,7 @@ class ExecuteTool:
         return self._reply(response)
 
     def _repeat(self, asked: Asked) -> ToolCall:
-        """This rpc gets the answer of a call that another one began; who watches hears of it all the same (T-167)."""
+        """This rpc gets the answer of a call that another rpc began; observers are notified nevertheless (T-167)."""
         host_sessions = self._host_sessions
         with host_sessions.lock:
             host_sessions.hits += 1
@@ -243,7 +243,7 @@ class ExecuteTool:
             self._close()
             return (close_with(call.error),)
         if call.entry is not None and call.entry.response is not None:
-            return self._reply(call.entry.response)  # of all who sent the request id
+            return self._reply(call.entry.response)  # the shared call of all callers with this request id
         response = call_response(call)
         call.release()
         return self._reply(response)

@@ -32,8 +32,8 @@ class HealthCheck(UnarySession[pb.HealthCheckRequest]):
     Args:
         host_sessions: The host sessions.
         metadata: The metadata of the rpc.
-        serves: Whether this process takes calls.
-        dependencies: Gives what it depends on.
+        serves: Returns whether this process takes calls.
+        dependencies: Gives the dependencies, and whether each works.
         critical: Names of those without which it does not serve; ``callback`` stands for the addresses of all hosts.
     """
 

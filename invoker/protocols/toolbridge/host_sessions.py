@@ -2,14 +2,14 @@
 
 Theory. A *host session* is what InitializeSession makes. It outlives every conversation. The store is the truth about
 it: a space ``toolbridge/<id>`` whose text is the request that made it, whose items ``var/<name>`` are its variables,
-and which expires when nobody uses it. `HostSessions` is what one process knows of it besides, so that a call finds its
+and which expires when nobody uses it. `HostSessions` keeps what one process knows of it, so that a call finds its
 session without asking the store::
 
     state    means                                       left by
     -------  ------------------------------------------  ----------------------------------------------------------
-    known    calls may begin                             ``close`` (an unforced clean-up waits for the store's word)
-    closing  no call may begin                           ``reopen`` (the store kept it), ``remove``
-    gone     removed; what runs is asked to end          nothing
+    known    calls may begin                             ``close`` (an unforced clean-up waits for the store's answer)
+    closing  no call may begin                           ``reopen`` (the store kept it), ``remove`` gone     removed;
+    what runs is asked to end          nothing
 
 A session whose time to live is over is not found here any more; its caller asks the store, which decides.
 
@@ -52,7 +52,7 @@ LARGE: Final = 64 * 1024
 """Bytes of a request whose arguments may take more than some milliseconds to read."""
 
 Observer: TypeAlias = Callable[[Any], None]
-"""Called with each `ToolCall` once, when it has ended or was refused; in the thread where that happened."""
+"""Called once with each `ToolCall`, when it has ended or was refused; in the thread where that happened."""
 
 
 def space_of(session_id: str) -> str:
@@ -67,7 +67,7 @@ class Keeper(Protocol):
         """A session has become known here; from any thread."""
 
     def touch(self, session: HostSession) -> None:
-        """A session is in use, so the store must hear of it within a second; from any thread."""
+        """A session is in use, so the store must be notified within a second; from any thread."""
 
     def idle(self, session: HostSession) -> None:
         """Nothing runs any more in a session that is closing or gone; from any thread."""
@@ -83,10 +83,10 @@ class Keeper(Protocol):
 
 
 class Aside(Protocol):
-    """Reads the arguments of large requests where nobody waits; see `invoker.protocols.toolbridge.service.offload`."""
+    """Reads the arguments of large requests in threads; see `invoker.protocols.toolbridge.service.offload`."""
 
     def is_due(self) -> bool:
-        """Whether others wait for this thread, so that it must not do it itself."""
+        """Whether other work waits for this thread, so that it must not read them itself."""
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do some work in another thread; returns or raises what it does."""
@@ -122,9 +122,9 @@ class Operation:
     It is put into `Open.configs` of an invocation, by which the keeper finds that when the session goes.
 
     Attributes:
-        session: In which it runs; None before it is known.
-        is_tool: It counts against the session's ``max_concurrent_tools``.
-        cancel: Ends what is no invocation, with this error; called on the loop.
+        session: The session in which it runs; None before it is known.
+        is_tool: Whether it counts against the session's ``max_concurrent_tools``.
+        cancel: Ends an operation that is no invocation, with an error; called on the loop.
     """
 
     __slots__ = ("cancel", "is_tool", "session")
@@ -143,22 +143,22 @@ class HostSession:
     """One host session as this process knows it.
 
     Attributes:
-        id: The id of the host's choice.
-        request: What made it, with the defaults not filled in.
+        id: The id, which the host has chosen.
+        request: The request that made it, without defaults filled in.
         ttl_ns: How long it lives without being used.
         created_ns: When it was made, of the epoch.
         used_ns: When it was last used here, of the epoch.
         waits: How many wait for the end of a tool call.
-        max_tools: Tool calls that may run at once; 0: any number.
-        timeout_ms: The time limit of a call that says nothing; 0: the session says nothing either.
-        operations: What runs.
+        max_tools: How many tool calls may run at once; 0: any number.
+        timeout_ms: The time limit of a call without one of its own; 0: the session has none.
+        operations: The operations that run in it.
         tools: How many of them are tool calls.
         gone: Why no call may begin any more; None while it is known.
-        is_stale: The store is yet to hear that it was used.
+        is_stale: Whether the store has yet to be notified that it was used.
         is_tagged: Metrics count this session separately (T-158).
-        agents: By id; for the agents.
-        caches: Results are kept, and request ids identify duplicates (T-070).
-        callback: The host's tools, for those who call in the other direction; None: it gave no address.
+        agents: The agents of the session, by id.
+        caches: Whether results are kept, and request ids identify duplicates (T-070).
+        callback: The host's tools, for calls in the other direction; None: it gave no address.
         scope: What functions that run in it can reach by their contexts; None: the functions of this process.
         results: The results of calls by their request ids; see `invoker.protocols.toolbridge.results`.
     """
@@ -205,7 +205,7 @@ class HostSessions:
     Attributes:
         aside: Reads the arguments of large requests; None: the thread that has the request does it.
         callbacks: Connects to hosts (`protocols.toolbridge.service.callback`); None: no host can be called back.
-        capabilities: What InitializeSession reports as served.
+        capabilities: The capabilities that InitializeSession reports.
         chunks: Data chunks that were streamed since the process started.
         created: Sessions that were made here since the process started.
         drains: Whether no new sessions are taken.
@@ -264,7 +264,7 @@ class HostSessions:
         return session
 
     def adopt(self, space: Space) -> HostSession:
-        """Know a session by what the store says of its space.
+        """Take over a session from the state of its space in the store.
 
         Raises:
             BridgeError: It is being dropped just now.
@@ -284,7 +284,7 @@ class HostSessions:
         return made
 
     def meet(self, session: HostSession, tools: HostTools) -> None:
-        """The host of a session can be called back; what is superfluous is closed."""
+        """Keep the tools of a session's host, which can be called back; superfluous ones are closed."""
         with self.lock:
             is_wanted = session.callback is None and session.gone is None
             if is_wanted:
@@ -293,7 +293,7 @@ class HostSessions:
             tools.close()
 
     def begin(self, operation: Operation) -> None:
-        """Something begins to run in its session; the caller calls `end` when it is over.
+        """Count an operation that begins to run in its session; the caller calls `end` when it is over.
 
         Raises:
             BridgeError: The session is gone.
@@ -318,7 +318,7 @@ class HostSessions:
             self.keeper.touch(session)
 
     def end(self, operation: Operation) -> None:
-        """It has ended; a second call does nothing."""
+        """Count an operation as ended; a second call does nothing."""
         session = operation.session
         assert session is not None
         with self.lock:

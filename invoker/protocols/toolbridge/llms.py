@@ -27,11 +27,11 @@ _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}").fullmatch
 
 
 class Llm(msgspec.Struct, frozen=True):
-    """What a request has chosen.
+    """The model that a request has chosen.
 
     Attributes:
-        provider: The operator's name for it.
-        where: Entrypoint or base URL, as the operator has given it.
+        provider: The name that the operator gave it.
+        where: The entrypoint or base URL, as the operator has given it.
         model: The model of an endpoint; of a function, its provider's name.
         options: Temperature and the like.
     """
@@ -43,12 +43,12 @@ class Llm(msgspec.Struct, frozen=True):
 
     @property
     def is_url(self) -> bool:
-        """It is an endpoint, else a function."""
+        """Whether it is an endpoint; else it is a function."""
         return _is_url(self.where)
 
 
 class Llms:
-    """What the operator allows.
+    """The models that the operator allows.
 
     Args:
         providers: ``name=https://host/v1`` or ``name=module:function``; the first is the default.
@@ -80,7 +80,7 @@ class Llms:
         """The model that an ``llm_config`` means.
 
         Raises:
-            BridgeError: It is not allowed, there is none, or an option is wrong.
+            BridgeError: The model is not allowed, there is none, or an option is wrong.
         """
         for key in config:
             if key in _FOREIGN:
@@ -167,6 +167,6 @@ def _is_place(where: str) -> bool:
 
 
 def _shown(entry: str) -> str:
-    """An entry without what may be a password."""
+    """An entry without parts that may be a password."""
     name, _, where = entry.partition("=")
     return f"{name}=..." if "@" in where else entry

@@ -1,6 +1,7 @@
 """`GetMetrics`: what was counted about tools and host sessions (T-154 to T-158).
 
-What is asked for without a time is that of all workers, as ``/metrics`` has it. The minutes are kept by each process.
+Without a time the numbers are those of all workers, as in ``/metrics``. With a time they are of this process, since
+each one keeps its own minutes.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from invoker.protocols.toolbridge.unary import UnarySession
 __all__ = ["Gauges", "GetMetrics", "values_of"]
 
 Gauges: TypeAlias = Callable[[], Mapping[str, int]]
-"""What is so right now, by name: ``sessions.active``, ``tool.<id>.active``, ``tool.<id>.zombies``, ``audit.errors``."""
+"""Gives the gauges of this moment, by name: ``sessions.active``, ``tool.<id>.active``, ``tool.<id>.zombies``,
+``audit.errors``."""
 
 _MINUTE_S: Final = 60
 _NAMES: Final = 10_000
-"""Metrics that are asked for by name."""
+"""The most metrics that a request may name."""
 
 
 class GetMetrics(UnarySession[pb.GetMetricsRequest]):
@@ -32,9 +34,9 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
     Args:
         host_sessions: The host sessions.
         metadata: The metadata of the rpc.
-        tally: Has counted, in this process.
-        total: All that was counted, by all workers; None: as the tally says.
-        gauges: Gives what is so right now.
+        tally: The counts of this process.
+        total: Gives the counts of all workers; None: the tally's are used.
+        gauges: Gives the gauges of this moment.
         tells: Whether callers may see which tools there are; else metrics of a tool are sent only if they are named.
     """
 
@@ -71,7 +73,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
             text = f"{len(request.metric_names)} metrics exceed the limit of {_NAMES}; no name means all metrics"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="metric_names")
         known = values_of(self._counted(first, last), self._gauges_of(first, last))
-        if first is not None or last is not None:  # what has a name has it, whenever it was counted
+        if first is not None or last is not None:  # the name is known, even if nothing was counted then
             known = {name: _zero(value) for name, value in values_of(self._total(), {}).items()} | known
         wanted = set(request.metric_names)
         made = pb.MetricsResponse()
@@ -86,7 +88,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         return self._tally.between(*(None if one is None else one // _MINUTE_S for one in (first, last)))
 
     def _gauges_of(self, first: int | None, last: int | None) -> Mapping[str, int]:
-        """What is so right now; 0 where a time is asked for that is not now."""
+        """The gauges of this moment; 0 if the asked time is another one."""
         gauges, now = self._gauges(), self._tally.now
         is_now = (first is None or first // _MINUTE_S <= now) and (last is None or last // _MINUTE_S >= now)
         return gauges if is_now else dict.fromkeys(gauges, 0)

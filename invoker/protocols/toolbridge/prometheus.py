@@ -37,7 +37,7 @@ LABELLED: Final = {
     f'{CALLS}_total{{tool="mymod:fn",outcome="ok"}}': "Tool calls that ended, by tool and outcome: `ok` or an error.",
     f'{DURATION}_bucket{{tool="mymod:fn",le="0.1"}}': "How long tool calls took: a histogram.",
 }
-"""For the reference page."""
+"""The gauges, for the reference page."""
 
 OTHER: Final = "other"
 _MOST_BYTES: Final = 32 * 1024 * 1024
@@ -56,8 +56,7 @@ def tool_numbers(
     Args:
         tools: All that there are, in an order that is the same in every worker.
         outcomes: Calls by tool and outcome.
-        durations: By tool: how many calls took no longer than each bound in seconds but longer than the one before,
-            and how long all of them took, in seconds.
+        durations: By tool, the calls between each two bounds in seconds, and how long all of them took, in seconds.
     """
     named = _named(tools)
     made: dict[str, float] = {}
@@ -72,7 +71,7 @@ def tool_numbers(
 
 
 def tool_gauges(tools: Iterable[str], family: str, running: Mapping[str, int]) -> dict[str, float]:
-    """How many there are right now, by tool; tools with none are left out, and Prometheus gets the sum only.
+    """Gauges by tool; tools with none are left out, and Prometheus gets the sum only.
 
     Args:
         tools: As of `tool_numbers`.
@@ -91,7 +90,7 @@ def counted(numbers: Numbers) -> tuple[dict[tuple[str, str], float], dict[str, d
     """Read what `tool_numbers` has made, or the sum of several: calls by tool and outcome, durations by tool.
 
     Returns:
-        The durations as they stand there: by bound how many took no longer but longer than the one before, and ``sum``.
+        The durations: for each bound how many calls were between it and the bound before, and ``sum``.
     """
     outcomes: dict[tuple[str, str], float] = {}
     durations: dict[str, dict[str, float]] = {}

@@ -4,8 +4,8 @@ An entry is there from when its call begins. A caller that sends the same id mea
 sends it later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs
 again. The lock of `HostSessions` is held around each method here but `weigh`, `drop` and `close`.
 
-What is kept counts as held memory of the process (ADR 14). If there is too little of it, the session that keeps most
-loses what it keeps, so a request id that comes again runs again.
+What is kept counts as held memory of the process (ADR 14). If memory is short, the session that keeps most loses its
+results, so a repeated request id runs again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Entry:
     """One request id.
 
     Attributes:
-        call: That runs; None once it has ended.
+        call: The call that runs; None once it has ended.
         response: The response of the call; None while it runs.
     """
 
@@ -57,7 +57,7 @@ class Entry:
             call.release()
             self.call = None
         else:
-            call.entry = None  # they would hold each other, and the arguments, until the garbage is collected
+            call.entry = None  # a cycle would keep the arguments until the garbage collector runs
 
 
 class Results:
@@ -101,7 +101,7 @@ class Results:
 
     def keep(self, entry: Entry, request_id: str, response: bytes | None, now_ns: int) -> None:
         """Keep the response of a call; None: it has failed."""
-        entry.response, entry.stored_ns = response, now_ns  # for who waits, even if the session is gone
+        entry.response, entry.stored_ns = response, now_ns  # for the callers that wait, even if the session is gone
         if self._entries.get(request_id) is not entry:
             return
         if response is None or self._share is None:
@@ -125,7 +125,7 @@ class Results:
             self.drop(error)
 
     def drop(self, _: InvocationError) -> None:
-        """Forget what is kept, because the process holds too much and this session most of it."""
+        """Forget all results, because the process holds too much, and this session most of it."""
         with self._host_sessions.lock:
             for name in [name for name, one in self._entries.items() if one.response is not None]:
                 self._forget(name)
@@ -135,7 +135,7 @@ class Results:
             share.end = self.drop
 
     def close(self) -> None:
-        """The session is gone, and what was kept with it: each entry knows this, which knows the entries."""
+        """Drop everything, since the session is gone: the entries and this object refer to each other."""
         with self._host_sessions.lock:
             self._entries, self._size = OrderedDict(), 0
             share, self._share = self._share, None
@@ -155,7 +155,7 @@ class Results:
 
 
 def results_of(host_sessions: HostSessions, session: HostSession) -> Results:
-    """Those of a session; made with its first request id."""
+    """The results of a session; made with its first request id."""
     if session.results is None:
         session.results = Results(host_sessions)
     found: Results = session.results

@@ -28,7 +28,7 @@ _ID_BYTES: Final = 256
 _METADATA: Final = 32
 _METADATA_BYTES: Final = 4096
 _PATIENCE_S: Final = 5.0
-"""How long a forced clean-up waits for what runs."""
+"""Seconds that a forced clean-up waits for what runs."""
 
 _FULL: Final = (Reason.SPACES, Reason.BYTES)
 _SECOND: Final = 1_000_000_000
@@ -64,7 +64,7 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
         return (Await("host", partial(callbacks.connect, request.session_id, request.callback_address)),)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """The host can be called back; or the store knows the session, unless it is another one of that name."""
+        """Go on: the host can be called back; or the store has the session, unless it is another one of that name."""
         if key == "host":
             if isinstance(value, InvocationError):
                 raise value  # T-169: an unreachable host makes no session
@@ -119,7 +119,7 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         return (drop, Timer(_PATIENCE_S)) if request.force else (drop,)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
-        """It is gone, or another process runs something in it."""
+        """Answer: the session is gone, or another process runs something in it."""
         session = self._session
         if isinstance(value, Refused) and value.reason is Reason.HELD:
             if session is not None:
@@ -130,13 +130,13 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         return self.reply(pb.StatusResponse(success=True, message=f"there is no session {self._id!r} any more"))
 
     def elapsed(self) -> Sequence[Step]:
-        """What was asked to end has not ended yet; nobody can call it any more."""
+        """Answer although something that was asked to end has not; no call can begin in the session any more."""
         text = f"the session {self._id!r} is cleaned up, though something that ran in it has not ended yet"
         return self.reply(pb.StatusResponse(success=True, message=text))
 
 
 class _Look(UnarySession[Any]):
-    """An rpc that wants the state of a session."""
+    """An rpc that needs the state of a session."""
 
     def asked(self, request: Any) -> Sequence[Step]:
         """Ask for the state, which uses the session."""
@@ -214,10 +214,10 @@ def check_id(session_id: str) -> None:
 
 
 def question_about(host_sessions: HostSessions, session_id: str) -> Create | Look:
-    """What to ask the store where `HostSessions` does not know a session; `found_session` reads the answer.
+    """The question for the store if `HostSessions` does not know a session; `found_session` reads the answer.
 
     Raises:
-        BridgeError: The id is none (T-003).
+        BridgeError: The id is invalid (T-003).
     """
     check_id(session_id)
     if host_sessions.settings.auto_session and not host_sessions.drains():
@@ -229,7 +229,7 @@ def found_session(host_sessions: HostSessions, session_id: str, value: Space | R
     """The session that the store knows.
 
     Raises:
-        BridgeError: It knows none (T-008, T-009), or has no room to make it.
+        BridgeError: The store has no such session (T-008, T-009), or no room to make it.
     """
     if isinstance(value, Refused):
         raise _no_room(value) if value.reason in _FULL else session_gone(session_id, value.reason)

@@ -1,4 +1,4 @@
-"""`BridgeSettings`: what its sessions know of what an operator has set, by `ToolBridgeServiceSettings`."""
+"""`BridgeSettings`: the limits that sessions use; `ToolBridgeServiceSettings`: the settings that an operator gives."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class BridgeSettings:
 
     Attributes:
         message_bytes: Largest request and result (T-062, T-063).
-        ttl_s: A session expires when it was not used for so long (T-007).
+        ttl_s: A session expires when it was not used for this long (T-007).
         auto_session: A call of a session that does not exist makes it with defaults (T-019).
         concurrent_tools: Tool calls that one session may run at once unless it says so itself; 0: any number.
-        timeout_ms: The time limit of a call whose session and tool say nothing (T-054).
+        timeout_ms: The time limit of a call whose session and tool have none (T-054).
         callback_hosts: Where hosts may be called back (T-170).
         audit: Where tool calls are logged: ``off``, ``stderr`` or the path of a file (T-167).
         audit_args: ``off``: arguments are not shown there; ``on``, or patterns of the names whose values are not shown.
@@ -28,7 +28,7 @@ class BridgeSettings:
         llms: Language models of agents, each `name=URL` or `name=module:function` (T-137).
         llm_models: Patterns of the models that may be asked for; none: any.
         llm_timeout_s: How long a model may take to answer.
-        llm_delays_s: Before each new try of a model that failed (T-145).
+        llm_delays_s: Waits before each new try of a model that failed (T-145).
         debug: Whether callers may see tracebacks.
     """
 

@@ -93,7 +93,7 @@ class AgentSignature(msgspec.Struct, frozen=True):
         """The values of the inputs, as their types want them (T-146).
 
         Raises:
-            BridgeError: One is missing, is none of the signature, or has another type.
+            BridgeError: An input is missing, is not in the signature, or has another type.
         """
         for name in values:
             if name not in self.inputs:

@@ -40,7 +40,7 @@ _AHEAD_BYTES: Final = 10 * 1024 * 1024
 _AROUND: Final = 128
 """Bytes of a frame around the id of its stream and a chunk, at most."""
 _BYTES: Final = pack(b"")[:-2]
-"""How every packed value of bytes begins, but for the length of what follows the type."""
+"""The beginning of every packed value of bytes, except the length that follows the type."""
 
 
 class StreamTool:
@@ -51,7 +51,8 @@ class StreamTool:
         metadata: The metadata of the rpc.
 
     Attributes:
-        ahead_bytes: What may wait to be sent while the function goes on; 0: it waits for the caller (T-081, T-082).
+        ahead_bytes: Bytes that may wait to be sent while the function goes on; 0: it waits for the caller (T-081,
+            T-082).
     """
 
     __slots__ = (
@@ -168,7 +169,7 @@ class StreamTool:
         steps = call.begin(session)
         if not steps:
             return self._end(call)
-        self._asked = call.asked  # without large arguments, which the function has
+        self._asked = call.asked  # without large arguments, which were passed to the function
         return steps
 
     def _refuse(self, error: BridgeError) -> Sequence[Step]:

@@ -1,4 +1,4 @@
-"""`Tally`: what the tool calls of one process come to, minute by minute.
+"""`Tally`: the counts of the tool calls of one process, by minute.
 
 Theory. Everything is counted in the current minute, once. A minute leaves the ring after an hour, and is then added to
 what is older than that; so a total is the sum of all, and memory is bounded. What is counted of a single session is
@@ -34,7 +34,7 @@ TOTALS: Final = (
 """Counters that belong to no tool; they are reported even before anything was counted."""
 
 UNKNOWN: Final = "unknown"
-"""What calls of tools that do not exist are counted as."""
+"""The name under which calls of tools that do not exist are counted."""
 
 _MINUTE_S: Final = 60
 _RATES: Final = frozenset({"rate_limit", "global_rate_limit"})
@@ -69,13 +69,13 @@ class Histogram:
 
     @property
     def cumulative(self) -> list[int]:
-        """For each bound how many took no longer, and at last how many there are."""
+        """For each bound how many calls took no longer, and last how many there are."""
         total = 0
         return [total := total + one for one in self.counts]
 
 
 class Minute:
-    """What was counted in some time.
+    """The counts of a span of time.
 
     Attributes:
         counts: Counters by name, of no tool.
@@ -111,7 +111,7 @@ class Tally:
 
     Args:
         lock: Held while something is counted or read.
-        known: The ids of the sessions that are known.
+        known: Gives the ids of the sessions that are known.
         sampled: Sums that somebody else counts, by name; they count in the minute in which somebody reads.
         clock: Seconds of the epoch.
     """
@@ -167,7 +167,7 @@ class Tally:
         return made
 
     def between(self, first: int | None, last: int | None) -> Minute:
-        """What was counted in these minutes of the epoch and between them, as far as that is not an hour ago."""
+        """The counts of these minutes of the epoch and those between them, as far back as an hour."""
         made = Minute()
         with self._lock:
             self._sample(self._minute())
@@ -183,7 +183,7 @@ class Tally:
 
     def _minute(self) -> Minute:
         """The current minute; what has left the ring goes to what is older. The lock is held."""
-        if self._clock() < self._ends_s:  # a clock that was set back counts on in the latest minute
+        if self._clock() < self._ends_s:  # if the clock was set back, the latest minute goes on
             return self._current
         now, ring = self.now, self._ring
         self._current, self._ends_s = Minute(), (now + 1.0) * _MINUTE_S

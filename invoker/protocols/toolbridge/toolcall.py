@@ -1,4 +1,4 @@
-"""`ToolCall`: the one pipeline of every tool call, whatever brings it: an rpc, a batch, an agent, another tool.
+"""`ToolCall`: the one pipeline of every tool call, for an rpc, a batch, an agent or another tool.
 
 Theory. A call goes through these in order, and the first that refuses it ends it::
 
@@ -40,13 +40,13 @@ CORRELATION: Final = "x-snakepit-correlation-id"
 """The metadata by which hosts correlate calls that belong together (T-175)."""
 
 MOST_ITEMS: Final = 1000
-"""Of a stream that is collected to a list (T-067)."""
+"""The most items of a stream that is collected to a list (T-067)."""
 
 PROTOCOL: Final = "toolbridge"
-"""What each `Open` of a tool call names, by which the engine finds who observes its end."""
+"""The protocol that each `Open` of a tool call names; by it the engine finds the observer of its end."""
 
 _CONTEXT: Final = 1000
-"""Entries of the context of a call."""
+"""The most entries of the context of a call."""
 
 _NOTHING: Final = pack(None)
 _NO_STEPS: Final = ()
@@ -54,16 +54,16 @@ _NO_KWARGS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a caller says.
+    """The request of a caller.
 
     Attributes:
-        session_id: In which the tool is to run.
+        session_id: The session in which the tool is to run.
         tool_id: Id or name of the tool.
         args: By position, each a serialised ``Any``.
         kwargs: By name.
         request_id: Identifies duplicates; may be empty.
-        timeout_ms: 0: nothing.
-        context: For the function (T-069).
+        timeout_ms: The time limit; 0: none is given.
+        context: Values for the function (T-069).
         metadata: The metadata of the rpc, for the function.
     """
 
@@ -82,19 +82,19 @@ class ToolCall(Operation):
 
     Args:
         host_sessions: The host sessions.
-        asked: What the caller says.
-        via: What brings it: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
+        asked: The request of the caller.
+        via: How it came: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
         key: The key of its invocation; unique within the conversation.
 
     Attributes:
-        default_ms: How long it may take if the caller, the session and the tool say nothing (T-054).
+        default_ms: Its time limit if the caller, the session and the tool give none (T-054).
         bound: The tool with its arguments, or what is wrong with them, if they were read before `begin`.
         began_ns: When it was made, on the clock of ``time.perf_counter_ns``.
         cpu_ns: Processor time of the function; 0 where it is not known.
-        entry: Notified of the end, if the session detects duplicates by request ids; see `results` beside this.
+        entry: The entry that is notified of the end, if the session detects duplicates by request ids; see `results`.
         error: What it ended with; None while it runs and after a success.
-        is_over: It has ended.
-        items: The values that it gave, for each output.
+        is_over: Whether it has ended.
+        items: The values that it gave, by output.
         memory_bytes: What its child process took at most; 0: it had none.
         most_ms: The longest time that it may take, whatever the caller asks for; 0: no limit.
         session: The one in which it runs; None if there is none.
@@ -149,7 +149,7 @@ class ToolCall(Operation):
         self.bound: tuple[Tool, Binding | BridgeError] | None = None
 
     def aside(self, size: int, key: str = "bound") -> Await | None:
-        """How to read the arguments elsewhere, before `begin`; None where that is not worth it, or done.
+        """A step that reads the arguments in another thread before `begin`; None if it is not worth it, or done.
 
         Args:
             size: The size of the request, in bytes.
@@ -165,7 +165,7 @@ class ToolCall(Operation):
         """Bind the arguments, in any thread; `begin` raises what is wrong with them.
 
         Args:
-            other: Has bound the same.
+            other: A call that has bound the same arguments.
         """
         if other is not None:
             self.bound = other.bound
@@ -179,14 +179,14 @@ class ToolCall(Operation):
         """Begin to run in a session.
 
         Args:
-            session: Which.
+            session: The session.
             is_shared: Other conversations may join the invocation by its key.
 
         Returns:
             The steps; none if it was refused and is over.
 
         Raises:
-            NoPlace: The session runs as many as it may; a call of a batch waits for that, and another one ends by it.
+            NoPlace: The session runs as many as it may; a call of a batch waits for a place, any other call fails.
         """
         try:
             return self._begin(session, is_shared=is_shared)
@@ -245,7 +245,7 @@ class ToolCall(Operation):
             How long it may take, in seconds (T-054).
 
         Raises:
-            BridgeError: It was refused; the caller says so by `finish`.
+            BridgeError: It was refused; the caller passes this error to `finish`.
         """
         self.session, self.via = session, "callback"
         self._check_asked()
@@ -301,7 +301,7 @@ class ToolCall(Operation):
 
     @property
     def correlation_id(self) -> str:
-        """What the caller says that this call belongs to; made up if it says nothing (T-175)."""
+        """The correlation id that the caller gives; made up if it gives none (T-175)."""
         self._correlation = self._correlation or correlation_of(self.asked.metadata, self.asked.context)
         return self._correlation
 
@@ -310,7 +310,7 @@ class ToolCall(Operation):
 
         Args:
             payload: A serialised ``Any``.
-            size: The size of all that is to be sent with it; 0: nothing is.
+            size: The size of the message with it; 0: it is not sent.
 
         Raises:
             BridgeError: It is too large to be sent (T-062), or breaks a rule of the tool (T-049).
@@ -323,7 +323,7 @@ class ToolCall(Operation):
             self.tool.check(payload)
 
     def finish(self, error: InvocationError | None) -> None:
-        """It is over; the first ending counts."""
+        """Finish the call; the first ending counts."""
         if self.is_over:
             return
         self.is_over = True
@@ -342,18 +342,18 @@ class ToolCall(Operation):
     def _forget(self) -> None:
         """Let go of large arguments; a cancelled timer of the function may keep this until it is due."""
         asked = self.asked
-        own = dict(asked.context)  # each field of a request keeps all of it
+        own = dict(asked.context)  # each field of a request keeps the whole request alive
         self.asked = msgspec.structs.replace(asked, args=(), kwargs=_NO_KWARGS, context=own)
 
     def repeated(self, error: InvocationError | None) -> None:
-        """It ran nothing: the call that it repeats has ended so, and answers this one, too."""
+        """Note the ending of the call that this one repeats, and whose answer it gets."""
         self.is_over, self.error = True, error
         self.took_s = (time.perf_counter_ns() - self.began_ns) * 1e-9
         if self.host_sessions.repeated is not None:
             self.host_sessions.repeated(self)
 
     def release(self) -> None:
-        """Let go of what it gave, because the caller was answered."""
+        """Drop its values, because the caller was answered."""
         self.items, self._last = [[]], None
 
     def _told(self, error: InvocationError) -> BridgeError:
@@ -374,5 +374,5 @@ class ToolCall(Operation):
 
 
 def correlation_of(metadata: Mapping[str, str], context: Mapping[str, str]) -> str:
-    """What a call belongs to, by its metadata, or else by its context; made up where neither says it."""
+    """The correlation id of a call, from its metadata, or else its context; made up if neither has one."""
     return metadata.get(CORRELATION) or context.get("correlation_id") or uuid4().hex

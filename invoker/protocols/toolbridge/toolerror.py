@@ -1,4 +1,4 @@
-"""`ToolError`: by it a function that is called as a tool chooses the kind of error that its caller gets."""
+"""`ToolError`: raised by a function that is called as a tool, to choose the kind of error that its caller gets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ToolError(StatusError):
     Args:
         kind: One of `KINDS`. Any other becomes ``InternalError``, with the detail ``original_type`` (T-066).
         message: What was met, and what was expected.
-        details: More of it by name; values become text.
+        details: Further facts by name; values become text.
     """
 
     def __init__(self, kind: str, message: str = "", details: Mapping[str, object] | None = None) -> None:

@@ -38,14 +38,14 @@ class Tool:
     Attributes:
         id: ``module:qualname``, or its name if it was not loaded from a module.
         name: In the catalogue.
-        function: The same, for ``Open.function``.
+        function: The name, for ``Open.function``.
         outputs: How many it has.
-        accepts: For ``Open.accepts``.
+        accepts: The value for ``Open.accepts``.
         is_stream: It may give any number of values.
         check: Refuses a result that is not what the annotation says (T-049); None: any result is right.
 
     Raises:
-        SpecError: Its name is none that a tool may have, or its annotations have a rule that does not exist.
+        SpecError: Its name is not valid for a tool, or its annotations have a rule that does not exist.
     """
 
     __slots__ = (
@@ -109,7 +109,7 @@ class Tool:
         return made
 
     def _type(self, told: ToolInfo) -> pb.ToolType:
-        """T-029: how it gives comes first, since a caller has to know that."""
+        """The type of a tool; a streaming tool is that first, since a caller has to know it (T-029)."""
         if self.is_stream:
             return pb.STREAMING
         return pb.BATCH if told.batch else pb.COMPOSITE if told.tools else pb.STANDARD

@@ -1,6 +1,6 @@
 """`UnarySession`: the base of sessions of one request, whose frames are neither tool calls nor what they give.
 
-A subclass says what it reads and answers, and what it does with a request::
+A subclass gives the classes of its request and response, and handles a request::
 
     class GetSessionInfo(UnarySession[pb.GetSessionInfoRequest]):
         reads, answers = pb.GetSessionInfoRequest, pb.SessionInfo
@@ -72,7 +72,7 @@ class UnarySession(ABC, Generic[R]):
         self.is_closed = False
         self._is_asked = False
 
-    # What a subclass does.
+    # Subclasses override these.
 
     @abstractmethod
     def asked(self, request: R) -> Sequence[Step]:
@@ -94,7 +94,7 @@ class UnarySession(ABC, Generic[R]):
         """Go on with an event of an invocation; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} opens no invocation: {event!r}")
 
-    # What a subclass says.
+    # Subclasses call these.
 
     def reply(self, response: Protobuf) -> Sequence[Step]:
         """Send a response, and end with OK."""
@@ -127,7 +127,7 @@ class UnarySession(ABC, Generic[R]):
             return self.fail(error)
 
     def half_close(self) -> Sequence[Step]:
-        """The caller sends no more; without a request there is nothing to answer."""
+        """The caller sends no more; without a request the rpc is refused."""
         if self._is_asked or self.is_closed:
             return ()
         return (self._closing(Close(no_request())),)

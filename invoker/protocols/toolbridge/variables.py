@@ -1,4 +1,4 @@
-"""The rpcs that get, set and list the variables of a host session; how they lie in the store, `core.variables` says."""
+"""The rpcs that get, set and list the variables of a host session; `core.variables` knows how they are stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST: Final = 1000
 """Variables that are listed unless a limit is given."""
 
 _TAGS: Final = 100
-"""Tags that a listing may ask for; each variable is held against each of them."""
+"""The most tags that a listing may ask for; each variable is compared with each of them."""
 
 _INT32: Final = 2**31 - 1
 _GONE: Final = {"unknown": Reason.UNKNOWN, "expired": Reason.EXPIRED, "cleaned": Reason.DROPPED}
@@ -98,7 +98,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
     reads, answers = pb.SetVariableRequest, pb.StatusResponse
 
     def asked(self, request: pb.SetVariableRequest) -> Sequence[Step]:
-        """Look whether the value can be read; a large one elsewhere, while others go on."""
+        """Check whether the value can be read; a large one is read in a thread."""
         value = request.value.SerializeToString()
         aside = self.host_sessions.aside
         if len(value) > LARGE and aside is not None and aside.is_due():
@@ -108,7 +108,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         return super().asked(request)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Begin, now that the value is read; or go on."""
+        """Begin, once the value is read; or go on with the talk."""
         if key != "read":
             return super().answered(key, value)
         if isinstance(value, InvocationError):
@@ -162,7 +162,7 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
 
 
 def _check(value: bytes) -> None:
-    """Refuse what cannot be read; a DataFrame is not looked into, which takes libraries that may not be here."""
+    """Refuse what cannot be read; a DataFrame is not checked, since that takes libraries that may be missing."""
     try:
         unpack(value)
     except BadAny as error:
@@ -171,7 +171,7 @@ def _check(value: bytes) -> None:
 
 
 def told_of(error: VariableError, session_id: str) -> BridgeError:
-    """What the bridge says of an error of the store."""
+    """The error of the bridge for an error of a variable."""
     if error.code == "store":
         return unavailable(error.detail)
     if error.code in _GONE:

@@ -23,7 +23,7 @@ from invoker.protocols.toolbridge.variables import stamp, told_of
 __all__ = ["WatchSessionVariables"]
 
 _NAMES: Final = 10_000
-"""Variables that are watched by name; a session has no more (T-125)."""
+"""The most variables that are watched by name, as many as a session may have (T-125)."""
 
 
 class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):

@@ -1,4 +1,4 @@
-"""Requests for tool calls as this server reads them: as published, but each ``Any`` is the bytes of it.
+"""Requests for tool calls as this server reads them: as published, but each ``Any`` stays bytes.
 
 An argument goes to its function as a serialised ``Any``. Bytes and messages look the same on the wire, so a class whose
 fields are bytes gives those without parsing and serialising each again.

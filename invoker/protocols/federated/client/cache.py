@@ -20,7 +20,7 @@ import msgspec
 __all__ = ["Cache", "Entry"]
 
 MOST_BYTES: Final = 256 << 20
-"""What is kept in memory; older entries make room for newer ones."""
+"""The most bytes kept in memory; older entries make room for newer ones."""
 
 _SUFFIX: Final = ".fcp"
 
@@ -36,7 +36,7 @@ class Cache:
     """Bodies by the cache ids that servers give them. Threads may share it.
 
     Args:
-        folder: Where they are kept; None: in memory. It is made if it is not there.
+        folder: The folder in which they are kept; None: in memory. It is made if it is not there.
         now: The clock, in seconds; that of a folder must go on over restarts.
     """
 
@@ -47,7 +47,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, cache_id: str) -> Entry | None:
-        """What is kept under this id and is not too old."""
+        """The body under this id, unless it is too old."""
         if self._folder is not None:
             with contextlib.suppress(OSError, ValueError, TypeError):
                 return self._read(self._path(cache_id))
@@ -57,7 +57,7 @@ class Cache:
             return entry if expires > self._now() else None
 
     def put(self, cache_id: str, entry: Entry, max_age_s: float) -> None:
-        """Keep a body for so long."""
+        """Keep a body for ``max_age_s`` seconds."""
         if max_age_s <= 0:
             return
         expires = self._now() + max_age_s

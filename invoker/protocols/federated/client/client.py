@@ -39,12 +39,12 @@ __all__ = ["DeviceOptions", "FederatedClient"]
 
 
 class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `FederatedClient`; the defaults are those of a device that is left alone.
+    """The options of a `FederatedClient`; the defaults suit a device that runs unattended.
 
     Attributes:
         api_key: Sent with each conversation, if it is not empty.
         tls: How to secure the connection; None: plain text.
-        download_tls: The same for downloads; None: the authorities of this machine are trusted.
+        download_tls: How to secure downloads; None: the authorities of this machine are trusted.
         attestation: A measurement that the server may want, opaque.
         client_version: The client version of the program.
         session_timeout_s: How long one conversation may take, waiting for a round included.
@@ -87,7 +87,7 @@ class FederatedClient:
             or weights of tasks if it is an eligibility plan. A plan that names another function is not run.
         examples: Makes an iterator of this device's examples.
         options: All the rest.
-        runner: Runs plans; it makes ``functions`` and ``examples`` superfluous.
+        runner: Runs plans instead of ``functions`` and ``examples``, which are not needed then.
         should_abort: Asked several times a second; when it says yes the device stops within a second, in any state.
         tell: Called with each event: `EligibilityAsked`, `Assigned`, `Report`, exceptions of plans, and `Attempt`.
 

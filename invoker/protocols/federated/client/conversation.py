@@ -1,4 +1,4 @@
-"""One conversation of a device over gRPC: the line between a `DeviceSession`, the wire and the plans."""
+"""One conversation of a device over gRPC: connects a `DeviceSession`, the wire and the plans."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Conversation:
         timeout_s: float,
         connect_timeout_s: float,
     ) -> None:
-        """Talk until the conversation is over; the session knows how it ended."""
+        """Run the conversation to its end; the session knows how it ended."""
         call: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
         exchange = Exchange(
             channel,

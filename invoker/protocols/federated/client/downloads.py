@@ -22,7 +22,7 @@ from invoker.protocols.federated.wire.names import GZIP_SUFFIX
 __all__ = ["Downloads", "Source", "select_uri"]
 
 MOST_BYTES: Final = 64 << 20
-"""Of a body, as it comes and as it is when it is inflated (F-034)."""
+"""The most bytes of a body, as it comes and once it is inflated (F-034)."""
 
 _LOCAL: Final = "http://localhost:"
 _STATUS: Final = {
@@ -80,10 +80,10 @@ class Downloads:
 
         Args:
             source: Where they are.
-            what: What they are, for errors: ``plan``.
+            what: The kind of content, for errors: ``plan``.
 
         Raises:
-            CallFailed: They cannot be had; the status says why as `F-070` has it.
+            CallFailed: They cannot be fetched; F-070 lists the statuses.
         """
         if source.uri is None:
             return source.data

@@ -32,10 +32,10 @@ class Hello(msgspec.Struct, frozen=True):
     """Who a device is, and what it can do.
 
     Attributes:
-        population: Whose tasks it runs.
+        population: The population whose tasks it runs.
         retry_token: From the window in which it comes; empty: none.
         attestation: A measurement, opaque.
-        client_version: The client version of whatever program it is.
+        client_version: The version of its program.
         has_secagg: It can take part in secure aggregation.
     """
 
@@ -91,12 +91,12 @@ Event: TypeAlias = EligibilityAsked | Assigned | Compute
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What came of a plan.
+    """The outcome of a plan.
 
     Attributes:
         update: Bytes of the update; empty if the plan failed.
         vectors: By name, what secure aggregation sums up; None: the report is plain.
-        status: OK, or INTERNAL if the plan has failed, or UNIMPLEMENTED if it is none that we run.
+        status: OK, INTERNAL if the plan has failed, or UNIMPLEMENTED if this device does not run such plans.
         duration_s: How long it ran.
     """
 
@@ -115,7 +115,7 @@ class Attempt(msgspec.Struct, frozen=True):
         retry: When to come again.
         status: OK, or what went wrong.
         detail: The detail of that, in words.
-        task: For which the device was accepted; empty: it was not.
+        task: The task for which the device was accepted; empty: it was not.
         sent: Bytes of all frames of the conversation that went out, those of the chunk layer included (F-144).
         received: Bytes of all frames that came.
         duration_s: How long the plan ran.
@@ -134,7 +134,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What secure aggregation wants after a message.
+    """What secure aggregation has to do after a message.
 
     Attributes:
         messages: To be sent, in order.

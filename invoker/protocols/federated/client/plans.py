@@ -29,7 +29,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     Attributes:
         fn: ``module:function``, as both sides name it.
-        params: For parameters of the function by their names.
+        params: Values for parameters of the function, by their names.
         function: The function itself, if the plan brought it.
     """
 
@@ -50,7 +50,7 @@ def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", param
         function: Pickled by value by cloudpickle.
         key: Signs the plan; at least 16 bytes.
         fn: How it is named in logs.
-        params: For its parameters.
+        params: Values for its parameters.
     """
     import cloudpickle
 
@@ -103,7 +103,7 @@ def _unpickled(said: dict[str, Any], key: bytes | None) -> Callable[..., Any]:
 
 
 def _signature(said: Mapping[str, Any], key: bytes) -> str:
-    """Over all that the plan says but the signature itself."""
+    """The signature over all fields of the plan except the signature itself."""
     signed = {name: said[name] for name in said if name != "hmac"}
     return hmac.new(key, PLAN_MAGIC + json.dumps(signed, sort_keys=True).encode(), hashlib.sha256).hexdigest()
 

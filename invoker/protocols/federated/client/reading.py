@@ -16,10 +16,10 @@ _MOST_BITS: Final = 62
 
 
 def parsed(data: Any) -> pb.ServerStreamMessage:
-    """A message.
+    """Parse a message.
 
     Raises:
-        StatusError: It is none.
+        StatusError: The bytes are no message.
     """
     try:
         return pb.ServerStreamMessage.FromString(bytes(data))
@@ -28,7 +28,7 @@ def parsed(data: Any) -> pb.ServerStreamMessage:
 
 
 def source_of(message: Any, name: str) -> Source:
-    """A plan or a checkpoint, which is in the message, behind an address, or nowhere, which means empty (F-068)."""
+    """A plan or a checkpoint: its bytes, or its address; without either it is empty (F-068)."""
     kind = message.WhichOneof(f"{name}_type")
     if kind != f"{name}_resource":
         return Source(getattr(message, name))

@@ -1,7 +1,7 @@
 """Runs the function that a plan names, over the checkpoint and the device's own examples (F-075 to F-077).
 
-`CallingRunner` calls plain functions in threads. Programs that have more at hand bring a `Runner` of their own: the
-command ``invoker device`` runs each plan as an invocation.
+`CallingRunner` calls plain functions in threads. Programs may bring a `Runner` of their own: the command ``invoker
+device`` runs each plan as an invocation.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Ran(msgspec.Struct, frozen=True):
     """What a plan gave.
 
     Attributes:
-        value: Of its first output: an update, or the weights of tasks.
-        metrics: Of its second output; None: it has none.
+        value: The value of its first output: an update, or the weights of tasks.
+        metrics: The value of its second output; None: it has none.
     """
 
     value: Any
@@ -53,7 +53,7 @@ class CallingRunner:
     """Calls plain functions, in threads, or on the loop if they are coroutines.
 
     A thread cannot be stopped from outside. A function whose time is over (F-077) ends when it asks for its next
-    example; one that asks for none takes up a thread until it returns.
+    example; a function that asks for none occupies a thread until it returns.
 
     Args:
         functions: By the names that plans have for them: ``module:function``.
@@ -79,7 +79,7 @@ class CallingRunner:
 
 
 def run_plan(function: Callable[..., Any], plan: Plan, checkpoint: bytes, examples: Iterable[Any]) -> Ran:
-    """Call a plain function with a checkpoint, examples, and what the plan says besides.
+    """Call a plain function with a checkpoint, examples, and the plan's parameters.
 
     Raises:
         ValueError: It has not given one update.
@@ -129,7 +129,7 @@ def weights_of(value: Any) -> dict[str, float]:
 
 
 def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
-    """Examples for as long as somebody waits for what the function makes of them."""
+    """Examples, until nobody waits for the function's result any more."""
     for one in examples:
         if over.is_set():
             raise StopInvocation
@@ -137,7 +137,7 @@ def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
 
 
 def _start_of(function: Callable[..., Any], checkpoint: bytes) -> Any:
-    """The checkpoint as the function's first parameter wants it: bytes if it says so."""
+    """The checkpoint in the type of the function's first parameter: bytes if it is annotated so."""
     names = list(inspect.signature(function).parameters)
     wanted = typing.get_type_hints(function).get(names[0]) if names else None
     return checkpoint if wanted is bytes else read_checkpoint(checkpoint, Checkpoint)

@@ -9,7 +9,7 @@
     shares    MaskedInputCollectionRequest     MaskedInputCollectionResponse: the update under all masks
     input     UnmaskingRequest                 UnmaskingResponse: for each device one share, of one secret or the other
     done      -                                nothing: the answer to the report comes next
-    over      -                                the device has left, or the server sent what must not be
+    over - the device has left, or the server broke the protocol
 
 What the server asks for is checked before anything is sent, because the server must not learn the update. A
 device that finds something wrong sends an AbortMessage and leaves: without its shares the server has one fewer.
@@ -58,14 +58,14 @@ class _Secrets(msgspec.Struct, frozen=True):
 
 
 class _WrongError(Exception):
-    """The server's message is not what it must be; the text is for its operator."""
+    """The server's message breaks the protocol; the text is for the server's operator."""
 
 
 class SecAggClient:
     """One device in one session of secure aggregation.
 
     Args:
-        task: What the server said when it accepted the device.
+        task: The terms that the server gave when it accepted the device.
         vectors: The update: by name, integers from 0 to the modulus less one, of any shape.
 
     Raises:
@@ -127,7 +127,7 @@ class SecAggClient:
             return self._object(str(error))
 
     def abort(self, reason: str) -> Turn:
-        """Leave at the wish of the device, and notify the server (F-145)."""
+        """Leave because the device wants to, and notify the server (F-145)."""
         if self._at in (_At.START, _At.DONE, _At.OVER):
             return self._leave(Status.CANCELLED, reason)
         return self._object(reason)
@@ -135,13 +135,13 @@ class SecAggClient:
     # Round 1.
 
     def _meet(self, request: secagg_pb.ShareKeysRequest) -> None:
-        """See who takes part, and that the keys are what they must be."""
+        """Take the keys of all who take part, and check them."""
         pairs = [(pair.noise_pk, pair.enc_pk) for pair in request.pairs_of_public_keys]
         count, threshold = len(pairs), self._task.threshold
         if not threshold <= count <= self._task.expected:
             _refuse(f"{count} pairs of keys came; there must be {threshold} to {self._task.expected}")
         if 2 * threshold <= count:
-            # D9: Else one half of the devices could be asked for what unmasks the other half, and the reverse.
+            # D9: Otherwise each half of the devices could be asked for what unmasks the other half.
             _refuse(f"{threshold} of {count} devices are no majority")
         if len(request.session_id) != KEY_BYTES:
             _refuse(f"the id of the session has {len(request.session_id)} bytes, not {KEY_BYTES}")
@@ -188,7 +188,7 @@ class SecAggClient:
         return _saying(masked_input_response=response)
 
     def _open(self, sealed: Sequence[bytes]) -> None:
-        """Open the shares of the others; from who sent none there is nothing to mask with."""
+        """Open the shares of the others; there is no mask with a device that sent none."""
         agreed = self._agreed
         if len(sealed) != len(self._pairs):
             _refuse(f"{len(sealed)} shares came for {len(self._pairs)} devices")
@@ -253,7 +253,7 @@ class SecAggClient:
         return Turn() if self._secrets is None and turn.error is None else turn
 
     def _aborted(self, message: secagg_pb.AbortMessage) -> Turn:
-        """F-110: With early success the device has done its part."""
+        """F-110: An abort with early success means that the device has done its part."""
         if self._at is _At.OVER or not message.early_success:
             return self._leave(Status.CANCELLED, "SecAgg aborted")
         self._forget()

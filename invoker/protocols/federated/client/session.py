@@ -47,7 +47,7 @@ ABORT_REASON: Final = "Abort upon external request"
 
 
 class _At(enum.Enum):
-    """Where a conversation stands."""
+    """The states of a conversation."""
 
     START = enum.auto()
     ASKED = enum.auto()
@@ -65,7 +65,7 @@ class DeviceSession:
 
     Args:
         hello: Who the device is.
-        windows: Hears of retry windows.
+        windows: Takes the retry windows.
         new_secagg: Makes the client's side of secure aggregation; not asked for if ``hello`` offers none.
         limits: For messages in chunks.
     """
@@ -82,7 +82,7 @@ class DeviceSession:
         self._end = ""
         self._status, self._detail = Status.OK, ""
 
-    # What the line does.
+    # The code that carries frames calls these.
 
     def start(self) -> None:
         """Check in: ask for the eligibility task."""
@@ -108,7 +108,7 @@ class DeviceSession:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is decided how the conversation ends; frames may be left to send."""
+        """Whether the end of the conversation is decided; frames may be left to send."""
         return self._at is _At.ENDED
 
     @property
@@ -118,11 +118,11 @@ class DeviceSession:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it ended so that the line need not wait for the server's status."""
+        """Whether it ended in such a way that nobody need wait for the server's status."""
         return self._at is _At.ENDED and self._status is not Status.OK
 
     def ended(self, status: Status, detail: str = "") -> None:
-        """The stream has ended with a status; behind the end of the conversation that changes nothing."""
+        """The stream has ended with a status; after the end of the conversation that changes nothing."""
         if status is Status.OK:
             status, detail = Status.INTERNAL, "the server ended the conversation too early"
         self._lost(status, detail)
@@ -130,7 +130,7 @@ class DeviceSession:
     # What the device does.
 
     def eligible(self, weights: Mapping[str, float]) -> None:
-        """Say for which tasks the device is eligible; for none it half-closes without a checkin (F-078)."""
+        """Send the tasks for which the device is eligible; if there are none, half-close without a checkin (F-078)."""
         if self._at is not _At.DECIDING:
             return
         if not weights:
@@ -198,12 +198,13 @@ class DeviceSession:
             metrics,
         )
 
-    # What the server says.
+    # Messages of the server.
 
     def _heard(self, message: pb.ServerStreamMessage) -> list[Event]:
         kind = message.WhichOneof("kind")
         if message.HasField("secure_aggregation_server_message"):
-            # After its last message a device may still hear that it was not needed, or that the round has failed.
+            # After its last message a device may still be notified that it was not needed, or that the round has
+            # failed.
             if self._at in (_At.SECURE, _At.REPORTED) and kind is None and self._secagg is not None:
                 return self._turned(self._secagg.receive(message.secure_aggregation_server_message))
             self._broken("the server sent a message of secure aggregation that does not belong there")
@@ -302,7 +303,7 @@ class DeviceSession:
             self._at = _At.REPORTED
         return [] if turn.job is None else [Compute(turn.job)]
 
-    # What the device says.
+    # Messages of the device.
 
     @property
     def _offers_secagg(self) -> bool:

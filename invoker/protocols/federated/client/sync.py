@@ -12,11 +12,11 @@ __all__ = ["SyncFederatedClient"]
 
 
 class SyncFederatedClient:
-    """One device; everything waits until it is done.
+    """One device; each method blocks until it is done.
 
     Args:
-        args: Those of `FederatedClient`.
-        options: So are these.
+        args: The positional arguments of `FederatedClient`.
+        options: The keyword arguments of `FederatedClient`.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:

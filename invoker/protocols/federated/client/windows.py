@@ -22,7 +22,7 @@ __all__ = ["PERMANENT", "Retry", "Windows", "is_permanent"]
 TRANSIENT_S: Final = 900.0
 PERMANENT_S: Final = 14_400.0
 SPREAD: Final = 0.2
-"""Without a window, times are spread by so much, so that devices do not come all at once."""
+"""Without a window, times are spread by this much, so that devices do not all come at once."""
 
 PERMANENT: Final = frozenset({Status.NOT_FOUND, Status.INVALID_ARGUMENT, Status.UNIMPLEMENTED})
 """A client that ends with one of these will not succeed soon."""
@@ -72,7 +72,7 @@ class Windows:
         self._rejected = self._drawn(ack.retry_window_if_rejected)
 
     def told(self, window: pb.RetryWindow) -> None:
-        """Keep the window in a rejection or in the answer to a report; it counts only without an ack (F-059)."""
+        """Keep the window of a rejection or of the answer to a report; it counts only if there was no ack (F-059)."""
         self._told = self._drawn(window)
 
     def choose(self, status: Status, *, was_accepted: bool) -> Retry:

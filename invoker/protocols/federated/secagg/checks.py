@@ -1,4 +1,4 @@
-"""Is a device's message what its round asks for? Each check returns None, or a sentence for the device and its end.
+"""Checks of devices' messages, by round. Each returns None, or a sentence with which the device is put out.
 
 A device that sends something else is put out of the round, and nobody else notices (F-113, F-116, F-118, F-121). So
 these checks leave nothing to the mathematics that comes later.
@@ -17,7 +17,8 @@ from invoker.protocols.federated.wire.shares import SHARE_BYTES
 __all__ = ["SEALED_MAX_BYTES", "invalid_input", "invalid_keys", "invalid_shares", "invalid_unmasking"]
 
 SEALED_MAX_BYTES: Final = 256
-"""Of an encrypted pair of shares. Peers send 104 bytes; a server cannot look inside, but it need not store anything."""
+"""The most bytes of an encrypted pair of shares. Peers send 104 bytes; a server cannot look inside, but it need not
+store anything."""
 
 
 def invalid_keys(pair: secagg_pb.PairOfPublicKeys, taken: set[bytes]) -> str | None:

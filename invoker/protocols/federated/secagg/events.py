@@ -1,4 +1,4 @@
-"""What a round of secure aggregation and its owner say to each other.
+"""The calls between a round of secure aggregation and its owner.
 
 The owner makes one `SecAggServer` for a round whose devices are chosen, and numbers them from 0 to ``size - 1``::
 
@@ -13,13 +13,13 @@ The owner makes one `SecAggServer` for a round whose devices are chosen, and num
     abandon()                       nothing any more; the owner has given the round up
 
 The owner calls ``elapsed()`` when `round` has been the same for its time-out (F-133): it watches `round` after each
-call, and winds its clock when the number has changed. Devices that are still in when the sum is there (those that
+call, and restarts its clock when the number has changed. Devices that are still in when the sum is there (those that
 ``drop`` was not called for, and that ``lost`` was not called with) have finished: each gets a ReportResponse, also
 those that were sent an AbortMessage of early success (F-094, F-123). After `Failed` the devices that are still in have
 been sent an AbortMessage, and their conversations end with ABORTED (F-124).
 
-``compute(job, then)`` runs ``job()`` where it does not hold up the loop (F-131), and then calls ``then(result)`` on the
-loop. Jobs never raise. Several may run side by side. Without threads, ``lambda job, then: then(job())`` will do.
+``compute(job, then)`` runs ``job()`` in a thread (F-131), and then calls ``then(result)`` on the loop. Jobs never
+raise. Several may run side by side. Without threads, ``lambda job, then: then(job())`` will do.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Drop(enum.Enum):
     INVALID_UNMASKING_RESPONSE = "invalid_unmasking_response"
     UNEXPECTED = "unexpected_message"
     CLIENT_ABORT = "client_abort"
-    CONNECTION_CLOSED = "connection_closed"  # the owner counts it, who has called `lost`
+    CONNECTION_CLOSED = "connection_closed"  # the owner, which has called `lost`, counts it
 
 
 class Reason(enum.Enum):
@@ -90,7 +90,7 @@ Drops: TypeAlias = Callable[[int, Drop], None]
 
 
 class Compute(Protocol):
-    """Runs heavy jobs beside the loop."""
+    """Runs heavy jobs in threads."""
 
     def __call__(self, job: Callable[[], Any], then: Callable[[Any], None], /) -> None:
         """Run ``job()`` and call ``then`` on the loop with what it returns."""

@@ -1,4 +1,4 @@
-"""Heavy work of one round, which runs beside the loop as long as the round does."""
+"""Heavy work of one round, which runs in threads as long as the round does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Jobs:
 
     Args:
         compute: The owner's.
-        broken: Called on the loop when a job has raised, which is a bug.
+        broken: Called on the loop when a job has raised, which is a bug of ours.
     """
 
     def __init__(self, compute: Compute, broken: Callable[[], None]) -> None:
@@ -28,7 +28,7 @@ class Jobs:
 
     @property
     def are_stopped(self) -> bool:
-        """Whether the round is over; jobs that run ask this, too."""
+        """Whether the round is over; running jobs check this, too."""
         return self._are_stopped
 
     def stop(self) -> None:

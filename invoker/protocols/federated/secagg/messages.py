@@ -1,4 +1,4 @@
-"""What the server says: one function for each message."""
+"""The messages of the server: one function for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def abort(text: str) -> ServerToClientWrapperMessage:
 
 
 def early_success() -> ServerToClientWrapperMessage:
-    """F-123: The round goes well without the rest of what this device could say."""
+    """F-123: The round succeeds without further messages of this device."""
     text = "The sum does not need the shares of this device."
     return ServerToClientWrapperMessage(abort=secagg_pb.AbortMessage(diagnostic_info=text, early_success=True))
 
@@ -35,6 +35,6 @@ def masked_input_request(shares: Mapping[int, Sequence[bytes]], index: int, size
 
 
 def unmasking_request(missing: Iterable[int]) -> ServerToClientWrapperMessage:
-    """F-120: Who is missing in the sum; on the wire the first device has number 1."""
+    """F-120: The devices that are missing in the sum; on the wire the first device has number 1."""
     request = secagg_pb.UnmaskingRequest(dead_3_client_ids=[index + 1 for index in missing])
     return ServerToClientWrapperMessage(unmasking_request=request)

@@ -1,4 +1,4 @@
-"""Real numbers as elements of a vector that is summed up, and the sum as real numbers again (D20)."""
+"""Turns real numbers into elements of a vector that is summed up, and the sum into real numbers again (D20)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def centred(total: ArrayLike, *, modulus: int) -> NDArray[Any]:
     """A sum as signed numbers: elements from half the modulus on are negative.
 
     Args:
-        total: Of uint64, each below the modulus, any shape.
+        total: An array of uint64 of any shape, each element below the modulus.
         modulus: 2 to 2^62.
 
     Returns:

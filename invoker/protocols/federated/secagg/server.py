@@ -58,11 +58,11 @@ _SILENT: Final = (
     (Drop.SILENT_INPUT, "did not send MaskedInputCollectionResponse"),
 )
 _ROUTED: Final = 50
-"""So many requests of round 2 are made in one piece of work: each has an entry for each device."""
+"""How many requests of round 2 one job makes: each has an entry for each device."""
 
 
 class SecAggServer:
-    """One session of secure aggregation; `words` says how it and its owner talk.
+    """One session of secure aggregation; `events` says how it and its owner talk.
 
     Args:
         terms: The terms of the task; the threshold is at least 2 and more than half of ``size`` (F-092).
@@ -73,7 +73,7 @@ class SecAggServer:
         compute: Runs heavy jobs beside the loop.
 
     Raises:
-        ValueError: Terms with which a round could not be right.
+        ValueError: The terms are invalid.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class SecAggServer:
             return
         kind = message.WhichOneof("message_content")
         if kind == "abort":
-            # F-126: It knows.
+            # F-126: The device has left by itself, so it is sent nothing.
             self._die(index)
             self._drop(index, Drop.CLIENT_ABORT)
         elif self._secrets is not None and kind == _EXPECTED[3]:
@@ -293,7 +293,7 @@ class SecAggServer:
             self._sums.finish(partial(self._unmask, secrets))
 
     def _release(self) -> None:
-        """F-123: Those that have not answered need not."""
+        """F-123: Send early success to devices that have not answered."""
         for index in sorted(self._alive - self._done):
             self._send(index, messages.early_success())
 
@@ -306,7 +306,7 @@ class SecAggServer:
     # All rounds.
 
     def _go_on(self) -> None:
-        """End the round if it can end, one way or the other."""
+        """End the round if it has what it needs, or can never have it."""
         if self._jobs.are_stopped or self._secrets is not None:
             return
         if len(self._alive | set(self._replies)) < self._terms.threshold:

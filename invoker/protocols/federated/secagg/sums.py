@@ -1,7 +1,6 @@
-"""The running sums of masked vectors: each vector is added when it comes, and is gone (F-119).
+"""The running sums of masked vectors: each vector is added when it comes, and is not kept (F-119).
 
-What is in here says nothing about any device, also not in the moment when the vector of the first one has been added:
-all vectors are masked.
+The sums reveal nothing about any device, not even after the first vector: all vectors are masked.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Sums:
 
     Args:
         vectors: By name, modulus and length.
-        compute: Adds beside the loop, one piece of work at a time.
+        compute: Adds in a thread, one job at a time.
     """
 
     def __init__(self, vectors: Mapping[str, tuple[int, int]], compute: Compute) -> None:

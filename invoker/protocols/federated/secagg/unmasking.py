@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["Cohort", "Secrets", "recover", "unmask"]
 
 _MOST_SUBSETS: Final = 500
-"""So many subsets of shares are tried before a round is given up."""
+"""How many subsets of shares are tried before a round is given up."""
 
 
 class Cohort(msgspec.Struct, frozen=True):
-    """Who is where when vectors have been summed up.
+    """Which devices are in the sum, and which are missing, once vectors have been summed up.
 
     Attributes:
         session: Id of the session.
@@ -60,7 +60,7 @@ def recover(cohort: Cohort, replies: Mapping[int, Array], threshold: int) -> Sec
     """Put the secrets together; None: the shares are corrupt, and more of them may help.
 
     Args:
-        cohort: Who is where.
+        cohort: The devices that are in the sum, and those that are missing.
         replies: By index of the device that sent them, shares of the included and then of the missing devices:
             (devices, limbs) of uint32.
         threshold: How many replies are needed; there are at least as many.
@@ -117,7 +117,7 @@ def _left_masks(cohort: Cohort, secrets: Secrets, stopped: Callable[[], bool]) -
 
 
 def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
-    """The first ones by index (F-127); then neighbours, of which some leave out any one device; then all others."""
+    """Subsets to try: the first ones by index (F-127); then neighbours, some without each device; then all others."""
     if len(replied) == threshold:
         return iter((replied,))
     twice = [*replied, *replied]

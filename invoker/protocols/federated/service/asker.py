@@ -28,7 +28,7 @@ class Asker:
         self._ends: dict[str, Callable[[Refused], None]] = {}
 
     def later(self, question: Question, answer: Callable[[Any], None]) -> None:
-        """Ask; ``answer`` is called with the answer, at once or later."""
+        """Ask without waiting; ``answer`` is called with the answer, at once or later."""
         key = str(next(self._keys))
         self._waiting[key] = answer
         self._driver.store.ask(self, key, question)
@@ -41,7 +41,7 @@ class Asker:
         return await future
 
     def on_end(self, space: str, end: Callable[[Refused], None]) -> None:
-        """Call ``end`` when the space is gone, or may be without our hearing of it."""
+        """Call ``end`` when the space is gone, or may be gone without a notice."""
         self._ends[space] = end
         self._driver.store.subscribe(self, News(space, (), self.has_news))
 
@@ -54,7 +54,7 @@ class Asker:
     # The methods of `Subscriber`, which the store calls.
 
     def answered(self, key: str, value: Any) -> None:
-        """Give the answer to who has asked."""
+        """Give the answer to the code that asked."""
         if (answer := self._waiting.pop(key, None)) is not None:
             answer(value)
 

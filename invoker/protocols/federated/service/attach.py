@@ -23,7 +23,7 @@ __all__ = ["FederatedService", "FederatedServiceSettings"]
 
 
 class FederatedService(Service):
-    """Federated rounds; they are served where a file says which."""
+    """Serves federated rounds, if a file of rounds is given."""
 
     name = "federated"
     needs = "a file of rounds; see INVOKER_FEDERATED"
@@ -55,7 +55,7 @@ class FederatedService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """Where a file is given.
+        """Whether a file of rounds is given.
 
         Raises:
             ConfigError: Other machines could reach it without TLS (F-142).
@@ -76,7 +76,7 @@ class FederatedService(Service):
     def add_functions(
         cls, config: Config, found: tuple[Prepared, ...]
     ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
-        """Those that aggregate the rounds of the file."""
+        """Add the functions that aggregate the rounds of the file."""
         path = config.of(FederatedServiceSettings).federated
         if not path:
             return found, {}
@@ -93,7 +93,7 @@ class FederatedService(Service):
         return (self._made().method,)
 
     def http_handler(self, path: str) -> Handler | None:
-        """Who answers the paths of plans and checkpoints."""
+        """The handler of the paths of plans and checkpoints."""
         from invoker.protocols.federated.service.resources import PREFIX
 
         return self._made().resources if path.startswith(PREFIX) else None

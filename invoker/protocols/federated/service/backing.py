@@ -1,6 +1,6 @@
 """`RoundBacking`.
 
-What the coordinator cannot do itself: run rounds, commit them, compute in threads, be called in time.
+It does what the coordinator cannot do itself: run rounds, commit them, compute in threads, be called in time.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = ["RoundBacking", "RoundReactor"]
 log = logging.getLogger(__name__)
 
 _LARGE_BYTES: Final = 16 * 1024 * 1024
-"""What is larger is hashed beside the loop; this much takes 10 to 40 ms."""
+"""A larger blob is hashed in a thread; this much takes 10 to 40 ms."""
 
 _COMMIT_S: Final = 30.0
 """How long the store may take over a commit. Beyond it nobody knows what it has, so the population begins anew."""
 
 _ROUND_BYTES: Final = 2**40
-"""Of what the function has not read; the session feeds it less than that by far."""
+"""The most bytes that the function has not read; the session feeds far less ahead."""
 
 
 class RoundBacking:
@@ -70,7 +70,7 @@ class RoundBacking:
         self._loop = asyncio.get_running_loop()
 
     def remember(self, population: str, tasks: Mapping[str, Saved]) -> None:
-        """Take what the store has of the tasks of a population, which the next commits follow."""
+        """Remember the stored state of a population's tasks, on which the next commits build."""
         for task, one in tasks.items():
             self._saved[population, task] = one
 
@@ -84,7 +84,7 @@ class RoundBacking:
         return secrets.token_urlsafe(18)
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
-        """Run a conversation without a peer; gives what gives it a word, in a later turn."""
+        """Run a conversation without a peer; returns a function that gives it a word, in a later turn."""
         reactor = RoundReactor(session, _Silent(), self._driver, _ignore, hard_bytes=_ROUND_BYTES, window=AHEAD,
                                fetch=_no_fetch)  # fmt: skip
         return lambda word: self._call(reactor.arrived, word)
@@ -172,7 +172,7 @@ class _Silent:
         """Do nothing."""
 
     def ask(self) -> None:
-        """Do nothing: the words of a round come when they come."""
+        """Do nothing: the words of a round are never held back."""
 
     def write(self, frame: Any) -> bool:
         raise AssertionError(f"a round sends nothing, but it has sent {frame!r}")
@@ -182,7 +182,7 @@ class _Silent:
 
 
 def _ignore(_: Close) -> None:
-    """The round has heard of its end by its session."""
+    """Do nothing: the session has notified the round."""
 
 
 async def _no_fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - of reactors

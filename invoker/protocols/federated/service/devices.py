@@ -28,12 +28,12 @@ _UNDECIDED_S: Final = 15.0
 
 
 class Place(Protocol):
-    """What a conversation asks of the rounds of its process."""
+    """What a conversation needs of the rounds of its process."""
 
     path: str
 
     def leadership(self, population: str) -> RoundLeadership | None:
-        """Who leads a population; None: there is no such population, and the coordinator refuses it."""
+        """The leadership of a population; None: there is no such population, and the coordinator refuses it."""
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
         """The gRPC channel to the process that leads a population."""
@@ -43,17 +43,17 @@ class DeviceReactor(Reactor):
     """One conversation.
 
     It begins here, so that its limits hold from the first moment on. The first checkin names a population; if another
-    process leads that, all that was said here is forgotten, and the relay takes the conversation.
+    process leads that, the state of the conversation here is dropped, and the relay takes it over.
 
     Args:
         session: Translates the frames.
         wire: To the device.
         driver: Knows the loop.
         on_close: Called once with the end.
-        place: Knows who leads.
+        place: Knows which process leads.
         metadata: The metadata of the call.
         deadline: The deadline of the call, on the clock of ``time.monotonic``; None: it has none.
-        is_relayed: Another process has brought it, which takes this one for the leader.
+        is_relayed: Whether another process has brought it, which takes this one for the leader.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class DeviceReactor(Reactor):
         for step in session.begin():
             self._perform(step)
 
-    # The listener of the line.
+    # The listener of the call.
 
     @property
     def settles(self) -> bool:
@@ -157,7 +157,7 @@ class DeviceReactor(Reactor):
         return False
 
     async def _wait(self, frame: bytes, leadership: RoundLeadership) -> None:
-        """Hold the first frame until somebody leads."""
+        """Hold the first frame until some process leads."""
         is_decided = await leadership.decided(_UNDECIDED_S)
         self._landing = None
         if self._is_closed:
@@ -183,7 +183,7 @@ def _homeless() -> InvocationError:
 
 
 def _ignore(_: Close) -> None:
-    """The device hears of the end by the relay."""
+    """Do nothing: the relay notifies the device of the end."""
 
 
 def _population(frame: bytes) -> str | None:

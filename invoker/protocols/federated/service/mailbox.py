@@ -13,7 +13,7 @@ __all__ = ["MailBox"]
 class MailBox:
     """The notices of one session, in order; see `invoker.protocols.federated.messages.Mailbox`.
 
-    Nobody waits when there are many: the coordinator gives a session a few notices in its whole life.
+    There is no limit on their number: the coordinator gives a session a few notices in its whole life.
     """
 
     __slots__ = ("_notices", "_waiter")

@@ -1,9 +1,10 @@
 """`Relay`: a conversation that came to another process than the leader, carried there and back frame by frame.
 
 The leader takes it at a socket of its own (`protocols.federated.service.relay_listener`), as if the device had come
-there. What the device and the leader say is carried as it is, and no further frame is read while one side does not take
-what the other has sent. When the leader is lost, the device gets UNAVAILABLE. The leader may end while a frame is on
-its way to it: the device still gets what the leader has said before, and the leader's status (see `Ending`).
+there. Frames of the device and the leader are carried as they are, and no further frame is read while one side does not
+take what the other has sent. When the leader is lost, the device gets UNAVAILABLE. The leader may end while a frame is
+on its way to it: the device still gets the frames that the leader has sent before, and the leader's status (see
+`Ending`).
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ class Links:
 
 
 class Relay:
-    """Listens to one device, and writes to it what the leader says.
+    """Carries the frames of one device to the leader, and those of the leader to the device.
 
     Args:
         path: The path of the method.
         channel: To the leader.
-        leader: Who it is.
+        leader: The process that leads.
         metadata: The metadata of the device's call.
         wire: To the device.
         driver: Waits for it when the process ends.
@@ -113,7 +114,7 @@ class Relay:
         self._down = self._loop.create_task(self._carry_down(), name="relay")
         driver.entered(self)
 
-    # The listener of the line.
+    # The listener of the call.
 
     def arrived(self, frame: bytes | None) -> bool:
         """Carry a frame, or the half-close; reading pauses until the leader has taken it."""
@@ -125,7 +126,7 @@ class Relay:
         return False
 
     def gone(self) -> None:
-        """The device is gone, so the leader hears that, too."""
+        """The device is gone: cancel the call to the leader, too."""
         self._end(None)
 
     def fail(self, error: InvocationError) -> None:

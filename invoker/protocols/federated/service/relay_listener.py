@@ -1,7 +1,7 @@
 """`RelayListener`: the socket at which a leader takes conversations from the other processes of the same service.
 
-It is a Unix socket in a folder that only this user can enter. Who calls there brings the token that the leader has put
-into the store.
+It is a Unix socket in a folder that only this user can enter. A caller must send the token that the leader has put into
+the store.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PREFIX: Final = "invoker-rounds-"
 _SOCKET: Final = "door"
 
 _YOUNG_S: Final = 60.0
-"""A socket younger than this may be bound, and listen in a moment."""
+"""Seconds: a younger socket may be bound, and listen in a moment."""
 
 
 class RelayListener:
@@ -47,7 +47,7 @@ class RelayListener:
 
     Attributes:
         address: Path of the socket, once started.
-        token: That relays bring.
+        token: The token that relays must send.
     """
 
     def __init__(self, method: LoopMethod, driver: Driver, settings: GrpcSettings) -> None:

@@ -34,7 +34,7 @@ _TEXT: Final = ("Content-Type", "text/plain")
 
 
 class Resources:
-    """What can be downloaded; also the front of the HTTP transport that answers there.
+    """What can be downloaded; also the HTTP handler of its paths.
 
     Args:
         base_url: Gives where devices reach the HTTP transport; empty while nothing can be downloaded.
@@ -120,7 +120,7 @@ def hash_of(data: bytes) -> str:
 
 
 class _Content:
-    """Some bytes, and how many blobs have them."""
+    """Bytes, and how many blobs refer to them."""
 
     __slots__ = ("_zipped", "blobs", "data")
 
@@ -130,7 +130,7 @@ class _Content:
         self._zipped: asyncio.Future[bytes] | None = None
 
     async def zipped(self) -> bytes:
-        """The same, compressed when the first device asks for it; a thread does that."""
+        """The bytes compressed by gzip, when the first device asks for it; a thread does that."""
         if self._zipped is None:
             loop = asyncio.get_running_loop()
             self._zipped = loop.run_in_executor(None, gzip.compress, self.data, 6)

@@ -3,8 +3,8 @@
 Theory. The leader of a population is the process that has made the space ``federated-leader:POPULATION`` of the store,
 and holds it. What the space says about itself is where the leader takes conversations from the others (`relay`
 beside this). The space ends when the leader leaves; all others hear of that, and each tries to make it anew. A
-leader that was killed cannot leave: nobody listens on its socket any more, which the others see when they look, so they
-drop the space. One that hangs holds the space no longer than its lease.
+leader that was killed cannot leave: nobody listens on its socket any more, which the others notice at their next look,
+so they drop the space. One that hangs holds the space no longer than its lease.
 
 The store decides, so there is one leader at most that can commit: a process which believes that it still leads, though
 it slept through its lease, learns from the store that it has lost the space, and a commit of its round is refused.
@@ -32,13 +32,13 @@ __all__ = ["Leader", "RoundLeadership"]
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.5
-"""How often it is looked whether the leader lives."""
+"""Seconds between two checks whether the leader is alive."""
 
 _LOOKS: Final = 4
 """Looks at the socket of the leader for each look into the store, which costs more."""
 
 _TTL_S: Final = 3600.0
-"""A space that nobody holds is dropped long before by those who look."""
+"""Time to live of the space; other processes drop one that nobody holds long before that."""
 
 
 class Leader(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Leader(msgspec.Struct, frozen=True):
 
     Attributes:
         address: Path of a Unix socket; empty: it takes none.
-        token: That they bring.
+        token: The token that they must send.
         host: Name of the machine, to which the path belongs.
         nonce: Distinguishes this attempt to lead from all others.
     """
@@ -58,7 +58,7 @@ class Leader(msgspec.Struct, frozen=True):
 
 
 class Takes(Protocol):
-    """What becomes of a population here."""
+    """Takes the changes of leadership of a population here."""
 
     async def lead(self, population: str) -> None:
         """Called when this process leads: begin to run the rounds of a population."""
@@ -77,9 +77,9 @@ class RoundLeadership:
 
     Attributes:
         is_here: Whether this process leads, and is ready to.
-        leader: Another process that leads; None: it is this one, or nobody knows.
-        has_left: This process neither leads nor looks who does; what it knew of ``leader`` is left.
-        has_led: It has left while it led.
+        leader: Another process that leads; None: it is this one, or it is not known.
+        has_left: Whether this process has stopped leading and looking for the leader; ``leader`` stays as it was.
+        has_led: Whether it led when it left.
     """
 
     def __init__(self, population: str, driver: Driver, takes: Takes) -> None:
@@ -101,13 +101,13 @@ class RoundLeadership:
 
         Args:
             address: Where this process would take conversations; empty: no other process could bring any.
-            token: That others bring then.
+            token: The token that others must send then.
         """
         self._own = (address, token, self._own[2])
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"leader of {self._population}")
 
     async def decided(self, within_s: float) -> bool:
-        """Wait until it is known who leads; False: it is not, after so long."""
+        """Wait until the leader is known; False: it is still not known after ``limit_s`` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._decided.wait()
@@ -183,7 +183,7 @@ class RoundLeadership:
         self._takes.lose(self._population)
 
     async def _follow(self, leader: Leader) -> None:
-        is_own = leader.address == self._own[0] and leader.host == self._own[2]  # of an attempt that has failed
+        is_own = leader.address == self._own[0] and leader.host == self._own[2]  # left by a failed attempt
         if is_own or await self._is_dead(leader):
             await self._drop(leader, is_forced=True)
             return

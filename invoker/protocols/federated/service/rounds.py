@@ -1,6 +1,6 @@
 """`Rounds`.
 
-The populations of one process: a coordinator, who leads which, and what devices and metrics see of them.
+The populations of one process: a coordinator, the leadership of each, and what devices and metrics see of them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["Rounds"]
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.05
-"""How often a process that drains looks whether rounds have ended."""
+"""Seconds between two checks of a draining process whether rounds have ended."""
 
 _KEY_SPACE: Final = "federated-key"
 _KEY_TTL_S: Final = 10 * 365 * 24 * 3600.0
@@ -65,7 +65,7 @@ class Rounds:
     Attributes:
         method: The method of the gRPC transport.
         path: The HTTP path of that method.
-        resources: The front of the HTTP transport.
+        resources: The handler of the HTTP transport.
 
     Raises:
         StartupError: The file cannot be served.
@@ -159,14 +159,14 @@ class Rounds:
                 await left.pop(name).stop()
             await asyncio.sleep(_LOOK_S)
 
-    # Of conversations.
+    # Conversations call these.
 
     def leadership(self, population: str) -> RoundLeadership | None:
-        """Who leads a population."""
+        """The leadership of a population."""
         return self._leaderships.get(population)
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
-        """To another process."""
+        """The channel to another process."""
         return self._links.channel(leader)
 
     def _begin(self, metadata: Headers, wire: Wire, driver: Driver, on_close: Any, **given: Any) -> DeviceReactor:
@@ -176,7 +176,7 @@ class Rounds:
     def _wake(self, at: float) -> None:
         self._ticker.wake(at)
 
-    # Of leaderships.
+    # Leaderships call these.
 
     async def lead(self, population: str) -> None:
         """Open a population, at the last committed round of each of its tasks (F-083)."""
@@ -202,7 +202,7 @@ class Rounds:
             )
 
     def _is_behind(self, population: str) -> None:
-        """A commit was refused: what the store has is what another process has committed."""
+        """Handle a refused commit: the store has what another process has committed."""
         self._leaderships[population].give_up()
 
     def _tasks(self, population: str) -> Any:
@@ -244,7 +244,7 @@ class Rounds:
             raise StatusError(Status.UNAVAILABLE, f"the store does not keep the task {task!r}: {item.reason.value}")
         return saved.saved_of(item)
 
-    # Of downloads.
+    # Downloads.
 
     def _base_url(self) -> str:
         """Where devices reach the HTTP transport; empty: there is none."""

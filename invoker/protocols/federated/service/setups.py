@@ -42,7 +42,7 @@ def read_rounds(path: str) -> FederatedConfig:
     """Read a file of rounds.
 
     Raises:
-        ConfigError: It cannot be read, or says what cannot be.
+        ConfigError: It cannot be read, or has an invalid value.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ class Setups:
     Args:
         path: The path of the file; those that it names are looked for beside it.
         catalog: Has the aggregation functions.
-        is_public: Other machines can reach this process, so each population needs an API key.
+        is_public: Whether other machines can reach this process, so that each population needs an API key.
 
     Attributes:
         populations: As the file says, by name.

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class Ticking(Protocol):
-    """What has times of its own, on its own clock."""
+    """Something with timers of its own, on its own clock."""
 
     def next_tick(self) -> float | None:
         """When `tick` is due; None: never, as things are."""

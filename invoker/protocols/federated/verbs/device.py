@@ -206,7 +206,7 @@ class _Fleet:
 
 
 def _awaited(event: Any, population: str) -> str:
-    """What comes next, in plain words."""
+    """What the device waits for, in plain words."""
     from invoker.protocols.federated.client.messages import Assigned, Report
 
     if isinstance(event, Assigned):
@@ -217,7 +217,7 @@ def _awaited(event: Any, population: str) -> str:
 
 
 def _said(event: Any) -> str:
-    """What happens, in plain words."""
+    """An event in plain words."""
     from invoker.connect.failure import CallFailed
     from invoker.errors import InvokerError, Status
     from invoker.errors.wording import describe
@@ -268,7 +268,7 @@ def _is_late(attempt: Attempt) -> bool:
 
 
 def _examples(entrypoint: str) -> Callable[[int, int], Iterable[Any]]:
-    """What gives the examples of one device.
+    """The function that gives the examples of one device.
 
     Raises:
         UsageError: There is no such function.

@@ -1,8 +1,8 @@
 """`PlanRunner`: runs the plans of devices as invocations of functions that are prepared as for a server (F-075).
 
-A plan's function gets the checkpoint as its first input and the device's examples, one by one, as its second; what the
-plan says besides goes to parameters by their names. It gives one update on its first output, and metrics on its
-second one if it has one. It is limited, checked and stopped as any other function is.
+A plan's function gets the checkpoint as its first input and the device's examples, one by one, as its second;
+parameters of the plan go to parameters of the function by their names. It gives one update on its first output, and
+metrics on its second one if it has one. It is limited, checked and stopped as any other function is.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Plans:
     """The functions of this program, ready to run; ``async with`` starts and stops them.
 
     Args:
-        entrypoints: As plans name them.
+        entrypoints: The functions, as plans name them.
 
     Attributes:
-        hints: What their author may not have meant, in whole sentences.
+        hints: Sentences about what their author may not have meant.
 
     Raises:
         StartupError: One cannot be loaded or understood.

@@ -21,7 +21,7 @@ def session_id(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
     """
     found = hashlib.sha256()
     for noise, enc in pairs:
-        # D13: the length of the noise key stands before both keys. This is an oversight that peers rely on.
+        # D13: both keys are preceded by the length of the noise key. This is an oversight that peers rely on.
         size = len(noise).to_bytes(4, "big")
         found.update(size + noise + size + enc)
     return found.digest()
@@ -39,5 +39,5 @@ def mask_key(key: bytes, *, session: bytes, modulus: int, length: int, name: str
     """
     bits = bit_width(modulus)
     told = session + bits.to_bytes(4, "big") + length.to_bytes(4, "big") + name.encode()
-    # The first number is that of the bits of a sample. It has never been another one than the bits of an element.
+    # The first number is the bits of a sample, which have always been the bits of an element.
     return hashlib.sha256(bits.to_bytes(4, "big") + key + MASK_PURPOSE + len(told).to_bytes(4, "big") + told).digest()

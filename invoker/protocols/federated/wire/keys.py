@@ -77,7 +77,7 @@ def is_point(public: bytes) -> bool:
 
 
 def public_of(secret: bytes) -> bytes | None:
-    """The public key of a secret one; None: no secret key is like that (F-127)."""
+    """The public key of a secret one; None: this is no valid secret key (F-127)."""
     try:
         return KeyPair(secret).public
     except ValueError:
@@ -93,7 +93,7 @@ def seal(key: bytes, plain: bytes) -> bytes:
 
 
 def open_sealed(key: bytes, sealed: bytes) -> bytes | None:
-    """What `seal` was given; None: it was sealed by another key, or was changed since (F-105)."""
+    """The text that `seal` was given; None: it was sealed by another key, or was changed since (F-105)."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 

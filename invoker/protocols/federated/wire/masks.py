@@ -1,4 +1,4 @@
-"""Masks: long vectors of random numbers that come of short keys, and the sums of very many of them (F-096).
+"""Masks: long vectors of random numbers that are made of short keys, and the sums of very many of them (F-096).
 
 A mask is the keystream of AES-256-CTR cut into samples of ceil(b / 8) bytes, big-endian, of which the lowest b bits
 count. With a modulus that is no power of two, samples below 2^b - modulus are left out, and the rest are equal to mask
@@ -43,10 +43,10 @@ def add_masks(keys: Sequence[bytes], modulus: int, length: int, *, stopped: Call
     """The sum of masks modulo the modulus.
 
     Args:
-        keys: The keys of `invoker.protocols.federated.wire.derive.mask_key`, any number of them.
+        keys: Any number of keys that `invoker.protocols.federated.wire.derive.mask_key` gave.
         modulus: 2 to 2^62.
         length: The length of each mask, in elements.
-        stopped: Asked once in a while; when it says yes, the sum is of no use any more and is returned at once.
+        stopped: Asked once in a while; when it returns True, the sum is not needed any more and is returned as it is.
 
     Returns:
         (length,) of uint64, each below the modulus. The memory that this takes does not grow with the keys.

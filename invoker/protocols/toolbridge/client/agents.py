@@ -49,7 +49,7 @@ class Answer:
     """The end of a run.
 
     Attributes:
-        values: By the names of the signature's outputs.
+        values: The outputs of the signature, by name.
         total_steps: How many there were.
         steps: What was thought and done, if the agent was made to report it.
     """
@@ -106,7 +106,7 @@ class Agent:
         """Give it the inputs of its signature and watch it work.
 
         Args:
-            values: By the names of the inputs.
+            values: The inputs, by name.
             context: What the tools of the run see, by `ctx.config(dict)`; the model does not see it.
             stream: Report each step; if not, only the answer comes.
         """

@@ -55,7 +55,7 @@ class Item:
     """One item of a batch: its value, or its error.
 
     Attributes:
-        index: Which of the calls it answers.
+        index: The index of the call that it answers.
     """
 
     index: int
@@ -80,8 +80,8 @@ class Batch:
 
     Attributes:
         items: In the order of the calls.
-        duration_ms: Of the whole batch.
-        average_ms: Of the calls that ran.
+        duration_ms: How long the whole batch took.
+        average_ms: How long a call that ran took on average.
     """
 
     id: str
@@ -116,7 +116,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a service of the bridge is: ``SERVING``, ``NOT_SERVING`` or ``UNKNOWN``, and so each it depends on."""
+    """The health of a service and of each dependency: ``SERVING``, ``NOT_SERVING`` or ``UNKNOWN``."""
 
     status: str
     dependencies: Mapping[str, str]
@@ -141,7 +141,7 @@ class Histogram:
 
 
 def when(stamp: Timestamp) -> datetime:
-    """A time with its zone, which is UTC; what is finer than a microsecond is lost."""
+    """A time with the zone UTC; parts below a microsecond are lost."""
     return stamp.ToDatetime(tzinfo=UTC)
 
 
@@ -165,8 +165,8 @@ def batch_in(tools: Mapping[int, str], sent: pb.BatchToolCallResponse) -> Batch:
     """Read the answer to a batch.
 
     Args:
-        tools: Which tool the call of an index was for.
-        sent: What the bridge answered.
+        tools: The tools of the calls, by index.
+        sent: The message of the bridge.
     """
     total = sent.metrics
     return Batch(

@@ -92,11 +92,11 @@ class ToolBridge:
             session_id: Empty: one is made up. One that exists and was made in the same way is used as it is.
             callback_address: Where we serve the same service, for tools of ours that the bridge may call.
             metadata: Kept with the session.
-            max_concurrent_tools: How many tools may run in it at once; 0: as the bridge likes it.
-            default_timeout_s: The time of a call that says none; 0: as the bridge likes it.
+            max_concurrent_tools: How many tools may run in it at once; 0: the bridge's default.
+            default_timeout_s: The time limit of a call without one of its own; 0: the bridge's default.
             caching: Answer a repeated ``request_id`` from memory.
             telemetry: Count the calls of this session by its name.
-            keep: Do not clean up at the end; the bridge does, some time after the last call.
+            keep: Whether to leave the session at the end; the bridge cleans it up some time after the last call.
 
         Raises:
             RuntimeError: The client is not open.
@@ -112,7 +112,7 @@ class ToolBridge:
         return ToolSession(self._link, session_id, options, is_kept=keep)
 
     async def health(self, service: str = "") -> Health:
-        """How the bridge is, or one service of it: ``tools``, ``sessions``, ``variables``, ``agents``.
+        """The health of the bridge, or of one service of it: ``tools``, ``sessions``, ``variables``, ``agents``.
 
         Raises:
             ToolCommunicationError: NOT_FOUND: there is no such service.
@@ -126,7 +126,7 @@ class ToolBridge:
         """What the bridge has counted.
 
         Args:
-            names: Which; none: all. Unknown ones are left out.
+            names: The metrics; none: all. Unknown ones are left out.
             start: Only what was counted from here on, of the last hour; with its zone, or in UTC.
             end: Only what was counted up to here.
         """

@@ -102,8 +102,8 @@ def from_status(tool: str, error: grpc.RpcError, target: str) -> CallFailed:
 
     Args:
         tool: The tool that was called; empty: none.
-        error: As gRPC raised it, which is a call, too.
-        target: Where to, for texts.
+        error: The error that gRPC raised, which is also a call.
+        target: The address of the bridge, for texts.
     """
     status, text, trailers = _parts(error)
     if info := _told(trailers):
@@ -133,7 +133,7 @@ def _told(trailers: Iterable[tuple[str, str | bytes]]) -> pb.ErrorInfo | None:
             try:
                 return pb.ErrorInfo.FromString(value)
             except WireError:
-                return None  # what it was meant to say is lost; the status stays
+                return None  # its details are lost; the status stays
     return None
 
 
@@ -150,7 +150,7 @@ def _snakepit(tool: str, status: Status, text: str) -> ToolExecutionError | None
         return None
     if not isinstance(said, dict) or not isinstance(message := said.get("message"), str):
         return None
-    # Its type is the name of a Python class, which is none of the bridge's kinds (T-065 has a place for it).
+    # Its type is the name of a Python class and not one of the bridge's kinds (T-065 has a place for it).
     details = {"exception": said["type"]} if isinstance(said.get("type"), str) else {}
     trace = said.get("traceback")
     return ToolExecutionError(

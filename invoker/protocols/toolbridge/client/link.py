@@ -55,9 +55,9 @@ class Link:
         options: tuple[tuple[str, Any], ...] = (
             ("grpc.max_receive_message_length", max_output_bytes),
             ("grpc.enable_http_proxy", 0),
-            # Two clients of one target are two connections: what one does to its connection is not felt by the other.
+            # Two clients of one target have two connections, so neither disturbs the other.
             ("grpc.use_local_subchannel_pool", 1),
-            # T-163: a bridge that is gone without a word is noticed.
+            # T-163: this notices a bridge that has vanished.
             ("grpc.keepalive_time_ms", KEEPALIVE_MS),
             ("grpc.keepalive_timeout_ms", ACK_MS),
         )

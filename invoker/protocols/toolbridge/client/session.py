@@ -41,13 +41,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
-    """How a session shall be; what is not given is as the bridge likes it.
+    """The options of a session; what is not given is the bridge's default.
 
     Attributes:
         callback_address: Where we serve the same service, for tools of ours that the bridge may call.
         metadata: Kept with the session.
         max_concurrent_tools: How many tools may run in it at once.
-        default_timeout_s: The time of a call that says none.
+        default_timeout_s: The time limit of a call without one of its own.
         caching: Answer a repeated ``request_id`` from memory.
         telemetry: Count the calls of this session by its name.
     """
@@ -101,7 +101,7 @@ class ToolSession:
         try:
             await self.close(force=True)
         except CallFailed:
-            if kind is None:  # what the body raised says more
+            if kind is None:  # the body's exception says more
                 raise
 
     async def open(self) -> None:
@@ -166,16 +166,16 @@ class ToolSession:
         timeout_s: float = 0.0,
         context: Mapping[str, str] = EMPTY,
     ) -> ToolResult:
-        """As `call`, with all that can be said of a call, and the whole answer.
+        """As `call`, with all options of a call, and the whole answer.
 
         Args:
             tool: Its id or its name.
             args: By position.
             kwargs: By name.
-            request_id: Says which calls are the same. Only a call with one is tried again, up to three times, when
-                the rpc fails with UNAVAILABLE or DEADLINE_EXCEEDED; a session with caching runs it only once.
-            timeout_s: For the tool; 0: as the session says.
-            context: For the tool, beside its arguments.
+            request_id: Identifies repeated calls. Only a call with one is tried again, up to three times, when the rpc
+                fails with UNAVAILABLE or DEADLINE_EXCEEDED; a session with caching runs it only once.
+            timeout_s: The time limit of the tool; 0: that of the session.
+            context: Values for the tool, beside its arguments.
         """
         request = pb.ToolCallRequest(
             session_id=self.id,
@@ -207,7 +207,7 @@ class ToolSession:
         backpressure: bool = True,
         deadline_s: float | None = None,
     ) -> ToolStream:
-        """As `stream`, with all that can be said of a stream.
+        """As `stream`, with all options of a stream.
 
         Args:
             tool: Its id or its name.
@@ -216,7 +216,7 @@ class ToolSession:
             stream_id: Repeated in each chunk; empty: the bridge makes one.
             chunk_size: Bytes that are larger travel in several chunks; 0: 64 KiB.
             buffer_size: How many values the tool may be ahead of us; 0: 16.
-            backpressure: The tool waits for us; if not, it runs ahead until the bridge holds too much.
+            backpressure: Whether the tool waits for us; if not, it runs ahead until the bridge holds too much.
             deadline_s: When we give up; None: never.
         """
         request = pb.ToolStreamRequest(
@@ -245,9 +245,9 @@ class ToolSession:
 
         Args:
             calls: In the order of the answers.
-            parallel: Several at once; if not, one after the other.
-            stop_on_error: Begin no further call after one has failed.
-            max_parallel: How many at once; 0: as the bridge likes it.
+            parallel: Whether several run at once; if not, one after the other.
+            stop_on_error: Whether no further call begins after one has failed.
+            max_parallel: How many at once; 0: the bridge's default.
             batch_id: Repeated in the answer.
         """
         items = [
@@ -274,10 +274,10 @@ class ToolSession:
         Args:
             signature: Such as ``question, context -> answer: int``.
             tools: Names of those that it may choose from; none: all.
-            max_iters: After so many steps it has to answer; 0: 5.
-            llm: Which model: ``provider``, or ``model`` and ``base_url``, as far as the bridge allows.
-            verbose: Log more, at the bridge.
-            tells_steps: The answer has the steps.
+            max_iters: The most steps before it has to answer; 0: 5.
+            llm: The model: ``provider``, or ``model`` and ``base_url``, as far as the bridge allows.
+            verbose: Whether the bridge logs more.
+            tells_steps: Whether the answer has the steps.
         """
         config = pb.AgentConfig(verbose=verbose, return_intermediate_steps=tells_steps, llm_config=packed_each(llm))
         request = pb.CreateReActAgentRequest(
@@ -287,5 +287,5 @@ class ToolSession:
 
 
 def _milliseconds(seconds: float) -> int:
-    """A time on the wire, where 0 says nothing: what is shorter than a millisecond is one."""
+    """A time in milliseconds for the wire, at least 1, since 0 means that none is given."""
     return max(1, round(seconds * 1000)) if seconds > 0 else round(seconds * 1000)

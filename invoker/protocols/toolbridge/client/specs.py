@@ -20,8 +20,8 @@ class Rules:
         pattern: A regular expression that matches anywhere in the value.
         min_value: The least value allowed.
         max_value: The greatest value allowed.
-        min_length: In code points, bytes or items.
-        max_length: In code points, bytes or items.
+        min_length: The least length, in code points, bytes or items.
+        max_length: The greatest length, in code points, bytes or items.
         custom: Names of further rules.
     """
 
@@ -49,11 +49,11 @@ class Argument:
 
     Attributes:
         name: The name of the parameter; ``return`` for a result.
-        python_type: As ``List[str]``.
-        elixir_type: As ``[binary]``.
-        is_required: It has no default.
+        python_type: The type in Python, such as ``List[str]``.
+        elixir_type: The type in Elixir, such as ``[binary]``.
+        is_required: Whether it has no default.
         default: The default; None as well where there is none.
-        allowed_values: As text; empty: any.
+        allowed_values: The allowed values as text; empty: any.
         description: From the docstring.
         rules: What a value has to obey.
     """
@@ -74,7 +74,7 @@ class Tool:
 
     Attributes:
         id: ``module:qualname``; ``callback:name`` for tools of the host.
-        name: What most callers give.
+        name: The name that most callers give.
         kind: ``STANDARD``, ``STREAMING``, ``BATCH`` or ``COMPOSITE``.
         rules: What the result obeys.
     """

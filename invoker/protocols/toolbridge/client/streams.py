@@ -51,7 +51,7 @@ class Stream(AsyncIterator[T], Generic[M, T]):
             try:
                 frame = await self._next()
             except asyncio.CancelledError:
-                if self._is_cancelled:  # not the task that reads
+                if self._is_cancelled:  # another task than the one that reads
                     raise ToolCommunicationError(Status.CANCELLED, "the caller cancelled") from None
                 self.cancel()
                 raise
@@ -81,7 +81,7 @@ class Stream(AsyncIterator[T], Generic[M, T]):
         self.cancel()
 
     def _read(self, frame: M) -> tuple[T] | None:
-        """What a frame gives to the reader, or None for nothing."""
+        """The value of a frame for the reader, or None if it has none."""
         raise NotImplementedError
 
     def _ended(self) -> None:
@@ -99,8 +99,8 @@ class ToolStream(Stream[pb.ToolStreamChunk, Any]):
 
     Attributes:
         id: The id of the stream, as the bridge calls it; known with the first chunk.
-        index: Which of the tool's outputs the last value is of (T-086).
-        metadata: What came of the tool's metadata up to the last value, by key.
+        index: The index of the tool's output that gave the last value (T-086).
+        metadata: The tool's metadata that came up to the last value, by key.
         total_chunks: At the end: how many chunks of data there were.
         metrics: At the end: what the call took.
 

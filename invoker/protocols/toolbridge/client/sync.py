@@ -290,7 +290,7 @@ class SyncAgent:
 
 
 class SyncStream(Iterator[T], Generic[T]):
-    """Iterate it for what comes; see `Stream`. One thread may iterate while another cancels."""
+    """Iterate it for the values; see `Stream`. One thread may iterate while another cancels."""
 
     def __init__(self, portal: Portal, stream: Stream[Any, T]) -> None:
         self._portal = portal

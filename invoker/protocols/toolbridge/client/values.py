@@ -33,7 +33,7 @@ def packed_each(values: Mapping[str, Any]) -> dict[str, AnyMessage]:
 
 
 def read(value: AnyMessage) -> Any:
-    """The plain Python value of what came.
+    """The plain Python value of a received message.
 
     Raises:
         DecodeError: It is of no known type, or its bytes are broken.

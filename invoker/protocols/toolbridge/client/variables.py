@@ -116,9 +116,9 @@ class Variables:
         Args:
             name: The name of the variable.
             value: Anything that a tool can take.
-            tags: Replace those that it has; None: they stay.
-            created_by: ``python`` or ``elixir``; empty: the bridge says ``elixir``. It counts for new ones.
-            create: Make it if it is not there.
+            tags: New tags, which replace the old ones; None: these stay.
+            created_by: ``python`` or ``elixir``; empty: the bridge takes ``elixir``. It only matters for new variables.
+            create: Whether to make it if it is not there.
 
         Raises:
             ToolExecutionError: The bridge refused; ``code`` is ``variable_not_found`` if it is not there.
@@ -142,9 +142,9 @@ class Variables:
         """The variables, sorted by name.
 
         Args:
-            prefix: The prefix of their names.
+            prefix: The prefix of the names to list.
             tags: Each is ``key`` or ``key=value``; all have to fit.
-            limit: At most so many; 0: as many as the bridge gives, which is 1000.
+            limit: How many at most; 0: the bridge's limit, which is 1000.
         """
         request = pb.ListVariablesRequest(session_id=self._session_id, prefix=prefix, tags=tags, limit=limit)
         answer = await self._link.ask("ListSessionVariables", request, pb.ListVariablesResponse)
@@ -154,9 +154,9 @@ class Variables:
         """Watch variables change.
 
         Args:
-            names: Which; none: all.
-            initial: Begin with the values that are there. Without this, what changes before the bridge has the
-                request goes unseen.
+            names: The names of the variables; none: all.
+            initial: Whether to begin with the values that are there. Without this, changes before the bridge has the
+                request are missed.
         """
         request = pb.WatchVariablesRequest(session_id=self._session_id, variable_names=names, include_initial=initial)
         link = self._link

@@ -34,7 +34,7 @@ class Addresses:
 
     Args:
         setting: ``off``, or a comma list: ``loopback``; hosts as INVOKER_REF_HTTP has them; ``unix:PATH`` and
-            ``unix-abstract:NAME``, where ``*`` stands for any signs but a slash, or ``unix`` for every socket.
+            ``unix-abstract:NAME``, where ``*`` stands for any characters but a slash, or ``unix`` for every socket.
         resolver: Finds the addresses of a name.
 
     Raises:
@@ -61,7 +61,7 @@ class Addresses:
         self._resolve = resolver
 
     async def target(self, text: str) -> str:
-        """What gRPC is to connect to.
+        """The target to which gRPC connects.
 
         Args:
             text: ``host:port``, ``[IPv6]:port``, or ``unix:PATH``.
@@ -90,7 +90,7 @@ class Addresses:
         return "ipv6:" + ",".join(f"[{one}]:{digits}" for one in same)
 
     def _socket(self, text: str) -> str:
-        """The target of a Unix socket, written so that gRPC understands it as it was judged."""
+        """The target of a Unix socket, written so that gRPC connects to the path that was checked."""
         scheme, _, rest = text.partition(":")
         name = unquote(rest.removeprefix("//"))
         if not name or not name.isprintable():

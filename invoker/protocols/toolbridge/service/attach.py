@@ -39,7 +39,7 @@ class ToolBridgeService(Service):
 
     @classmethod
     def unfit(cls, config: Config) -> str:
-        """Who can reach it can call every tool and read every session, so that needs TLS, or the operator's word."""
+        """Refuse to serve without TLS or consent, since its clients can call every tool and read every session."""
         host, _ = config.bind_host()
         if config.tls_cert or config.of(ToolBridgeServiceSettings).insecure_public or parse.is_loopback(host):
             return ""
@@ -101,7 +101,7 @@ class ToolBridgeService(Service):
 
 
 def _has_tools(tools: Tools) -> bool:
-    """Whether the bridge is served: a tool is left, or there was no function; logs the ones that were left out."""
+    """Whether the bridge is served: there is a tool, or there was no function. Logs functions that are left out."""
     for name, why in tools.left_out.items():
         log.warning("%r is left out of the tool bridge: %s", name, why)
     if tools.left_out and not len(tools):

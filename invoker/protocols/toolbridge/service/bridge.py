@@ -25,7 +25,7 @@ __all__ = ["Bridge"]
 
 
 class Bridge:
-    """`HostSessions` with its keeper, and what is around them.
+    """`HostSessions` with its keeper, and the parts that they use.
 
     Args:
         around: What the service finds in its process.
@@ -73,7 +73,7 @@ class Bridge:
 
 
 def _finish(invocation: Invocation) -> None:
-    """The end of its invocation is the end of a tool call, also where no session is left to hear of it."""
+    """Finish a tool call with its invocation, even if no session is left to be notified."""
     call: ToolCall = invocation.context.configs[0]
     call.cpu_ns, call.memory_bytes = invocation.cpu_ns, invocation.memory_bytes
     call.finish(invocation.error)

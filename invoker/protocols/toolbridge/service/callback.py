@@ -1,7 +1,7 @@
 """`Callbacks`: the other direction: this process calls the tools of a host, as a client of the host's own bridge.
 
 There is one channel for each address, which all sessions of that address share; it is closed with the last of them. A
-session lists the host's tools once, when it begins. What a call of one gives comes as serialised ``Any``s.
+session lists the host's tools once, when it begins. The values that its tools give come as serialised ``Any``s.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ from invoker.protocols.toolbridge.service.hostreplies import (
 __all__ = ["PREFIX", "Callbacks", "HostTools"]
 
 PREFIX: Final = "callback:"
-"""Of the names of the host's tools (T-171)."""
+"""The prefix of the names of the host's tools (T-171)."""
 
 _PATH: Final = f"/{pb.DESCRIPTOR.services_by_name['SnakepitBridge'].full_name}/"
 _LIST_S: Final = 5.0
 _MOST_TOOLS: Final = 1000
-"""Of a host; they are kept as long as its session."""
+"""The most tools of a host; they are kept as long as its session."""
 _COPIES: Final = 3
-"""What a list of tools takes, in its bytes: as it was read, with the prefixes, and what messages take besides."""
+"""Memory of a list of tools, as a multiple of its bytes: the list as read, with prefixes, and the messages around
+it."""
 
 _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),  # the address was checked, a proxy would connect to another one
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),  # the connection is closed with its channel
-    ("grpc.http2.bdp_probe", 0),  # else a host gets a window of some 12 MiB for each stream that nobody reads
+    ("grpc.http2.bdp_probe", 0),  # otherwise a host gets a window of some 12 MiB for each stream that nobody reads
     ("grpc.http2.lookahead_bytes", 1024 * 1024),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
@@ -66,7 +67,7 @@ class Callbacks:
     """The channels of one process.
 
     Args:
-        addresses: That may be called.
+        addresses: The addresses that may be called.
         message_bytes: Largest request and response.
         memory: What the process may hold; None: as much as is usual.
     """
@@ -107,7 +108,7 @@ class Callbacks:
             link.closing = asyncio.ensure_future(link.channel.close())
 
     def health(self) -> dict[str, bool | None]:
-        """Whether each host can be reached; None while nobody knows, which this call changes (T-152)."""
+        """Whether each host can be reached; None while it is not known; this call then begins to find out (T-152)."""
         links = self._links.items()
         return {f"{PREFIX}{target}": _WELL.get(link.channel.get_state(try_to_connect=True)) for target, link in links}
 
@@ -195,7 +196,7 @@ class HostTools:
             begun: Called with a function that cancels the rpc, once that has begun.
 
         Raises:
-            NestedError: The call failed, with what the host says of that (T-173).
+            NestedError: The call failed; the error is the host's (T-173).
         """
         given = [AnyMessage.FromString(one) for one in args]
         named = {key: AnyMessage.FromString(one) for key, one in kwargs.items()}
@@ -276,7 +277,7 @@ class HostTools:
             later(self._loop, release)
 
     def __del__(self) -> None:
-        """Let go of the channel where the session was never made."""
+        """Release the channel if the session was never made."""
         self.close()
 
 

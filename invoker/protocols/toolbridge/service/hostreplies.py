@@ -1,7 +1,7 @@
-"""What a host says when it is called back, read and judged: its list of tools, its streams, its values, its errors.
+"""Reads and checks the answers of a host that is called back: its list of tools, its streams, values and errors.
 
-A host is another program, which may be wrong. What it does wrong is reported as an error of the host's, with
-``remote=true``; it is neither a bug of ours nor a mistake of the caller's.
+A host is another program, which may be wrong. Its mistakes are reported as errors of the host, with ``remote=true``,
+and not as bugs of ours or mistakes of the caller.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHOWN: Final = 80
 
 
 class Count:
-    """Counts the chunks of a stream: none is lost, and as many are data as the host says (T-076, T-077).
+    """Checks that no chunk of a stream is lost, and that as many are data as the host says (T-076, T-077).
 
     A host that numbers no chunk, or does not say how many there were, is believed.
     """
@@ -91,7 +91,7 @@ class Parts:
         return pack(b"".join(parts))
 
     def check(self) -> None:
-        """The stream has ended, or another value begins.
+        """Check that no bytes are missing, since the stream has ended or another value begins.
 
         Raises:
             NestedError: Bytes are missing.
@@ -104,7 +104,7 @@ def by_name(specs: Iterable[pb.ToolSpec]) -> dict[str, pb.ToolSpec]:
     """The tools of a host by their names, and by their ids, which win (T-021).
 
     Raises:
-        BridgeError: A name or an id is none (T-022), or two tools have it.
+        BridgeError: A name or an id is invalid (T-022), or two tools have it.
     """
     names: dict[str, pb.ToolSpec] = {}
     ids: dict[str, pb.ToolSpec] = {}
@@ -160,7 +160,7 @@ def read(kind: type[M], data: bytes) -> M:
     """A message of the host's.
 
     Raises:
-        NestedError: It is none of this kind.
+        NestedError: It is no message of this kind.
     """
     try:
         return kind.FromString(data)
@@ -176,7 +176,7 @@ def _unpacked(value: AnyMessage) -> Any:
 
 
 def readable(payload: bytes) -> bytes:
-    """A value of a host's tool for a function, which shall not be blamed for what it cannot read.
+    """Check that a function can read a value of a host's tool; if it cannot, the error is the host's.
 
     Raises:
         NestedError: Nobody can read it.
@@ -188,17 +188,17 @@ def readable(payload: bytes) -> bytes:
 
 
 def incomplete(text: str) -> NestedError:
-    """Something of a stream is missing."""
+    """The error of a stream in which something is missing."""
     return _nested(BridgeError(Kind.INTERNAL, f"the host {text}", code="callback_incomplete"))
 
 
 def failure(text: str) -> NestedError:
-    """The host has sent what cannot be used."""
+    """The error of a host that has sent what cannot be used."""
     return _nested(BridgeError(Kind.INTERNAL, text, code="callback_failed"))
 
 
 def unlisted(why: str, what: str = "answered") -> BridgeError:
-    """There is no list of tools, so there is no session (T-169)."""
+    """The error of a host that gave no list of tools, so that no session is made (T-169)."""
     text = f"the host {what} at the callback address {why}"
     return BridgeError(Kind.INTERNAL, text, code="callback_unreachable", field="callback_address")
 

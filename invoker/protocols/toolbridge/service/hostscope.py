@@ -43,7 +43,8 @@ __all__ = ["HOPS", "HostScope"]
 HOPS: Final = "x-dspex-hops"
 _MOST_HOPS: Final = 4
 _LATER_S: Final = 0.2
-"""Seconds that the host has longer than its caller, so that the error of the time limit is ours (T-054)."""
+"""Seconds by which the host's time limit is longer than its caller's, so that the error of the limit is ours
+(T-054)."""
 _DIGITS: Final = 5
 
 
@@ -53,7 +54,7 @@ class HostScope:
     Args:
         host_sessions: Knows the local tools.
         driver: Runs them.
-        session: Whose host is called back.
+        session: The session whose host is called back.
     """
 
     carries = ANY
@@ -115,7 +116,7 @@ class HostScope:
         return found
 
     def _is_no_tool(self, caller: Context, name: str) -> bool:
-        """Whether it names a function that cannot be a tool; functions reach that all the same, agents do not."""
+        """Whether it names a function that cannot be a tool; functions can call it nevertheless, agents cannot."""
         return name in self._host_sessions.tools.left_out and _via(caller) == "nested"
 
     def _asked(self, caller: Context, name: str, args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Asked:
@@ -205,7 +206,7 @@ class HostScope:
         """Call a tool of the host for a caller that is no function (T-171).
 
         Args:
-            call: It has begun; it is finished here only if the caller leaves.
+            call: The call, which has begun; it is finished here only if the caller leaves.
             within_s: How long it may take.
 
         Returns:
@@ -273,7 +274,7 @@ class HostScope:
 
 
 class _Collecting(StepSession):
-    """The conversation of a call that keeps its result itself; nothing is sent."""
+    """The session of a call that keeps its result itself; nothing is sent."""
 
     def __init__(self, call: ToolCall) -> None:
         self._call = call
@@ -298,7 +299,7 @@ class _Rpc:
             cancel()
 
     def abandon(self) -> None:
-        """End it, because its caller is over; from any thread."""
+        """End the rpc, because its caller is over; may be called from any thread."""
         later(self._loop, self._end)
 
     def _end(self) -> None:
@@ -343,10 +344,10 @@ def _nested_error(error: InvocationError) -> NestedError:
 
 
 def _headers(asked: Asked) -> dict[str, str]:
-    """The metadata of a call of the host: no more of the caller's than it must have (T-172, T-175).
+    """The metadata of a call of the host, with no more of the caller's than needed (T-172, T-175).
 
     Raises:
-        BridgeError: The call has gone to and fro too often.
+        BridgeError: The call has passed between programs too often.
     """
     text = asked.metadata.get(HOPS) or "0"
     hops = int(text) + 1 if text.isascii() and text.isdigit() and len(text) < _DIGITS else _MOST_HOPS + 1
@@ -365,7 +366,7 @@ def _context_of(caller: Context) -> Mapping[str, str]:
 
 
 def _via(caller: Context) -> str:
-    """What brings a call of a local tool (T-148)."""
+    """The ``via`` of a call of a local tool (T-148)."""
     return "agent" if any(isinstance(one, Running) for one in caller.configs) else "nested"
 
 

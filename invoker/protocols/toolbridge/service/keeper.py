@@ -1,8 +1,8 @@
 """`HostKeeper`: keeps `HostSessions` of the tool bridge and the store true to each other, on the loop.
 
-It is a subscriber of the store for each host session that this process knows: it hears of the end of the session's
-space, and holds the space while something runs in it. It asks the store about a session at most once a second, however
-many calls run, so what it does comes up to a second late:
+It is a subscriber of the store for each host session that this process knows: it is notified of the end of the
+session's space, and holds the space while something runs in it. It asks the store about a session at most once a
+second, however many calls run, so what it does comes up to a second late:
 
 * a use here reaches the store a second later at most, and counts from then on;
 * the space is held, or let go of, by then as well; a call that is shorter than that costs no question;
@@ -28,7 +28,7 @@ __all__ = ["HostKeeper"]
 
 _DELAY_S = 1.0
 _PARTS = 4
-"""A session that lives for less than some seconds is asked for this often in its time."""
+"""How many times the store is asked during the time to live of a session that lives for some seconds only."""
 
 
 class HostKeeper:
@@ -119,7 +119,7 @@ class HostKeeper:
         self._driver.sweep_store()
 
     def _wake(self, session: HostSession) -> None:
-        """Let those look who wait for a place in a session."""
+        """Wake the callers that wait for a place in a session."""
         waiting = self._waiting.get(session, set())
         for one in waiting:
             if not one.done():
@@ -161,7 +161,7 @@ class _Post:
     """The place of one host session at the store.
 
     Args:
-        session: Which.
+        session: The host session.
         driver: Knows the store.
         gone: Called when its space is gone.
     """
@@ -201,7 +201,7 @@ class _Post:
         """Ignore the answer: that the space is gone comes as news."""
 
     def has_news(self, news: News) -> None:
-        """Take the news in a later turn, since the store is in the middle of something."""
+        """Take the news in a later turn, since the store is still working on something."""
         self._loop.call_soon(self._take, news)
 
     def _take(self, news: News) -> None:
@@ -212,7 +212,7 @@ class _Post:
                 self._gone(change.reason)
 
     def _listen_again(self) -> None:
-        """Subscribe and hold anew, since the store could not be reached; it reports whether the space is gone."""
+        """Subscribe and hold anew, since the store could not be reached; it then reports whether the space is gone."""
         if self._has_left:
             return
         is_held = self._holder is not None

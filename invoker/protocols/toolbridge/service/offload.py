@@ -1,8 +1,8 @@
 """`AsideThreads`: a few threads that decode and check large arguments, so that the loop goes on meanwhile.
 
 A value of a few megabytes may be a million objects, which take a second to make. A thread that makes them lets others
-run every few milliseconds. The threads are few, so that a crowd of large requests waits for them and not everything
-else; they are made with the first large request.
+run every few milliseconds. The threads are few, so that many large requests wait for them, and nothing else does; they
+are made with the first large request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rpcs of the tool bridge: one row each says what translates it, and where it runs."""
+"""The rpcs of the tool bridge: one row for each, with its session and where it runs."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Row(NamedTuple):
     Attributes:
         name: The name of the method.
         make: Makes the session of one call.
-        is_call: A call is one invocation, so it may run in a thread of its own; others run on the loop.
-        is_built: It is served.
+        is_call: Whether a call is one invocation, which may run in a thread of its own; others run on the loop.
+        is_built: Whether it is served.
         reactor: What runs it on the loop.
     """
 
@@ -62,12 +62,12 @@ class Row(NamedTuple):
 
 
 def with_host_sessions(kind: type[UnarySession[Any]]) -> Make:
-    """Sessions that need nothing but `HostSessions`."""
+    """Make sessions that need nothing but `HostSessions`."""
     return lambda bridge, metadata: kind(bridge.host_sessions, metadata)
 
 
 def unbuilt(name: str) -> Row:
-    """An rpc that is not served."""
+    """The row of an rpc that is not served."""
     return Row(name, lambda _bridge, _metadata: Unbuilt(name), is_built=False)
 
 
@@ -114,11 +114,11 @@ _PHASES = {
     2: ("GetSessionVariable", "SetSessionVariable"),
     3: ("BatchExecuteTools", "CreateReActAgent", "ExecuteAgent"),
 }
-"""With which phase an rpc comes; those that are not named come with the fourth (T-176)."""
+"""The phase in which an rpc is served; rpcs without an entry come with the fourth (T-176)."""
 
 
 def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS, *, phase: int = 4) -> tuple[Method, ...]:
-    """The methods that the gRPC transport serves; `HostSessions` learns what hosts can count on."""
+    """The methods that the gRPC transport serves; `HostSessions` gets the capabilities that hosts see."""
     rows = [one if _phase_of(one.name) <= phase else unbuilt(one.name) for one in rows]
     bridge.host_sessions.capabilities = tuple(
         _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES

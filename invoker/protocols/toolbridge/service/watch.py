@@ -38,14 +38,14 @@ class Watch:
         host_sessions: The host sessions.
         driver: Knows what runs.
         settings: Whether and where there is an audit log.
-        summed: Gives the numbers of all workers, added up; None: there is this process only.
-        is_lame: Whether the process is about to stop.
+        summed: Gives the sums of all workers; None: there is only this process.
+        is_lame: Returns whether the process is about to stop.
 
     Attributes:
         audit: The audit log; None: there is none.
         dependencies: By name whether something works that the bridge depends on; None: nobody has tried.
-        groups: Give more of them, which come and go.
-        tally: Has counted.
+        groups: Functions that give further dependencies, which come and go.
+        tally: The counts.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Watch:
         return made
 
     def total(self) -> Minute:
-        """All that was counted, by all workers; counts of single sessions are of this process only."""
+        """The counts of all workers; those of single sessions are of this process only."""
         own = self.tally.total()
         if self._summed is None:
             return own
@@ -109,7 +109,7 @@ class Watch:
         return made
 
     def gauges(self) -> Mapping[str, int]:
-        """What is so right now, by the names of T-155; called on the loop."""
+        """The gauges of this moment, by the names of T-155; called on the loop."""
         numbers = self.numbers() if self._summed is None else self._summed()
         gauges, errors = numbers.gauges, numbers.counters.get("invoker_audit_errors", 0)
         made = {"sessions.active": int(gauges.get("invoker_tool_sessions", 0)), "audit.errors": int(errors)}

@@ -85,7 +85,7 @@ def _rules(rules: pb.ValidationRules) -> dict[str, Any]:
 
 
 def _lines(tool: dict[str, Any], spec: FunctionSpec) -> Iterable[str]:
-    """A title, what it does, and one line for each thing that a caller may say or gets."""
+    """A title, what the tool does, and one line for each argument, the result and the limits."""
     where = f"  ({tool['tool_id']})" if tool["tool_id"] != tool["name"] else ""
     yield f"{tool['name']}{where}  {tool['type'].lower()}"
     if tool["description"]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 __all__ = ["PROCESS", "PROCESS_TAG"]
 
-PROCESS_TAG: Final = {"name": "process", "description": "How it goes, and what there is."}
+PROCESS_TAG: Final = {"name": "process", "description": "The state of the process, and its functions."}
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
 
@@ -21,17 +21,17 @@ PROCESS: Final[dict[str, Any]] = {
         "List the functions, with types and media types.",
         {
             "200": {"description": "The list.", "content": {"application/json": {"schema": {"type": "object"}}}},
-            "304": {"description": "It is the one that `If-None-Match` knows."},
+            "304": {"description": "The list is the one whose ETag is in `If-None-Match`."},
         },
     ),
-    "/livez": _read("is_live", "Tell whether the process answers.", {"200": {"description": "Yes.", "content": _TEXT}}),
+    "/livez": _read("is_live", "Whether the process answers.", {"200": {"description": "Yes.", "content": _TEXT}}),
     "/readyz": _read(
         "is_ready",
-        "Tell whether the process should get traffic.",
+        "Whether the process should get traffic.",
         {"200": {"description": "Yes.", "content": _TEXT}, "503": {"description": "No.", "content": _TEXT}},
     ),
     "/metrics": _read(
-        "read_metrics", "Read the metrics.", {"200": {"description": "As Prometheus reads them.", "content": _TEXT}}
+        "read_metrics", "Read the metrics.", {"200": {"description": "Text for Prometheus.", "content": _TEXT}}
     ),
 }
 """Operations by path."""

@@ -16,8 +16,8 @@ _JSON, _TEXT, _OCTETS = "application/json", "text/plain", "application/octet-str
 _EVENTS, _MIXED, _PROBLEM = "text/event-stream", "multipart/mixed", "application/problem+json"
 
 ERRORS: Final = {
-    "400": "A value is missing, or is none that its parameter takes.",
-    "415": "The media type of the body is none that can be read.",
+    "400": "A value is missing, or its parameter does not take it.",
+    "415": "The media type of the body cannot be read.",
     "429": "The function takes no more calls for now.",
     "500": "The function failed.",
     "503": "The server takes no more calls for now.",
@@ -55,7 +55,7 @@ class Replies:
             "InvokerError",
             {
                 "type": "object",
-                "description": "An error, for clients that like JSON best.",
+                "description": "An error, for clients that prefer JSON.",
                 "properties": {"error": {"type": "string"}},
                 "required": ["error"],
             },
@@ -82,7 +82,7 @@ class Replies:
         words = function.docs.result or ("The values." if function.gives_many else "The value.")
         made: dict[str, Any] = {"200": {"description": words, "content": content}}
         if not function.outputs:
-            made["204"] = {"description": "The function has taken all, and gives nothing."}
+            made["204"] = {"description": "The function has taken all inputs, and gives nothing."}
         if any(one.stream.take is not Take.PAYLOAD for one in function.outputs):
             made["2XX"] = made["200"]  # a function that gives messages may choose the status
         return made | {status: {"$ref": f"#/components/responses/{_key(status)}"} for status in ERRORS}
@@ -152,7 +152,7 @@ class Replies:
                 "InvokerPacked",
                 {
                     "type": "object",
-                    "description": "A value that is no JSON, within JSON.",
+                    "description": "A value that is not JSON, as a JSON object.",
                     "properties": {
                         "contentType": {"type": "string"},
                         "base64": {"type": "string", "contentEncoding": "base64"},

@@ -21,8 +21,8 @@ class Spread(msgspec.Struct, frozen=True):
     Attributes:
         kind: ``uniform`` from first to second, ``exp`` with the mean first, or ``lognormal`` with the median first and
             sigma second.
-        first: In seconds.
-        second: As the kind has it.
+        first: The first number of the kind, in seconds.
+        second: The second number of the kind.
     """
 
     kind: str
@@ -60,7 +60,7 @@ def read_spread(text: str) -> Spread:
     """Read a distribution: ``2``, ``1..5``, ``exp:2`` or ``lognormal:2,0.5``.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is no distribution.
     """
     if found := re.fullmatch(_NUMBER, text):
         return Spread("uniform", float(found[1]), float(found[1]))

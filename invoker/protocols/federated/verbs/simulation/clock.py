@@ -14,10 +14,10 @@ from typing import Any, Final
 __all__ = ["SimulatedLoop"]
 
 _POLL_S: Final = 0.0005
-"""How often it is looked whether a thread still computes; those that have something to say wake the loop at once."""
+"""Seconds between two checks whether a thread still computes; a thread that has a result wakes the loop at once."""
 
 _LEAST_S: Final = 1e-9
-"""Of a leap: a smaller one could be lost in a large time, and the loop would turn for ever."""
+"""The shortest leap in seconds: a smaller one could be lost in a large time, and the loop would turn for ever."""
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
@@ -42,7 +42,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
 
 class _Leaper(selectors.DefaultSelector):
-    """Looks for signals and for what threads say; all other waiting is a leap."""
+    """Waits only for signals and threads; all other waiting is a leap of the clock."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _Leaper(selectors.DefaultSelector):
             return super().select(0)
         if self._loop.is_computing():
             return super().select(_POLL_S)
-        # A thread that has just stopped computing may have said something before: that comes first.
+        # A thread that has just stopped computing may have left a result: that comes first.
         if events := super().select(0):
             return events
         if timeout is None:

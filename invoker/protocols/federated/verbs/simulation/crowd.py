@@ -16,7 +16,7 @@ from invoker.protocols.federated.verbs.simulation.work import Work
 __all__ = ["Crowd"]
 
 _PATIENCE = 5
-"""How often all devices come in vain before the simulation gives up."""
+"""How many times all devices come in vain before the simulation gives up."""
 
 
 class Crowd:
@@ -26,7 +26,7 @@ class Crowd:
         house: The server.
         population: Its name.
         work: What devices do.
-        results: Hears of what happens.
+        results: Records what happens.
         devices: How many there are.
         chances: ``every_s`` is as often as a device comes, if the server does not want it to come later.
         stalled: Called when no round comes about.
@@ -67,10 +67,10 @@ class Crowd:
             Conversation(self, number, self._tokens.get(number, ""), self._dice(number)).start()
 
     def _dice(self, number: int) -> Random:
-        """Chance for one conversation, whatever happens in others."""
+        """The random numbers of one conversation, which do not depend on others."""
         return Random(f"{self.chances.seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - it is no secret
 
-    # What conversations report.
+    # Conversations call these.
 
     def accepted(self, one: Conversation) -> None:
         """Count a device that was accepted to a round."""

@@ -62,7 +62,7 @@ class Means(Protocol):
     new_secagg: NewSecAgg | None
 
     def accepted(self, one: Conversation) -> None:
-        """A device has heard that it takes part."""
+        """A device was notified that it takes part."""
 
     def left(self, one: Conversation) -> None:
         """A device has left, and the server would have waited for it."""
@@ -75,9 +75,9 @@ class Conversation:
     """One conversation.
 
     Args:
-        means: What it needs.
+        means: What the conversation needs.
         number: The number of the device.
-        token: That it brings.
+        token: The retry token that it sends.
         dice: The random generator for all that is left to chance here.
 
     Attributes:
@@ -176,14 +176,14 @@ class Conversation:
                 self.leaves = BEFORE
             self._leave()
         elif not self._has_left and not self._session.has_ended:
-            if assigned.secagg is None and self.leaves:  # it would have left in a round that there is not
+            if assigned.secagg is None and self.leaves:  # it was to leave in a round that this task lacks
                 self._leave(BEFORE)
                 return
             self._session.report(self._means.work.report(self.number, assigned, self._train_s))
             self._flush()
 
     def _leave(self, where: str = "") -> None:
-        """Go without a word; the server hears of it as of a broken line."""
+        """Leave without a message; for the server it is a broken connection."""
         if self._has_left or self._session.has_ended:
             return
         if self.leaves == WAITING and self.phase_id:
@@ -227,7 +227,7 @@ class _Watched:
 
 
 class _Lane:
-    """One direction of a line: things arrive in their order, each so many seconds after it was put in."""
+    """One direction of a connection: items arrive in their order, each after the delay."""
 
     def __init__(self, delay_s: float, arrive: Callable[[Any], None]) -> None:
         self._delay_s, self._arrive = delay_s, arrive
@@ -244,7 +244,7 @@ class _Lane:
     def _arrived(self) -> None:
         now = self._loop.time() + _EARLY_S
         while self._items and self._items[0][0] <= now:
-            self._arrive(self._items[0][1])  # what is put meanwhile must not start a second timer
+            self._arrive(self._items[0][1])  # an item that is put meanwhile must not start a second timer
             self._items.popleft()
         if self._items:
             self._loop.call_at(self._items[0][0], self._arrived)

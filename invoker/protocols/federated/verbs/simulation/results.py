@@ -1,4 +1,4 @@
-"""What came of simulated rounds: `Results` gathers what the server and the devices know of each."""
+"""The results of simulated rounds: `Results` gathers what the server and the devices know of each."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ class Result(msgspec.Struct, frozen=True):
         task: Its name.
         round: Its number.
         outcome: ``committed`` or ``failed``.
-        why: It failed, in a short word; empty: it did not.
+        why: Why it failed, in a short word; empty: it did not.
         accepted: Devices that took part.
         reported: Those whose reports the aggregation function has got, by itself or in the sum.
         failed: Those that have reported a failure of their plan.
         invalid: Those whose report could not be read, or that broke the protocol.
         late: Those whose report had not come when the round closed.
-        dropped: Those that have left before.
+        dropped: Devices that left before their report.
         cut: Those whose round failed before they were done.
         summed: Updates in the sum of secure aggregation; those who left in R3 are among them.
         left: Where devices left, while the round waited for them: ``before report``, or R0 to R3.
         rejected: Devices since the round before, by reason.
-        checkin_to_accept_s: From the checkin until the device heard that it takes part.
-        accept_to_report_s: From there until its report was answered.
+        checkin_to_accept_s: Seconds from the checkin until the device was notified that it takes part.
+        accept_to_report_s: Seconds from then until its report was answered.
         bytes_up: Bytes sent up in all frames of its devices, which the chunk layer carries.
-        bytes_down: To them.
+        bytes_down: Bytes sent down to them.
         seconds: From the acceptance of clients to the end of the round, simulated.
         ended_at: Simulated seconds since the simulation began.
         metric: The metric of the checkpoint that it committed, if one was asked for.
@@ -82,14 +82,15 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct):
-    """Of all conversations, whether they came to a round or not.
+    """Sums over all conversations, whether they came to a round or not.
 
     Attributes:
-        conversations: That have ended.
-        ends: How, in the words of `invoker.client.federated.Attempt`; ``left``: the device has.
+        conversations: How many have ended.
+        ends: How many ended in which way, in the words of `invoker.client.federated.Attempt`; ``left``: the device has
+            left.
         bytes_up: Bytes sent up in all frames.
-        bytes_down: So are these.
-        seconds: Simulated.
+        bytes_down: Bytes sent down in all frames.
+        seconds: Simulated seconds.
     """
 
     conversations: int = 0
@@ -113,7 +114,7 @@ class _Open:
 
 
 class Results:
-    """Of all rounds.
+    """The results of all rounds.
 
     Args:
         now: Simulated time.
@@ -139,7 +140,7 @@ class Results:
         self._open: dict[str, _Open] = {}
         self._rejected: Counter[tuple[str, str]] = Counter()
 
-    # Of the server.
+    # The server calls these.
 
     def recorded(self, record: RoundRecord) -> None:
         """A round has ended; some of its devices may not have heard of it."""
@@ -156,7 +157,7 @@ class Results:
         self._rejected.update({(population, why): many for why, many in found.items()})
         return {why: many for why, many in found.items() if many}
 
-    # Of devices.
+    # Devices call these.
 
     def accepted(self, one: Conversation) -> None:
         """Record how long a device waited until it was accepted, in simulated seconds."""

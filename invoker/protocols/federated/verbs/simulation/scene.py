@@ -29,7 +29,7 @@ _MOST_EVERY_S: Final = 60.0
 
 
 class SceneOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation is given.
+    """The options of a simulation.
 
     Attributes:
         work: What devices send.
@@ -50,7 +50,7 @@ class Scene:
         options: All the rest.
         told: Called with the result of each round.
         note: Called with each warning for the user.
-        bar: Is moved on.
+        bar: The progress bar.
 
     Attributes:
         why: Why it has ended: ``done``, ``interrupted``, or in plain words.

@@ -31,7 +31,7 @@ class Bar:
         self._length = 0
 
     def tick(self, rounds: int, totals: Totals) -> None:
-        """Draw it anew, unless that was done just now."""
+        """Draw the bar anew, unless that was done just now."""
         now = time.monotonic()
         if not self._is_shown or now - self._drawn_at < _AGAIN_S:
             return
@@ -46,7 +46,7 @@ class Bar:
         self._length = len(text)
 
     def clear(self) -> None:
-        """Take it away, so that a line can be printed."""
+        """Clear the bar, so that a line can be printed."""
         if self._length:
             self._out.write(f"\r{' ' * self._length}\r")
             self._out.flush()
@@ -73,7 +73,7 @@ def round_text(one: Result) -> str:
 
 
 def totals_text(totals: Totals, rounds: list[Result], wall_s: float) -> str:
-    """All of it in a few lines."""
+    """The whole simulation in a few lines."""
     committed = sum(one.outcome == "committed" for one in rounds)
     return "\n".join([
         f"{committed} of {len(rounds)} rounds committed in {totals.seconds:,.1f} simulated seconds, {wall_s:.1f} real",

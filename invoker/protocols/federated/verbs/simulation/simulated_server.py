@@ -1,4 +1,4 @@
-"""The server of a simulation: what ``invoker rounds.toml`` runs, but for sockets, threads of its own and real time."""
+"""The server of a simulation: what ``invoker rounds.toml`` runs, without sockets, threads of its own and real time."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class House:
         self._place = _Alone()
 
     def tasks(self, population: str) -> Sequence[TaskConfig]:
-        """The tasks of a population, as the file has them but for the number of rounds."""
+        """The tasks of a population, as the file has them, except for the number of rounds."""
         return [replace(one, rounds=self._rounds or one.rounds or 10) for one in self._known(population)]
 
     def _known(self, population: str) -> Sequence[TaskConfig]:

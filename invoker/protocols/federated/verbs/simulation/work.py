@@ -23,7 +23,7 @@ from invoker.tensors.checkpoint import Checkpoint, Update
 __all__ = ["Work", "WorkOptions", "function_at", "numbered"]
 
 _MOST_LINES: Final = 3
-"""Of a traceback, counted from its end."""
+"""Lines of a traceback, counted from its end."""
 
 
 class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class Work:
         self._random = Random(options.seed).randbytes(options.update_bytes)  # noqa: S311 - it is no secret
 
     def eligible(self, number: int, asked: EligibilityAsked) -> dict[str, float]:
-        """For which tasks a device is eligible; for none, if its plan has failed."""
+        """The tasks for which a device is eligible; none if its plan has failed."""
         try:
             plan = read_plan(asked.plan.data)
             function = self._found(plan)
@@ -80,7 +80,7 @@ class Work:
             return {}
 
     def report(self, number: int, assigned: Assigned, seconds: float) -> Report:
-        """What a device reports of its task, which has taken it so many simulated seconds."""
+        """The report of a device on its task, which took ``seconds`` simulated seconds."""
         try:
             value = self._value(number, assigned)
             vectors = None if assigned.secagg is None else arrays_of(value)

@@ -20,11 +20,11 @@ from invoker.protocols.toolbridge.settings import BridgeSettings
 __all__ = ["KEY", "AgentHouse"]
 
 KEY: Final = "INVOKER_LLM_KEY_"
-"""What the environment variables of API keys begin with; the provider's name follows, in capital letters."""
+"""The prefix of the environment variables of API keys; the provider's name follows, in capital letters."""
 
 
 class AgentHouse:
-    """What runs the agents of one process.
+    """Makes and runs the agents of one process.
 
     Args:
         host_sessions: The host sessions.
@@ -58,7 +58,7 @@ class AgentHouse:
         Raises:
             BridgeError: DSPy refuses it.
         """
-        react = await asyncio.to_thread(_react)  # takes most of a second the first time
+        react = await asyncio.to_thread(_react)  # the first import takes most of a second
         try:
             runner = await asyncio.to_thread(react.Runner, agent, self._engine(react, agent.llm))  # takes some ms
         except ValueError as error:
@@ -74,7 +74,7 @@ class AgentHouse:
         return Run(self._host_sessions, agent, running, given, metadata)
 
     def _engine(self, react: Any, llm: Llm) -> Any:
-        """What asks a model; the agents of one provider share it, and with it the connections."""
+        """The engine of a model; the agents of one provider share it, and its connections."""
         engine = self._engines.get(llm.provider)
         if engine is None:
             models, known = react.models, self._settings

@@ -20,7 +20,8 @@ __all__ = ["MOST_CHARACTERS", "Endpoint", "FunctionModel", "Nowhere"]
 log = logging.getLogger(__name__)
 
 MOST_CHARACTERS: Final = 65_536
-"""Of an answer. DSPy reads it on the event loop, and needs up to 4 µs for a character of what it has to repair."""
+"""The most characters of an answer. DSPy reads it on the event loop, and needs up to 4 µs for a character of what it
+has to repair."""
 
 _THREADS: Final = 32
 _NO_USAGE: Final = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
@@ -37,13 +38,13 @@ class Nowhere:
 class Endpoint:
     """An OpenAI-compatible endpoint (T-145).
 
-    It follows no redirects. What it answers in errors goes nowhere, since some endpoints repeat the API key there.
+    It follows no redirects. The texts of its errors are dropped, since some endpoints repeat the API key there.
 
     Args:
         url: Base URL, such as ``https://host/v1``.
         key: API key; may be empty.
         timeout_s: How long an answer may take.
-        delays_s: Before each new try after an error of the connection, 429 or 5xx.
+        delays_s: Waits before each new try after a connection error, 429 or 5xx.
         tell: Called after each try with whether an answer came.
     """
 
@@ -74,7 +75,7 @@ class Endpoint:
                 error: Exception = lm15.TimeoutError(f"no answer within {self._timeout_s:g} s")
             except lm15.TransportError:
                 error = lm15.TransportError("the connection failed")
-            except (lm15.LM15Error, TypeError, ValueError, KeyError, AttributeError) as met:  # it may say anything
+            except (lm15.LM15Error, TypeError, ValueError, KeyError, AttributeError) as met:  # the body may be anything
                 status = getattr(met, "status", None)
                 kind = type(met) if isinstance(met, lm15.ProviderError) else lm15.ProviderError
                 error = kind(f"status {status}" if status else "it gives no answer of a chat", status=status)

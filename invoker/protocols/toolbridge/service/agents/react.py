@@ -5,8 +5,8 @@ of its public attributes are replaced, and everything that a run has of its own 
 
     react.react   `_Step`: asks the model by the same instructions, but takes any text for the tool's name and
                   arguments, reports thought and action, and turns an answer that cannot be read into a failed step
-    react.tools   `_Toolbox`: gives a tool that fails, where the step was one that cannot be done (T-143)
-    each tool     calls the host session's tool, and reports the observation
+    react.tools   `_Toolbox`: gives a tool that fails if the step cannot be done (T-143) each tool     calls the host
+    session's tool, and reports the observation
 
 DSPy's settings are given by ``dspy.context``, which is a context variable of the run's task. Its global history, traces
 and caches are off: they would keep what agents were asked.
@@ -36,7 +36,7 @@ _SHOWN: Final = 200
 
 
 class _State:
-    """What one run has of its own."""
+    """The state of one run."""
 
     def __init__(self, hands: Hands) -> None:
         self.hands = hands
@@ -52,7 +52,7 @@ class Runner:
     """Runs an agent, any number of times at once.
 
     Args:
-        agent: Which.
+        agent: The agent.
         engine: Asks its model.
 
     Raises:
@@ -82,7 +82,7 @@ class Runner:
         """Run it with the inputs of its signature.
 
         Raises:
-            BridgeError: The model has failed, or its last answer was none.
+            BridgeError: The model has failed, or its last answer lacks the outputs.
         """
         state = _State(hands)
         _RUN.set(state)
@@ -146,7 +146,7 @@ class _Step(dspy.Module):  # type: ignore[misc]  # DSPy has no types
 
 
 class _Toolbox(dict[str, Any]):
-    """The tools by name, where a step that cannot be done finds one that says why."""
+    """The tools by name; for a step that cannot be done, a tool that reports why."""
 
     def __getitem__(self, name: str) -> Any:
         return _FAILING if _RUN.get().problem is not None else super().__getitem__(name)
@@ -196,7 +196,7 @@ def _words(error: InvocationError) -> tuple[str, str]:
 
 
 def _told(argument: pb.ArgumentSpec) -> dict[str, Any]:
-    """What the model sees of an argument. It has no key `type`, by which DSPy would check the value itself."""
+    """The description of an argument for the model. It has no key `type`, with which DSPy would check values."""
     made: dict[str, Any] = {"python_type": argument.python_type or "Any"}
     if argument.description:
         made["description"] = argument.description

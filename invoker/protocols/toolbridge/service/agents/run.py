@@ -31,7 +31,7 @@ class Run:
 
     Args:
         host_sessions: Knows its session.
-        agent: Which.
+        agent: The agent.
         running: What `HostSessions` knows of the run.
         given: The inputs of the signature.
         metadata: The metadata of the rpc, for the tools.
@@ -48,7 +48,7 @@ class Run:
         self._hands = hands = Hands(running.session, Context(agent.id, agent.id, metadata=metadata, configs=(running,)))
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(agent.runner.run(hands, given), name=agent.id)
-        running.cancel = partial(_stop, hands, self._task)  # which must not keep this object
+        running.cancel = partial(_stop, hands, self._task)  # the task must not keep this object
         self._task.add_done_callback(lambda _task: _over(host_sessions, running, hands))
         weakref.finalize(self, later, loop, self._task.cancel)
 
@@ -89,7 +89,7 @@ class Hands:
     Attributes:
         context: The context of the run, as that of a caller.
         error: Why it was stopped.
-        news: That nobody has taken yet.
+        news: The piece of news that nobody has taken yet.
     """
 
     def __init__(self, session: HostSession, context: Context) -> None:
@@ -104,7 +104,7 @@ class Hands:
         await self.news.join()
 
     async def call(self, tool: str, given: dict[str, Any]) -> Message[bytes]:
-        """Call a tool by the same way as all calls: its arguments are checked, its limits and the audit hold (T-148).
+        """Call a tool as every other caller does: arguments are checked, and limits and the audit log apply (T-148).
 
         Raises:
             InvocationError: It was refused, or has failed.
