@@ -13,9 +13,9 @@ from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import CodeType, ModuleType
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["DISTRIBUTIONS", "KEPT", "MOVED", "RENAMED", "lead", "new_name"]
+__all__ = ["DISTRIBUTIONS", "GONE", "KEPT", "MOVED", "NAMES", "RENAMED", "lead", "lead_names", "new_name"]
 
 MOVED: Final = {
     "aggregators": "protocols.federated.aggregators",
@@ -180,6 +180,35 @@ RENAMED: Final = {
 KEPT: Final = frozenset({"aggregators", "secagg"})
 """Old names that are public, and stay."""
 
+GONE: Final = {
+    "author.traits": "options of protocols (`from invoker.protocols import evergreen, graphpipe, toolbridge`), and "
+    "fields of FunctionSpec: safe, version, examples, options",
+}
+"""Modules that no single module has followed, without ``invoker.``, and what their names are now."""
+
+NAMES: Final = {
+    "author.traits": {
+        "NodeTraits": "invoker.protocols.evergreen.options:Nodes",
+        "ToolTraits": "invoker.protocols.toolbridge.options:ToolInfo",
+    },
+    "core.cache": {"Kept": "Cache"},
+    "core.steps": {"Told": "StoreChanged"},
+    "core.store": {"Guest": "Subscriber"},
+    "settings": {"Knob": "Setting", "knob_of": "setting_of"},
+    "settings.setting": {"Knob": "Setting", "knob": "setting", "knob_of": "setting_of", "knobs_of": "settings_of"},
+    "transports.http.app": {
+        "Alike": "PreparedRequest",
+        "Front": "Handler",
+        "FrontOf": "HandlerOf",
+        "PromptFront": "PromptHandler",
+        "SocketFront": "SocketHandler",
+        "WholeFront": "WholeHandler",
+    },
+}
+"""By module, names that authors of protocols may have imported, and what they are now: a name of the same module, or
+``module:name``.
+"""
+
 
 def new_name(name: str) -> str:
     """Where a module is now; empty if it has not moved.
@@ -211,6 +240,23 @@ def lead() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
+def lead_names(module_name: str) -> None:
+    """Give what a loaded module has in `NAMES` by its old name, too, with a DeprecationWarning."""
+    module = sys.modules[module_name]
+    names = NAMES.get(module_name.removeprefix("invoker."), {})
+
+    def by_old_name(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
+        where, _, new = names[name].rpartition(":")
+        text = f"{module_name}.{name} is now {where or module_name}.{new}; the old name goes with release 0.2"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(import_module(where) if where else module, new)
+
+    if names:
+        setattr(module, "__getattr__", by_old_name)  # noqa: B010 - a type checker would believe that it has every name
+
+
 class _Finder(MetaPathFinder):
     def find_spec(
         self,
@@ -218,13 +264,16 @@ class _Finder(MetaPathFinder):
         path: Sequence[str] | None,  # noqa: ARG002 - as the base
         target: ModuleType | None = None,  # noqa: ARG002 - as the base
     ) -> ModuleSpec | None:
-        new = new_name(fullname) if fullname.startswith("invoker.") else ""
+        if not fullname.startswith("invoker."):
+            return None
+        gone = GONE.get(fullname.removeprefix("invoker."), "")
+        new = gone or new_name(fullname)
         if not new:
             return None
         if fullname.split(".")[1] not in KEPT:
             text = f"{fullname} is now {new}; the old name goes with release 0.2"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return ModuleSpec(fullname, _Alias(new))
+        return ModuleSpec(fullname, _Gone() if gone else _Alias(new))
 
 
 class _Alias(Loader):
@@ -239,6 +288,7 @@ class _Alias(Loader):
                 text = f"{spec.name} is now {self._name}, of another distribution: pip install {distribution}"
                 raise ModuleNotFoundError(text, name=spec.name)
         module = import_module(self._name)
+        lead_names(self._name)
         self._spec = module.__spec__
         return module
 
@@ -254,3 +304,10 @@ class _Alias(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # the import system has put that of the old name there
+
+
+class _Gone(Loader):
+    """Makes a module of the names that others have now."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        lead_names(module.__name__)

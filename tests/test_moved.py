@@ -6,10 +6,14 @@ import importlib
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
-from invoker.moved import DISTRIBUTIONS, KEPT, MOVED, new_name
+from invoker.moved import DISTRIBUTIONS, GONE, KEPT, MOVED, NAMES, new_name
+
+FORMER = (Path(__file__).parent / "former_modules.txt").read_text().split()
+"""Each public module of the tree before the third drawing, by its path of then."""
 
 OLD = sorted(name for name in MOVED if not name.endswith("."))
 
@@ -49,6 +53,58 @@ def test_an_old_name_gives_the_very_module(name: str) -> None:
 def test_a_row_holds_for_what_lies_below_it(old: str, new: str) -> None:
     """Unless that has a row of its own; what has not moved has no other name."""
     assert new_name(old) == new
+
+
+@pytest.mark.parametrize("package", sorted({one.split(".")[1] for one in FORMER if "." in one}))
+def test_each_module_of_before_the_move_is_found(package: str) -> None:
+    """By its path of then, with a warning if that has changed and is not a public name that stays."""
+    for name in (one for one in FORMER if f"{one}.".startswith(f"invoker.{package}.")):
+        has_moved = bool(new_name(name)) or name.removeprefix("invoker.") in GONE
+        if has_moved:
+            sys.modules.pop(name, None)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                importlib.import_module(name)
+            except ModuleNotFoundError as error:
+                if error.name != "dspy":  # agents run on it where it is installed
+                    raise
+        told = [one for one in caught if str(one.message).startswith(f"{name} is now ")]
+        assert len(told) == (has_moved and package not in KEPT), name
+    for name in [one for one in sys.modules if new_name(one)]:
+        del sys.modules[name]  # what follows sees each old name for the first time
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [(module, old, new) for module, names in NAMES.items() for old, new in names.items()],
+)
+def test_a_class_of_authors_is_found_by_its_old_name(module: str, old: str, new: str) -> None:
+    """Those of CONTRIBUTING's protocol, and what goes with them; where it was and where it is, with a warning."""
+    where, _, name = new.rpartition(":")
+    former = next((one for one in FORMER if new_name(one) == f"invoker.{module}"), f"invoker.{module}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sys.modules.pop(former, None)
+        found = importlib.import_module(former)
+        wanted = getattr(importlib.import_module(where) if where else found, name)
+    text = rf"\.{old} is now {where or f'invoker.{module}'}\.{name}; the old name goes with release 0.2$"
+    with pytest.warns(DeprecationWarning, match=text):
+        assert getattr(found, old) is wanted
+
+
+def test_other_names_are_not_found() -> None:
+    """With Python's own words; also those of a module that is gone, for which its warning says what there is now."""
+    for module, name in (("invoker.core.steps", "Never"), ("invoker.author.traits", "ModelTraits")):
+        sys.modules.pop("invoker.author.traits", None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = importlib.import_module(module)
+        with pytest.raises(AttributeError, match=f"module '{module}' has no attribute '{name}'"):
+            getattr(found, name)
+    sys.modules.pop("invoker.author.traits", None)
+    with pytest.warns(DeprecationWarning, match=r"traits is now options of protocols .*graphpipe.*; the old name goes"):
+        importlib.import_module("invoker.author.traits")
 
 
 def test_a_module_is_never_there_twice() -> None:

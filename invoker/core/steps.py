@@ -36,6 +36,7 @@ import msgspec
 from invoker.core.store import Change, Question, Refused
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Message
+from invoker.moved import lead_names
 
 __all__ = [
     "ALL",
@@ -310,3 +311,5 @@ Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed 
 CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer | Ask
 """What a session of one call may ask for. A plain thread does all but `Ask`: then the loop takes the call over."""
 Step: TypeAlias = CallStep | Join | Fetch | Await | Subscribe
+
+lead_names(__name__)

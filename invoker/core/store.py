@@ -20,6 +20,8 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from invoker.moved import lead_names
+
 __all__ = [
     "ABSENT",
     "PRESENT",
@@ -278,3 +280,6 @@ class News:
         self._changes = deque([*last.values(), *end])
         self._size = sum(len(one.value or b"") for one in last.values())
         self._mark = (max(_NEWS, 2 * len(self._changes)), max(_NEWS_BYTES, 2 * self._size))
+
+
+lead_names(__name__)
