@@ -317,7 +317,7 @@ class Context:
 
     @property
     def trace(self) -> Trace:
-        """Where this invocation stands in a trace (W3C Trace Context): its ``trace_id``, ``parent_id`` and ``span_id``.
+        """The place of this invocation in a trace (W3C Trace Context): its ``trace_id``, ``parent_id`` and ``span_id``.
 
         ``ctx.trace.headers`` are for what the function calls elsewhere. A new trace begins here if the caller sent no
         valid ``traceparent``.
@@ -330,7 +330,7 @@ class Context:
 
     @property
     def request_id(self) -> str:
-        """What the caller calls this request, by ``X-Request-Id``: 1 to 128 visible ASCII characters, else nothing."""
+        """The caller's id of this request, from ``X-Request-Id``: 1 to 128 visible ASCII characters, else empty."""
         return request_id_of(self.metadata)
 
     @property

@@ -80,7 +80,7 @@ class MediaType(msgspec.Struct, frozen=True):
         return None
 
     def only(self, *names: str) -> MediaType:
-        """The same type with no parameters but these, each as it came first."""
+        """The same type with only these parameters; of a repeated one the first counts."""
         kept: dict[str, str] = {}
         for name, value in self.params:
             if name in names:

@@ -63,6 +63,6 @@ class Listing(NamedTuple):
 
 
 def load(name: str) -> Any:
-    """What "module:name" refers to; the module is imported."""
+    """Import what "module:name" refers to."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)

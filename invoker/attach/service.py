@@ -35,7 +35,7 @@ class Address(NamedTuple):
     """Where a socket of a service's own listens.
 
     Attributes:
-        transport: What the ready line calls it.
+        transport: The name of the transport in the ready line.
         text: ``host:port``, or the path of a Unix socket.
         port: The TCP port; 0 for a Unix socket.
     """
@@ -68,7 +68,7 @@ class Surroundings:
     Attributes:
         config: Every setting.
         driver: Runs the conversations.
-        actions: Names of functions by those of actions, besides the functions' own.
+        actions: Names of functions, by the names of actions that were given to them.
         is_ready: Whether this process should get traffic.
         numbers: Gives what the process has counted.
         note: Takes a line of the log that may be written a little later; None: the service logs it itself.
@@ -230,7 +230,7 @@ class Service:
         return None
 
     def numbers(self) -> Numbers | None:
-        """What it has counted besides what the engine counts, for ``/metrics``; None: nothing."""
+        """The counts for ``/metrics`` besides those of the engine; None: there are none."""
         return None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_handler`
@@ -248,7 +248,7 @@ class Service:
         return ""
 
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_handler`
-        """What to type after ``python -m invoker`` to call a function; empty where the service knows nothing to type.
+        """What to type after ``python -m invoker`` to call a function; empty if the service has no such command.
 
         Args:
             spec: The spec of the function.

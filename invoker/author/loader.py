@@ -88,7 +88,7 @@ def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) ->
 
 
 def only_function(source: str, module: types.ModuleType) -> Any:
-    """What is served of a module: its catalogue, or the only function that it defines.
+    """The part of a module that is served: its catalogue, or the only function that it defines.
 
     Args:
         source: How the module was named.

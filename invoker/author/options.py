@@ -1,4 +1,4 @@
-"""What the decorator says of inputs and outputs beside their names: media types, and tensors."""
+"""Applies what the decorator says about inputs and outputs beside their names: media types, and tensors."""
 
 from __future__ import annotations
 

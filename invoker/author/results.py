@@ -68,7 +68,7 @@ def parted(spec: FunctionSpec, values: Iterator[Any], context: Context) -> Itera
     A function that takes ``output_names`` may leave out the others, also in a tuple (G-060).
 
     Raises:
-        EncodeError: A value has not the parts that are promised.
+        EncodeError: A value does not have the promised parts.
     """
     try:
         for value in values:

@@ -160,7 +160,7 @@ def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
 
 
 def _as_called(returned: Returned, kind: Callable[[Any], bool] | None, *, is_own: bool) -> Returned:
-    """What a callable gives, where the annotation is that of a function which it wraps and which is of another kind."""
+    """The return annotation of a callable that wraps a function of another kind, whose annotation it has."""
     if is_own or kind is None:
         return returned
     if kind is not inspect.iscoroutinefunction and returned.result not in (ResultShape.STREAM, ResultShape.UNKNOWN):

@@ -34,7 +34,7 @@ _Hash = Callable[[str], int | None]
 
 
 def checks(type_: Any, within: Within) -> Check | None:
-    """What raises ValueError for plain values that would take too long to become this type; None: none would.
+    """A check that raises ValueError for plain values that would take too long to become this type; None: none would.
 
     Args:
         type_: The annotation.
@@ -119,7 +119,7 @@ def _count(given: Iterable[Any], hashes: Iterable[_Hash]) -> None:
 
 
 def _hashed(one: Any, make: _Hash) -> Hashable:
-    """What values with one hash have in common; of a tuple that of its elements. None: a text, or a small number."""
+    """What values with one hash have in common; for a tuple, those of its elements. None: a text, or a small number."""
     if isinstance(one, (list, tuple)):
         parts = tuple(_hashed(inner, make) for inner in one)
         return parts if any(part is not None for part in parts) else None

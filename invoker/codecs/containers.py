@@ -38,7 +38,7 @@ SMALL_BYTES: Final = 16 * 1024
 Exceeds = Callable[[bytes, int], bool]
 
 _PIECE_BYTES: Final = 1 << 17
-"""What is looked at in one go, which takes less than two milliseconds."""
+"""Bytes that are looked at in one go, which takes less than two milliseconds."""
 
 
 def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callable[[Any], Any]:
@@ -153,7 +153,7 @@ def msgpack_exceeds(payload: bytes, most: int) -> bool:
 
 
 def _behind(payload: bytes, at: int) -> int:
-    """Where a long string, binary or extension ends. For invalid ones that may lie beyond the payload."""
+    """Where a long string, binary or extension ends; for an invalid one that may be beyond the payload."""
     width, more = _LONG.get(payload[at], (0, 0))
     if not width:
         return len(payload)
@@ -167,7 +167,7 @@ _LONG: Final = {
     0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0),
     0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1),
 }  # fmt: skip
-"""What says its length: by first byte, the bytes of the length, and those between it and the content."""
+"""How the length is encoded: by first byte, the bytes of the length, and those between it and the content."""
 
 _SHORT_BYTES: Final = 32
 """Contents up to which a token is passed by the regular expression."""

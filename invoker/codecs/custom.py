@@ -98,7 +98,7 @@ class Adapted(Specialised):
         return encode
 
     def can_encode(self, value: Any) -> bool:
-        """What the codec says; one that does not say tries."""
+        """Whether the codec takes the type; a codec without ``can_encode`` tries."""
         ask = getattr(self.codec, "can_encode", None)
         try:
             return self.encodes and (ask is None or bool(ask(value)))

@@ -23,7 +23,7 @@ from invoker.message import EMPTY, Message
 __all__ = ["EXACT", "ExactCodec"]
 
 EXACT: Final = "application/x-invoker-value"
-"""What callers within a process accept; no message bears it."""
+"""The media type that callers within a process accept; no message has it."""
 
 _CODEC: Final[Specialised] = AnyCodec()
 _OFFER: Final = Offer(_CODEC, parse(ANY))

@@ -30,13 +30,13 @@ _FEW: Final = 16
 """Numbers with an exponent of three digits that any payload may have."""
 
 _BYTES_EACH: Final = 256
-"""A longer payload may have another one for each so many bytes,"""
+"""A longer payload may have one more such number for every 256 bytes,"""
 
 _MOST: Final = 500
 """but never more than these, which take five milliseconds."""
 
 _MOST_EXACT: Final = 5000
-"""The same where there is no other way to read them; they take a twentieth of a second."""
+"""The limit where there is no other way to read such numbers; they take a twentieth of a second."""
 
 _MOST_HALFWAY: Final = 100_000
 _HALFWAY: Final = (b"e23", b"e+23", b"E23", b"E+23")

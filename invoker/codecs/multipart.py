@@ -110,7 +110,7 @@ def _only_part(parts: list[Part]) -> Part:
 
 
 def _value(part: Part, annotation: Any, load: Callable[[bytes], Any]) -> Any:
-    """What a part is, as the annotation of its field wants it."""
+    """The value of a part, as the annotation of its field wants it."""
     wanted = tuple(inner for one in members(annotation) for inner in _items(one))
     if Part in wanted:
         return part

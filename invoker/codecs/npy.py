@@ -36,7 +36,7 @@ Each text matches in one way at most, so that matching takes no longer than read
 _ATTEMPTS: Final = 5
 
 _HEAD_BYTES: Final = 0x1_0000 + 12
-"""As much of a file as can be its magic, the length of its header, and a header of format 1.0."""
+"""The most bytes that a file's magic, the length of its header, and a header of format 1.0 can have."""
 
 
 class NpyCodec(Specialised):
@@ -45,7 +45,7 @@ class NpyCodec(Specialised):
     media_types = ("application/x-npy",)
 
     def can_decode(self, type_: Any) -> bool:
-        """Arrays, the payload as it is, or whatever comes."""
+        """Whether the annotation wants arrays, the payload as it is, or leaves the choice to the codec."""
         return array_wanted(type_) is not None or bytes_like(type_) is not None
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
@@ -128,7 +128,7 @@ def _header(payload: bytes | memoryview) -> tuple[tuple[int, ...], bool, Any, in
 
 
 def _parsed(read: Callable[..., Any], file: io.BytesIO) -> Any:
-    """What numpy's parser gives, which may fail by chance."""
+    """The header, read by numpy's parser, which may fail by chance."""
     begin = file.tell()
     for left in reversed(range(_ATTEMPTS)):
         try:

@@ -34,7 +34,7 @@ _MOST_LEVELS: Final = 100
 
 
 class _Whatever(type):
-    """Lets every value be an instance, since msgspec asks that of what `StandIn.make` gave."""
+    """Makes every value an instance, since msgspec checks `isinstance` for what `StandIn.make` gave."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return True
@@ -60,7 +60,7 @@ class StandIn(metaclass=_Whatever):
 
     @classmethod
     def inner(cls) -> tuple[Any, ...]:
-        """What msgspec has to make within."""
+        """The types that msgspec has to make within."""
         return ()
 
 

@@ -53,7 +53,7 @@ class TensorCodec(Specialised):
     media_types = (TENSOR,)
 
     def can_decode(self, type_: Any) -> bool:
-        """Arrays, the payload as it is, or whatever comes."""
+        """Whether the annotation wants arrays, the payload as it is, or leaves the choice to the codec."""
         return array_wanted(type_) is not None or bytes_like(type_) is not None
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:

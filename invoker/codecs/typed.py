@@ -146,7 +146,7 @@ def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
 
 
 def collisions_of(type_: Any) -> Check | None:
-    """What refuses plain values whose hashes would make it take long to make this type of them."""
+    """A check that refuses plain values whose equal hashes would make the conversion slow."""
     return checks(type_, _with_models)
 
 

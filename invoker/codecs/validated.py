@@ -148,7 +148,8 @@ def unapplied(type_: Any) -> str | None:
 
 
 def _of_parameters(type_: Any) -> str | None:
-    """What ``Field`` of pydantic's says of the fields of classes, which stands at a value."""
+    """A sentence about a pydantic ``Field`` on a value that says what only fields of classes can have; None if there is
+    none."""
     for one in within(type_, fields=False):
         for mark in getattr(one, "__metadata__", ()):
             if word := misplaced(mark):

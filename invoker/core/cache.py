@@ -39,7 +39,7 @@ class Cache(Generic[K, V]):
         return len(self._young) + len(self._old)
 
     def find(self, key: K) -> V | None:
-        """What is kept for a key."""
+        """The value that is kept for a key."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)

@@ -334,7 +334,7 @@ class Invocation:
         return True
 
     def may_be_ended(self, end: Callable[[InvocationError], None]) -> None:
-        """Say how to end this invocation from any thread, as `stop` does, and the budget when memory runs out."""
+        """Set how any thread ends this invocation: `stop`, or the budget when memory runs out."""
         budget = self.budget
         budget.end = end
         if budget.share is not None:

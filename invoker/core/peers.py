@@ -18,7 +18,7 @@ IDENTITY: Final = "x-invoker-identity"
 """The names of the certificate that the peer has proved to own; empty without one."""
 
 LEFT: Final = 499
-"""What stands for the status of a response that nobody was there to take, as in the logs of nginx."""
+"""The status of a response that no client was there to take, as in the logs of nginx."""
 
 ABNORMAL: Final = 1006
 """The code of a WebSocket that ended without one (RFC 6455, 7.1.5)."""

@@ -31,11 +31,12 @@ MOST_PLANS: Final = 128
 """In one generation."""
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of one generation, as `_size` estimates them; a plan that is larger than an eighth of it is not kept."""
+"""The most bytes of one generation, as `_size` estimates them; a plan that is larger than an eighth of it is not
+kept."""
 
 _PLAN_BYTES: Final = 8 * 1024
 _STREAM_BYTES: Final = 16 * 1024
-"""Bytes that the closures of one stream take when as many as possible are remembered."""
+"""The most bytes that the remembered closures of one stream take."""
 
 
 @dataclass(frozen=True, slots=True)

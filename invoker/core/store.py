@@ -44,10 +44,10 @@ __all__ = [
 ]
 
 ABSENT = 0
-"""What `Put.expects` of an item that is not there."""
+"""The value of `Put.expects` for an item that must not be there."""
 
 PRESENT = -1
-"""What `Put.expects` of an item that is there, in whichever version."""
+"""The value of `Put.expects` for an item that must be there, in any version."""
 
 _NEWS = 1024
 _NEWS_BYTES = 16 * 1024 * 1024

@@ -258,7 +258,7 @@ class StatusError(InvocationError):
 
 
 class NestedError(StatusError):
-    """What a function ended with that was called by `Context.call`; if it is not caught, its caller ends likewise.
+    """The error of a function that was called by `Context.call`; if it is not caught, it also ends the caller.
 
     ``kind`` and ``details``, which may be empty, are what the protocol of the callee adds.
     """

@@ -136,12 +136,12 @@ class Keeping(SyncBody):
         return True
 
     def is_late(self, now: float) -> bool:
-        """Whether the time of an invocation is over that has not ended."""
+        """Whether there is an invocation that has not ended though its time is over."""
         invocation = self.invocation
         return invocation.limit is not None and now >= invocation.limit.ends_at and not invocation.is_finished
 
     def limit_error(self) -> InvocationError:
-        """What the invocation ends with when its time is over."""
+        """The error with which the invocation ends when its time is over."""
         assert self.invocation.limit is not None
         return self.invocation.limit.error
 

@@ -25,7 +25,7 @@ __all__ = ["HIGH_BYTES", "Stopped", "Transfer"]
 log = logging.getLogger(__name__)
 
 HIGH_BYTES = 64 * 1024
-"""The thread waits while so much has not been taken; the largest piece is less than twice that."""
+"""The thread waits while this many bytes have not been taken; the largest piece is less than twice that."""
 
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER: closing resets the connection. A peer whose window is full may otherwise probe it for a minute."""

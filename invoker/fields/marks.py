@@ -80,7 +80,7 @@ def is_read(mark: Any, type_: Any) -> bool:
 
 
 def misplaced(mark: Any) -> str:
-    """What a ``Field`` of pydantic's says that only a field of a class can have; empty if that is nothing."""
+    """What a ``Field`` of pydantic's says that only applies to a field of a class; empty if there is no such thing."""
     if type(mark).__name__ != "FieldInfo":
         return ""
     blank = type(mark)()

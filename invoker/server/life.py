@@ -81,7 +81,7 @@ async def begin(server: Server, told: asyncio.Event) -> bool:
 
 
 async def lame_duck(server: Server, signals: Signals) -> None:
-    """Say that this process is not ready, and serve on for a while, or until a signal begins the drain."""
+    """Report that this process is not ready, and serve on for a while, or until a signal begins the drain."""
     if signals.is_draining:
         return
     server.is_lame = True

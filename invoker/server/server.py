@@ -322,7 +322,7 @@ class Server:
         return bool(full_s and since) and time.monotonic() - min(since) >= full_s
 
     def ready_block(self) -> str:
-        """What is served, where, and a call to copy (R-005)."""
+        """The message of the ready line: what is served, where, and a call to copy (R-005)."""
         config = self.config
         host, why = config.bind_host()
         spoken = ", ".join(one.name for one in self._kinds)

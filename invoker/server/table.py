@@ -91,7 +91,7 @@ class Table:
 
     @property
     def settings(self) -> tuple[Field[Any], ...]:
-        """Those of the process and of every service, in the order in which they are listed."""
+        """The settings of the process and of every service, in the order of listing."""
         return gathered((Config, *self._kinds))
 
     def read(self, env: Mapping[str, str] = os.environ, flags: Flags | None = None) -> Config:

@@ -161,7 +161,7 @@ def _unusual(content: bytes, level: int) -> Any:
 
 
 def _settled(value: Any, *, is_whole: bool = False) -> Any:
-    """The value with tagged objects in it made into what they stand for, from the outside to the inside (T-103)."""
+    """The value with its tagged objects replaced by what they stand for, from the outside to the inside (T-103)."""
     if type(value) is list:
         return list(map(_settled, value))
     if type(value) is not dict:
@@ -244,11 +244,11 @@ _INSIDE: Final = {
     (_VALUE, 0x2A): _STRUCT,
     (_VALUE, 0x32): _LIST,
 }
-"""What lies within a field, by what it is a field of and its tag."""
+"""The content of a field, by the message that has it and its tag."""
 
 _OF_DICTS: Final = b"\x2a"
 _OF_LISTS: Final = b"\x32"
-"""The tags of a Value that is a container; where neither byte is, there is none."""
+"""The tags of a Value that is a container; content without either byte has no container."""
 _BARE: Final = frozenset((0x08, 0x11, 0x20))
 _SIZED: Final = frozenset((0x1A, 0x2A, 0x32))
 _KINDS: Final = {1: 0, 2: 1, 3: 2, 4: 0, 5: 2, 6: 2}

@@ -24,7 +24,7 @@ __all__ = ["unpack"]
 
 _TEXT_URL: Final = b"type.googleapis.com/google.protobuf.StringValue"
 _SHORT_TEXTS: Final = [b"\n\x2f%b\x12%c\n%c" % (_TEXT_URL, size + 2, size) for size in range(SHORT - 2)]
-"""What stands before a text of so many bytes, in a StringValue without other fields."""
+"""The bytes before a text of each length, in a StringValue without other fields."""
 _AT: Final = len(_SHORT_TEXTS[0])
 
 

@@ -27,7 +27,7 @@ _STEP_BYTES: Final = 64 * 1024
 """Bytes for which ``may_receive`` is asked at once."""
 
 _LARGE_BYTES: Final = 256 * 1024
-"""What is larger is inflated beside the loop, if that can be; this much takes about 2 ms."""
+"""A larger message is inflated in a thread, if there is one; this much takes about 2 ms."""
 
 
 class ChunkStream:
@@ -221,7 +221,7 @@ class ChunkStream:
         return []
 
     def _has_room(self, upto: int) -> bool:
-        """Whether so many bytes may be held; a message that has to wait may hold them once it is resumed."""
+        """Whether this many bytes may be held; a message that has to wait may hold them once it is resumed."""
         if self._may_receive is None or not self._receiver.is_receiving or upto <= self._granted:
             return True
         self._asked = max(upto, min(self._granted + _STEP_BYTES, self._whole))

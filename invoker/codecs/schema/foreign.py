@@ -29,7 +29,7 @@ def pydantic_schema(type_: Any, *, gives: bool) -> tuple[dict[str, Any], dict[st
     if gives and _loosely(given := made.json_schema(mode="serialization", schema_generator=_generator())) != _loosely(
         taken
     ):
-        taken = given  # else both are the same but for what may be left out, and one definition serves
+        taken = given  # else they only differ in what may be left out, and one definition serves both
     definitions = taken.pop("$defs", {})
     return taken, definitions
 

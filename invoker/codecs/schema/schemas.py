@@ -101,7 +101,7 @@ class Schemas:
         return bounded(self._walked(annotation), said)
 
     def fits(self, schema: Schema, value: Any) -> bool:
-        """Whether a plain value fits one of these schemas, as far as that is known without JSON Schema."""
+        """Whether a plain value fits one of these schemas, as far as `fitting` can tell."""
         return fits(schema, value, self._definition)
 
     def add(self, name: str, schema: Schema) -> Schema:

@@ -35,10 +35,10 @@ class Waits(Protocol):
 
 
 def scope_of(context: Context) -> Scope:
-    """What the function can reach.
+    """The scope of the function, by which it reaches others.
 
     Raises:
-        EncodeError: It runs where there is nothing to reach.
+        EncodeError: It runs without a scope.
     """
     if context.scope is None:
         raise EncodeError("this function runs where no other function can be called")

@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 _WINDOW: Final = 64
 _WINDOW_BYTES: Final = 1 << 20
-"""What an input may have on its way to the child, or unread there; one larger message may be alone."""
+"""How much of an input may be on its way to the child, or unread there; a single larger message is allowed."""
 
 _LATE_S: Final = 0.5
 """How long user code may take to leave once its time was over, before its child is killed."""
@@ -92,7 +92,7 @@ class ProcessRunner:
         """Give the invocation to a child.
 
         Raises:
-            Overloaded: There is none for it.
+            Overloaded: No child is free.
         """
         child = self._children.take(self)
         if child is not None:
@@ -281,7 +281,7 @@ class ProcessRunner:
 
 
 class _Lane:
-    """What of one input is on its way to the child, or unread there.
+    """The messages of one input that are on their way to the child, or unread there.
 
     Args:
         stream: What the input was fed.
@@ -320,12 +320,12 @@ class _Lane:
         return True
 
     def took(self, count: int) -> None:
-        """Of all that was sent, the child has taken ``count`` messages at least."""
+        """Note that the child has taken at least ``count`` of the messages that were sent."""
         while self._sizes and self._sent - len(self._sizes) < count:
             self._bytes -= self._sizes.popleft()
 
     def look(self) -> None:
-        """Say whether the function waits for what has not come."""
+        """Note whether the function waits for a message that has not come."""
         self.stream.waiters = int(self.waits and not self._sizes and not self.stream.queue and not self._is_over)
 
 

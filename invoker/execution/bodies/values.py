@@ -71,7 +71,7 @@ def encode_argument(value: Any, name: int | str, carries: str = ACCEPTS) -> Mess
 
 
 def refused_argument(error: EncodeError, name: int | str, carries: str = ACCEPTS) -> NestedError:
-    """Say of which argument a value has no form; see `encode_argument`."""
+    """The error that names the argument whose value cannot be encoded; see `encode_argument`."""
     place = Place("argument", name) if isinstance(name, int) else Place("argument", name=name)
     kind = "ValidationError" if carries == ANY else ""  # as the tool bridge calls it, for which Any is
     details = {**getattr(error.__cause__, "details", {}), "field": str(name)}

@@ -267,7 +267,7 @@ class Child(asyncio.Protocol):
 
 
 def kill_group(number: int) -> None:
-    """Kill a child that has not been waited for, and all that it has started and that has not left its group."""
+    """Kill a child that has not been waited for, and the programs it has started that are still in its group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(number, signal.SIGKILL)
 

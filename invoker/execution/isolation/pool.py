@@ -98,7 +98,7 @@ class Children:
 
     @property
     def pids(self) -> list[int]:
-        """Of all children that have not ended."""
+        """The process ids of all children that have not ended."""
         return [one.pid for one in self._all]
 
     @property

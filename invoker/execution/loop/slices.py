@@ -36,11 +36,11 @@ class Slices:
         self._parked: deque[asyncio.Future[None]] = deque()
 
     def next(self) -> Awaitable[None]:
-        """What a body awaits that has given a slice, until it may give another one in a later turn."""
+        """The future that a body awaits after a slice, until it may give another one in a later turn."""
         return self.wait() or asyncio.sleep(0)
 
     def wait(self) -> asyncio.Future[None] | None:
-        """What a body awaits that has waited already, and goes on now; None: it may."""
+        """The future that a body awaits before it goes on after another wait; None: it may go on at once."""
         if self._given < self._most:
             self._given += 1
             if self._given == self._most:

@@ -23,7 +23,7 @@ TURN_S: Final = 0.005
 """Seconds after which others have a turn."""
 
 NOTED_S: Final = 0.0002
-"""What takes less is not added up: no more than a few hundred messages of one body are here at a time."""
+"""Shorter work is not added up: no more than a few hundred messages of one body are here at a time."""
 
 
 class TurnBudget:
@@ -49,7 +49,7 @@ class TurnBudget:
             loop.call_soon(self._turn, loop)
 
     def next(self) -> asyncio.Future[None]:
-        """What a body awaits before it goes on; it then may, once."""
+        """The future that a body awaits before it goes on, which it may once then."""
         parked = asyncio.get_running_loop().create_future()
         self._parked.append(parked)
         return parked

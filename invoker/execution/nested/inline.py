@@ -117,7 +117,7 @@ class Inline(SyncBody):
         return _END
 
     def _flush(self) -> Iterator[Emitted]:
-        """What the function has sent by its context."""
+        """Give what the function has sent by its context."""
         sent, self._sent = self._sent, []
         yield from sent
 

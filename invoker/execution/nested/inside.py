@@ -25,7 +25,7 @@ __all__ = ["Inside"]
 
 _HIGH_BYTES = 256 * 1024
 _HIGH_FRAMES = 16
-"""What waits for the reader before the function does: whichever is reached first."""
+"""Frames and bytes that may wait for the reader; once one of these limits is reached, the function waits."""
 
 
 class Inside:

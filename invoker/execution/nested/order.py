@@ -21,7 +21,7 @@ from invoker.message import METADATA, Message
 __all__ = ["KEY", "Order", "check_depth", "is_iterator", "labelled", "nested_error"]
 
 KEY = "n"
-"""What the conversation of a nested call names its only invocation."""
+"""The key of the only invocation in the conversation of a nested call."""
 
 
 class Order:

@@ -24,7 +24,7 @@ _STILL = 2
 """Beats after which a turn without a movement ends."""
 
 _CROWD = 8
-"""With fewer threads, one that was woken by a single frame is done with it before a turn would pay."""
+"""The fewest threads for which turns pay: with fewer, one that was woken by a single frame is done soon enough."""
 
 
 class Pace:

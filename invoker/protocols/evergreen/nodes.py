@@ -21,7 +21,7 @@ UNDECIDED, LEAF, INTERIOR = 0, 1, 2
 """Kinds of nodes; one that has neither bytes nor children yet is undecided."""
 
 MOST = 1 << 60
-"""Where sums over shared nodes stop to grow."""
+"""The largest value of sums over shared nodes."""
 
 
 class Owner(Protocol):

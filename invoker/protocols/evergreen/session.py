@@ -44,7 +44,7 @@ SERVICE = "evergreen.v2.EvergreenService"
 METHOD = "StartSession"
 
 _FREE, _WEIGHT = 16, 256
-"""Parameters and configurations of an action beyond the first few weigh so many bytes each, until it is over."""
+"""Parameters and configurations of an action beyond the first few count this many bytes each, until it is over."""
 
 
 class EvergreenSession:

@@ -173,7 +173,7 @@ class Table:
 
 
 def _placed(ports: Sequence[Port]) -> list[Port]:
-    """The same ports; the id of each is its place."""
+    """The same ports, each with its place as its id."""
     return [(name, str(place)) for place, (name, _) in enumerate(ports)]
 
 

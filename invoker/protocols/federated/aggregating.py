@@ -78,7 +78,7 @@ class Hears(Protocol):
         """The input has taken a report."""
 
     def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
-        """It is over, with the next checkpoint or with an error."""
+        """The invocation is over, with the next checkpoint or with an error."""
 
 
 class AggregatingSession:

@@ -94,7 +94,7 @@ class TaskConfig:
         return self.secagg.round_timeout_s or self.report_timeout_s / 4
 
     def threshold(self, clients: int) -> int:
-        """How many of so many clients must survive secure aggregation (F-092)."""
+        """How many of ``clients`` clients must survive secure aggregation (F-092)."""
         assert self.secagg is not None
         return max(self.min_clients, math.ceil(clients * (1 - self.secagg.dropout_rate)))
 

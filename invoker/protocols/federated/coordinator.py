@@ -139,7 +139,7 @@ class RoundCoordinator:
 
     @property
     def held_bytes(self) -> int:
-        """Of large messages and reports that no function has taken."""
+        """Bytes of large messages and reports that no function has taken."""
         return self._gate.held
 
     def next_tick(self) -> float | None:

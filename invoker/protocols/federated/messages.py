@@ -264,7 +264,7 @@ class Tokens(Protocol):
     """Makes retry tokens and judges them; their clock is that of the world, since they outlive the process."""
 
     def make(self, population: str, delay_min_s: float, delay_max_s: float) -> str:
-        """A signed token for a window that begins and ends so many seconds from now."""
+        """A signed token for a window, whose begin and end are given in seconds from now."""
 
     def judge(self, population: str, token: str) -> Verdict:
         """What a client's token is worth now; never raises."""

@@ -51,8 +51,8 @@ def round_numbers(counts: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict
     """Counters or gauges by name.
 
     Args:
-        counts: By family, numbers by labels. `DURATION` has those of population, task, and ``sum`` or a bound: how many
-            rounds took no longer than that but longer than the bound before.
+        counts: By family, numbers by labels. `DURATION` has the labels population, task, and ``sum`` or a bound; a
+            bound counts the rounds that took at most that long, and longer than the bound before.
     """
     return {_name(family, labels): number for family, rows in counts.items() for labels, number in rows.items()}
 

@@ -117,7 +117,7 @@ class Round:
 
     @property
     def config(self) -> TaskConfig:
-        """Of its task."""
+        """The config of its task."""
         return self._task.setup.config
 
     # Selection.

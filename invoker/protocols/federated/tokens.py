@@ -51,7 +51,7 @@ class RetryTokens:
         self._key, self._now, self._grace_s = key, now, grace_s
 
     def make(self, population: str, delay_min_s: float, delay_max_s: float) -> str:
-        """A signed token for a window that begins and ends so many seconds from now."""
+        """A signed token for a window, whose begin and end are given in seconds from now."""
         now = self._now()
         begins, ends = (_milliseconds(now + delay_s) for delay_s in (delay_min_s, max(delay_min_s, delay_max_s)))
         body = _BODY.pack(_VERSION, begins, ends)

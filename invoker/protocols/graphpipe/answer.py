@@ -1,4 +1,4 @@
-"""What a request is answered with: `Reply`, and `Answer`, which makes one of what the function gave.
+"""Answers to requests: `Reply`, and `Answer`, which makes one of what the function gave.
 
 The two are apart because making one takes time for large tensors, so a transport may do it elsewhere than on the loop
 (G-102); an `Answer` holds nothing but messages until then.

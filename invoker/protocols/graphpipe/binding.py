@@ -44,7 +44,7 @@ class GivenInput(msgspec.Struct, frozen=True):
 
     @property
     def cast_bytes(self) -> int:
-        """What its numbers take once they have become the declared type (G-061); 0 if they are of it."""
+        """Bytes of its numbers once they have been cast to the declared type (G-061); 0 if they have it."""
         port, tensor = self.port, self.tensor
         return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
 
@@ -142,7 +142,7 @@ def fitting(
 
 
 def _mismatch(port: ModelPort, tensor: Tensor, *, is_input: bool) -> str:
-    """G-061: nothing is cast unless the function lets it be, which its author may not know."""
+    """Describe how a tensor differs from its declaration, with a hint, since nothing is cast by default (G-061)."""
     kinds = [port.type] if port.type else sorted(port.types or ())
     wanted = " or ".join(spelled(one) for one in kinds) or "something that no tensor is"
     text = f"is {spelled(tensor.type)}, and {wanted} is declared"

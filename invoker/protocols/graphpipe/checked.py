@@ -72,7 +72,7 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 
 
 def messages_for(given: Sequence[GivenInput], limit_bytes: int) -> list[Message[bytes]]:
-    """What the function is fed for its inputs, each in one piece.
+    """The messages that the function is fed for its inputs, each in one piece.
 
     Raises:
         GraphPipeError: A tensor cannot be what its input takes (E8); or they are too large together (E13), of which
@@ -86,7 +86,7 @@ def messages_for(given: Sequence[GivenInput], limit_bytes: int) -> list[Message[
 
 
 def message_for(given: GivenInput) -> Message[bytes]:
-    """What the function is fed for an input (G-074).
+    """The message that the function is fed for an input (G-074).
 
     Raises:
         GraphPipeError: Its tensor cannot be what the input takes (E8).

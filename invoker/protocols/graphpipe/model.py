@@ -86,7 +86,7 @@ class ModelPort(msgspec.Struct, frozen=True):
 
     @property
     def is_undeclared(self) -> bool:
-        """Whether nothing is said of this output, so that a tuple is as many outputs as it has parts."""
+        """Whether this output is not declared at all; a tuple then counts as one output for each part."""
         return self.media_type.startswith(SEVERAL)
 
     @property
@@ -151,11 +151,11 @@ class Model:
         self._outputs |= {one.own: index for index, one in enumerate(self.outputs)}
 
     def input_index(self, name: str) -> int | None:
-        """Which input has a name, or an alias."""
+        """The index of the input with this name or alias."""
         return self._inputs.get(name if name.isascii() else known_as(name, self._inputs))
 
     def output_index(self, name: str) -> int | None:
-        """Which output has a name, or an alias."""
+        """The index of the output with this name or alias."""
         found = self._outputs.get(name)
         return numbered(name) if found is None and self.is_undeclared else found
 

@@ -41,7 +41,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What the reading of a request came to: its tensors, which input each is for, and within which limit."""
+    """The result of reading a request: its tensors, the input of each, and the limit that was applied."""
 
     tensors: Sequence[Tensor]
     given: Sequence[GivenInput]
@@ -49,7 +49,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class InferencePlan(msgspec.Struct, frozen=True):
-    """What requests of one skeleton come to.
+    """The plan for all requests of one skeleton.
 
     Attributes:
         skeleton: The skeleton of the requests.

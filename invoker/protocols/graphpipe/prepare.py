@@ -30,7 +30,7 @@ __all__ = ["joint", "prepare", "refused"]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """What a request comes to: inputs, wanted outputs, config, sizes by their declared names, and wanted parts."""
+    """A request, resolved: inputs, wanted outputs, config, sizes by their declared names, and wanted parts."""
 
     given: tuple[GivenInput, ...]
     wanted: tuple[int, ...]

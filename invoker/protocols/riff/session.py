@@ -64,7 +64,7 @@ _TAILS: Cache[tuple[str, int], bytes] = Cache(64, 64 * 1024)
 (R-011)."""
 
 _STARTS: Cache[bytes, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = Cache(128, 1024 * 1024)
-"""What a first frame says, by its bytes: media types that are accepted, names of inputs, names of outputs."""
+"""The content of first frames by their bytes: accepted media types, names of inputs, names of outputs."""
 
 _ENTRY_BYTES = 256
 """Bytes that a kept entry takes besides the bytes that came."""

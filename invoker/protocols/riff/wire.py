@@ -30,7 +30,7 @@ _SHORT: Final = 0x80 - 2
 
 
 def output_tail(media_type: str, index: int) -> bytes:
-    """What follows the payload in an ``OutputFrame`` without headers."""
+    """The bytes that follow the payload in an ``OutputFrame`` without headers."""
     return pb.OutputFrame(contentType=media_type or OCTETS, resultIndex=index).SerializeToString()
 
 

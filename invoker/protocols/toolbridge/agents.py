@@ -127,7 +127,7 @@ class AgentRun(Protocol):
 
 
 class Agents(Protocol):
-    """What runs agents; see `invoker.protocols.toolbridge.service.agents`."""
+    """Makes and runs agents; see `invoker.protocols.toolbridge.service.agents`."""
 
     llms: Llms
 

@@ -45,7 +45,7 @@ _MOST_CHARS: Final = 1000
 
 
 class Entry(NamedTuple):
-    """What is kept of a call until its line is written; it is made for each call, so it computes nothing."""
+    """The data of a call that are kept until its line is written; made for each call, it computes nothing."""
 
     ended_s: float
     asked: Any

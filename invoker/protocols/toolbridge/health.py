@@ -16,7 +16,7 @@ from invoker.protocols.toolbridge.unary import UnarySession
 __all__ = ["Dependencies", "HealthCheck"]
 
 Dependencies: TypeAlias = Callable[[], Mapping[str, bool | None]]
-"""What the bridge depends on by name, and whether that works; None: nobody has tried."""
+"""The dependencies of the bridge by name, and whether each works; None: it was not tried yet."""
 
 _SERVICES: Final = frozenset({"", "dspex.bridge.SnakepitBridge", "tools", "sessions", "variables", "agents"})
 _STATUS: Final = {

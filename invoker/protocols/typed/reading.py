@@ -74,7 +74,7 @@ class Readers:
         }
 
     def get(self, field: FieldDef) -> Get:
-        """What makes the value of a field."""
+        """The closure that makes the value of a field."""
         name, kind = field.name, field.kind
         read, has_default = self.read(kind), field.has_default
         if isinstance(kind, VoidKind):
@@ -103,7 +103,7 @@ class Readers:
         return get_present
 
     def element(self, field: FieldDef) -> Get:
-        """What makes the value of the only element of a repeated field, or of the only entry of a map."""
+        """The closure that makes the value of the only element of a repeated field, or of the only entry of a map."""
         name, kind = field.name, field.kind
         if isinstance(kind, MapKind):
             value = self.read(kind.value)
@@ -113,7 +113,7 @@ class Readers:
         return lambda message: item(getattr(message, name)[0])
 
     def read(self, kind: Kind) -> Read:
-        """What makes a value of a kind."""
+        """The closure that makes a value of a kind."""
         return self._makers[type(kind)](kind)
 
     def _wrap(self, kind: WrapKind) -> Read:

@@ -147,7 +147,7 @@ class Types:
         return kind
 
     def _item(self, type_: Any) -> Kind:
-        """What a list or a map holds; an item that may be None becomes a Value, since nothing else can hold it."""
+        """The kind of what a list or a map holds; an item that may be None becomes a Value."""
         if any(one is type(None) for one in members(type_)):
             return AnyKind(type_)
         return self.singular(self.kind(type_))
@@ -251,7 +251,7 @@ class Types:
         return made
 
     def _word(self, kind: Kind) -> str:
-        """What a kind is called within the names of others; different kinds differ in it."""
+        """The word for a kind within the names of others; different kinds have different words."""
         match kind:
             case ScalarKind():
                 return _proto_word(kind)

@@ -71,7 +71,7 @@ class Writers:
         }
 
     def write(self, kind: Kind) -> Write:
-        """What makes the content of a field of this kind."""
+        """The closure that makes the content of a field of this kind."""
         return self._makers[type(kind)](kind)
 
     def _map(self, kind: MapKind) -> Write:

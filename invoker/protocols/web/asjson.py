@@ -44,7 +44,7 @@ def as_json(message: Message[bytes]) -> bytes:
 
 
 def json_parts(message: Message[bytes]) -> Iterator[bytes]:
-    """The same part by part; whether it is JSON is found out before the first one.
+    """A message as JSON, part by part; its validity is checked before the first part.
 
     Raises:
         EncodeError: As `as_json`.

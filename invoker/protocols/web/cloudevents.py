@@ -299,7 +299,7 @@ def _check(attributes: Mapping[str, str], where: str = "") -> None:
 
 
 def _fault(attributes: Mapping[str, str]) -> str:
-    """What is invalid of an event's attributes; empty: nothing."""
+    """A sentence about the first invalid attribute of an event; empty: all are valid."""
     for name, value in attributes.items():
         if not _NAME.fullmatch(name):
             return f"an attribute of an event is named {name!a}; expected are lower-case letters and digits"

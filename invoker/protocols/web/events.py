@@ -19,7 +19,7 @@ __all__ = ["filled", "given"]
 
 
 def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
-    """What a request gives whose body is one piece, and may be an event, or a batch of them; and its metadata.
+    """The values of a request whose whole body is here, and may be an event or a batch of them; and the metadata.
 
     The attributes of one event are metadata, too, so that a function need not take a message to see them.
 
@@ -53,10 +53,10 @@ def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
 
 
 def given(message: Message[bytes], asked: Asked) -> Message[bytes]:
-    """What a function gives, as it leaves: an event, if it is one or the client wants nothing but events.
+    """The message that leaves for a value: an event, if it is one or the client wants only events.
 
     Raises:
-        EncodeError: It is to be an event, and its attributes are none.
+        EncodeError: It has to be an event, and its attributes are invalid.
     """
     if not (message.headers or asked.as_events):
         return message

@@ -65,7 +65,7 @@ _PARTS = "multipart/form-data"
 
 
 def fill(signature: Signature, query: str, content_type: str, body: bytes, headers: Headers) -> Filled:
-    """What a request gives whose body is one piece.
+    """The values of a request whose whole body is here, by parameter.
 
     Args:
         signature: The signature of the function.
@@ -130,10 +130,10 @@ def is_plain(media_type: str, body: bytes) -> bool:
 
 
 def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers: Headers) -> Filled:
-    """What a request gives whose multipart body has each part for the parameter of its name.
+    """The values of a request with a multipart body, whose parts are for the parameters of their names.
 
     Raises:
-        DecodeError: A part is no parameter's; or as `fill`.
+        DecodeError: A part belongs to no parameter; or as `fill`.
     """
     if not signature.fields:
         names, own = signature.inputs, [part.name for part in parts]
@@ -171,7 +171,7 @@ def bound_by(signature: Signature, names: tuple[str, ...]) -> tuple[str, ...] | 
 
 
 def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:
-    """What a query gives where the other values come later, by the names of their inputs.
+    """The values in a query, by the names of their inputs, if the other values come later.
 
     Raises:
         DecodeError: An option is given twice, or the query cannot be read.
@@ -234,7 +234,7 @@ def _with_options(signature: Signature, query: str, headers: Headers, filled: Fi
 
 
 def from_query(fields: Sequence[Field], query: str, headers: Headers) -> list[tuple[str, Message[bytes]]]:
-    """What a query gives to these parameters, by their names; others are ignored.
+    """The values in a query for these parameters, by name; other keys are ignored.
 
     Raises:
         DecodeError: It is not UTF-8, or spells a parameter wrongly.

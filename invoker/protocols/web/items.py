@@ -302,7 +302,7 @@ class Wrapped:
 
 
 def wrapped(field: Field, known: Collection[str], *, drops: bool) -> Wrapped | None:
-    """What takes objects by the name of their input; None where each is the value itself."""
+    """The `Wrapped` for objects that hold the value under their input's name; None if each is the value itself."""
     if field.keys is None or {*known} <= field.keys:
         return None
     return Wrapped(field, known, drops=drops)

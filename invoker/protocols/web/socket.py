@@ -324,7 +324,7 @@ class SocketSession:
         return (Send(_json(told)), Send(message.payload))
 
     def _long(self, index: int, message: Message[bytes]) -> Sequence[Step]:
-        """The same of a long value, which is not copied."""
+        """The frames of a long value, which is not copied."""
         told: dict[str, Any] = {"output": self._outputs[index]}
         if message.headers:
             told["headers"] = dict(message.headers)

@@ -197,7 +197,7 @@ class StreamSession:
         return refusal(error, self._asked.accept, status=status or _status(error), parameter=parameter)
 
     def farewell(self, error: InvocationError) -> bytes:
-        """What ends a response that has begun, where the end did not come through this session."""
+        """The bytes that end a response that has begun, if the end did not come through this session."""
         assert self._format is not None
         return self._format.error(problem(error, _status(error)))
 

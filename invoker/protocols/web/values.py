@@ -130,7 +130,7 @@ def named_parts(parts: list[Part]) -> list[Part]:
 
 
 def from_texts(fields: Collection[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:
-    """What names and texts give to these parameters; other names are ignored."""
+    """The values in names and texts for these parameters; other names are ignored."""
     texts: dict[str, list[str]] = {}
     empty = {one.name for one in fields if one.skips_empty}
     for name, value in pairs:
@@ -140,7 +140,7 @@ def from_texts(fields: Collection[Field], pairs: Iterable[tuple[str, str]], head
 
 
 def from_parts(fields: Collection[Field], parts: Iterable[Part], headers: Headers) -> _Given:
-    """What parts give to these parameters, each to the one of its name.
+    """The values in parts for these parameters, each for the parameter of its name.
 
     Raises:
         DecodeError: A part is no text, and should be.

@@ -26,7 +26,7 @@ _PARTS: Final = "multipart/form-data"
 
 
 def parts_of(signature: Signature, query: str, content_type: str, body: bytes) -> list[Part] | None:
-    """What a request gives whose body is one piece, without what its query gives; None: all of it is the first input.
+    """The parts of a request whose whole body is here, without the query; None: the body is the first input.
 
     Args:
         signature: The signature of the function.
@@ -52,7 +52,7 @@ def parts_of(signature: Signature, query: str, content_type: str, body: bytes) -
 
 
 def queried(signature: Signature, query: str) -> list[Part]:
-    """What a query gives to inputs.
+    """The values in a query for inputs.
 
     Raises:
         DecodeError: It is not UTF-8.

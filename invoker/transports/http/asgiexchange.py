@@ -186,7 +186,7 @@ class AsgiExchange(Exchange):
             self._listener.gone()
 
     async def _bring(self, listener: Listener) -> None:
-        """Give the listener what the client sends, as it wants it; then watch whether the client leaves."""
+        """Give the listener what the client sends, at the pace that it wants; then watch whether the client leaves."""
         while True:
             if not self._is_over and not self._is_complete:
                 await self._wants.wait()

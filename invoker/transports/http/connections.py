@@ -59,7 +59,7 @@ class Connection(Protocol):
         """End the connection now, without a farewell to the client."""
 
     def cut(self) -> None:
-        """End now, with all that runs for it."""
+        """End the connection now, with all that runs for it."""
 
 
 class Connections:

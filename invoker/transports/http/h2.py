@@ -156,9 +156,9 @@ class Buffer(StreamBuffer):
 
 
 class Http2(H2Protocol):
-    """Refuses what hypercorn would take, or would fail by, and resets what is cut.
+    """Refuses requests that hypercorn would take or fail at, and resets streams that are cut.
 
-    That is CONNECT, a method that is not in capitals, which would be capitalised, and a path that is not ASCII.
+    It refuses CONNECT, a method that is not in capitals, which would be capitalised, and a path that is not ASCII.
 
     A stream whose body is not taken holds up nobody but its client; see `Inbox`. What comes behind the response to a
     stream is dropped, where hypercorn would end the connection.

@@ -131,7 +131,7 @@ class HyperConnection:
             self._writer.transport.abort()
 
     def cut(self) -> None:
-        """End now, with all that runs for it."""
+        """End the connection now, with all that runs for it."""
         self.abort()
         self._task.cancel()
 

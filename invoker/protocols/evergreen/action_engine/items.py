@@ -19,7 +19,7 @@ _DEFAULT_CHARSET = ";charset=utf-8"
 
 
 def message_of(content: Chunk | NodeRef) -> Message[bytes]:
-    """What a function is given of an item.
+    """The message that a function gets for an item.
 
     Raises:
         StatusError: The item reports the failure of its producer, or refers to something that is not resolved here.
@@ -41,7 +41,7 @@ def message_of(content: Chunk | NodeRef) -> Message[bytes]:
 
 
 def chunk_of(message: Message[bytes]) -> Chunk:
-    """What the peer is sent of a function's output."""
+    """The chunk that the peer gets for a value of a function's output."""
     media_type = message.media_type or BYTES
     if ";" in media_type:
         # Peers compare media types as strings, and know none with a charset.

@@ -26,7 +26,7 @@ def status_chunk(error: InvocationError | None) -> Chunk:
 
 
 def status_error(chunk: Chunk) -> StatusError | None:
-    """What a peer's status chunk says; None for OK."""
+    """The error in a peer's status chunk; None for OK."""
     code = chunk.data[0] if chunk.data else 0
     if not code:
         return None

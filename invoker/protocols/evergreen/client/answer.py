@@ -72,7 +72,7 @@ class Answer:
         return await self.output.value()
 
     def discard(self) -> None:
-        """Say that nobody will read any output."""
+        """Give up all outputs: nobody will read them."""
         for output in self.outputs.values():
             output.discard()
 

@@ -92,7 +92,7 @@ class Arrivals:
         self._spent: dict[str, int] = {}  # the final seq of each spent node, by its id
 
     def list(self, id_: str) -> None:
-        """Say that a node will be read once: an output, or a child of a node that is read."""
+        """Note that a node will be read once: an output, or a child of a node that is read."""
         if id_ in self._spent:
             return  # a cursor that comes to it raises the error
         node = self._node(id_)
@@ -120,7 +120,7 @@ class Arrivals:
         return id_ in self._spent or (id_ in self._nodes and self._nodes[id_].is_complete)
 
     def missing(self, id_: str) -> str:
-        """Say what a node lacks, for the text of an error."""
+        """Describe what a node lacks, for the text of an error."""
         node = self._nodes.get(id_)
         if node is None or not (node.next_seq or node.early):
             return "never came"

@@ -66,12 +66,12 @@ class Inbox:
         self.grown = asyncio.Event()
 
     def expect(self, root: str) -> None:
-        """Say that an output will come, and hold it for its reader."""
+        """Expect an output, and hold it for its reader."""
         self._unread.add(root)
         self.arrivals.list(root)
 
     def begin(self, root: str) -> bool:
-        """Say that an output is read from now on; False when it was begun or given up before."""
+        """Begin to read an output; False when it was begun or given up before."""
         if root not in self._unread:
             return False
         self._unread.discard(root)
@@ -79,7 +79,7 @@ class Inbox:
         return True
 
     def finish(self, root: str) -> None:
-        """Say that an output is not read any more, to its end or not; the reader has dropped the rest."""
+        """Stop reading an output, at its end or before; the reader has dropped the rest."""
         self._reading.discard(root)
         self._go_on.set()
 

@@ -128,7 +128,7 @@ def metadata_of(media_type: str, headers: Mapping[str, str]) -> pb.ChunkMetadata
 
 
 def headers_of(metadata: pb.ChunkMetadata) -> Headers:
-    """What metadata say besides the media type."""
+    """The headers in metadata, without the media type."""
     found = {}
     if metadata.role:
         found["role"] = metadata.role

@@ -116,7 +116,7 @@ class TreeNode(Node):
         await self.session.room()
 
     async def end(self) -> None:
-        """Say that there are no more children. Idempotent."""
+        """End the node: no more children will come. Idempotent."""
         if not self._is_ended:
             self._send(continued=False)
             self._is_ended = True

@@ -50,7 +50,7 @@ class Outbox:
         return self._bytes >= HIGH_BYTES and not self.is_closed
 
     def end(self) -> None:
-        """Say that nothing more will be added."""
+        """Note that nothing more will be added."""
         self._is_ended = True
         self._filled.set()
 

@@ -82,7 +82,7 @@ class OutputNode(Node):
         return items[0]
 
     def discard(self) -> None:
-        """Say that nobody will read it: it can still be used as an input. Idempotent."""
+        """Give up reading the output, which can still be used as an input. Idempotent."""
         self._inbox.discard(self.id)
 
     def _begin(self) -> Reading:

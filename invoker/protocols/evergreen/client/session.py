@@ -96,7 +96,7 @@ class EvergreenSession:
 
     @property
     def extensions(self) -> frozenset[str]:
-        """Those that were asked for and that the server accepted."""
+        """The extensions that were asked for and that the server accepted."""
         return self._call.extensions
 
     @property

@@ -110,7 +110,7 @@ class SessionCall:
             raise
 
     def half_close(self) -> None:
-        """Say that no more actions and nodes will come."""
+        """Half-close: no more actions and nodes will come."""
         self.outbox.end()
 
     def cancel(self) -> None:

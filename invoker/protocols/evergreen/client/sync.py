@@ -46,7 +46,7 @@ class SyncEvergreenSession:
 
     @property
     def extensions(self) -> frozenset[str]:
-        """Those that were asked for and that the server accepted."""
+        """The extensions that were asked for and that the server accepted."""
         return self._session.extensions
 
     def __enter__(self) -> Self:
@@ -158,7 +158,7 @@ class SyncOutput:
         return self._portal.run(self.node.value())
 
     def discard(self) -> None:
-        """Say that nobody will read it."""
+        """Give up reading the output."""
         self._portal.soon(self.node.discard)
 
     def _iterate(self, begin: Callable[[], AsyncIterator[T]]) -> Iterator[T]:
@@ -232,7 +232,7 @@ class SyncLeafNode:
         self._portal.run(self.node.write(piece))
 
     def end(self) -> None:
-        """Say that the leaf is whole."""
+        """End the leaf, which is whole."""
         self._portal.run(self.node.end())
 
 
@@ -248,7 +248,7 @@ class SyncTreeNode:
         self._portal.run(self.node.add(*map(_plain, items)))
 
     def end(self) -> None:
-        """Say that there are no more children."""
+        """End the node: no more children will come."""
         self._portal.run(self.node.end())
 
 

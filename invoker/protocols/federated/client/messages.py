@@ -114,7 +114,7 @@ class Attempt(msgspec.Struct, frozen=True):
             ``rejected``; ``ineligible``: for no task; ``aborted``: by `should_abort`; ``lost``: by ``status``.
         retry: When to come again.
         status: OK, or what went wrong.
-        detail: The detail of that, in words.
+        detail: What went wrong, in words.
         task: The task for which the device was accepted; empty: it was not.
         sent: Bytes of all frames of the conversation that went out, those of the chunk layer included (F-144).
         received: Bytes of all frames that came.

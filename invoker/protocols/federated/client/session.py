@@ -323,7 +323,7 @@ class DeviceSession:
         return options
 
     def _about(self, *, wants_ack: bool) -> dict[str, Any]:
-        """What both kinds of checkin say."""
+        """The fields that both kinds of checkin have."""
         return {
             "population_name": self._hello.population,
             "retry_token": self._hello.retry_token,

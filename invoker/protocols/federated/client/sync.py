@@ -28,7 +28,7 @@ class SyncFederatedClient:
         return self._portal.run(self._client.once())
 
     def run(self, times: int = 0) -> None:
-        """Take part so many times, each in its window; 0: until ``should_abort`` says yes."""
+        """Take part ``times`` times, each in its window; 0: until ``should_abort`` says yes."""
         self._portal.run(self._client.run(times))
 
     def close(self) -> None:

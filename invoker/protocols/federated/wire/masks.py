@@ -149,7 +149,7 @@ def _accepted(key: bytes, modulus: int, length: int) -> Iterator[Array]:
 
 
 def _keystream(key: bytes) -> Update:
-    """A function that writes the next bytes of a keystream into a buffer; its input is as many zeros."""
+    """A function that writes the next bytes of a keystream into a buffer, given as many zero bytes."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     update: Update = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update_into

@@ -15,7 +15,7 @@ POPULATION_KEY, API_KEY = "x-goog-population", "x-goog-api-key"
 """The metadata of a conversation (F-006, F-007)."""
 
 COMPRESSION_LEVELS: Final = (pb.UNCOMPRESSED, pb.ZLIB_DEFAULT, pb.ZLIB_BEST_COMPRESSION, pb.ZLIB_BEST_SPEED)
-"""Those that there are, which `invoker.codecs.chunks` knows by the same numbers (F-021)."""
+"""The compression levels that exist, which `invoker.codecs.chunks` knows by the same numbers (F-021)."""
 
 NATIVE_SECAGG: Final = secagg_pb.SECAGG_CLIENT_VARIANT_NATIVE_V1
 """The only variant of secure aggregation that is spoken here (F-088)."""
@@ -28,4 +28,4 @@ PLAN_MAGIC: Final = b"INVPLAN1\n"
 """The first bytes of a plan that names a function (F-074)."""
 
 WEIGHTS_VERSION: Final = 1
-"""Of the meaning of task weights (F-045)."""
+"""The version of the meaning of task weights (F-045)."""

@@ -96,5 +96,5 @@ def unpack(packed: bytes, modulus: int, length: int) -> Array:
 
 
 def _columns(bits: int) -> Iterator[tuple[int, int, int]]:
-    """Of each of 64 elements: its number, the word where it begins, and the bit there."""
+    """For each of 64 elements: its number, the word where it begins, and the bit there."""
     return ((column, *divmod(column * bits, 64)) for column in range(_COLUMNS))

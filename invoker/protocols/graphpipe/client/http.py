@@ -181,7 +181,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Counted(io.RawIOBase):
-    """What a socket gives, up to so many bytes."""
+    """The bytes of a socket, up to a limit."""
 
     def __init__(self, raw: io.RawIOBase, most_bytes: int) -> None:
         self._raw = raw

@@ -23,7 +23,7 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
-"""What `get` gives for a variable that is not there, which is not None: a variable may hold that."""
+"""The default of `get` for a missing variable; it is not None, since a variable may hold None."""
 
 
 @dataclass(frozen=True, slots=True)

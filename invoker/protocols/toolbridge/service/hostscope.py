@@ -213,7 +213,7 @@ class HostScope:
             What the tool gives, as a serialised ``Any``; of a stream the list of its values.
 
         Raises:
-            InvocationError: The host said so, or the session is gone.
+            InvocationError: The host reported an error, or the session is gone.
         """
         asked = msgspec.structs.replace(
             call.asked, metadata=Headers({**call.asked.metadata, CORRELATION: call.correlation_id})

@@ -84,7 +84,7 @@ class Watch:
         return not (engine.is_draining or engine.is_loading or self._is_lame())
 
     def health(self) -> dict[str, bool | None]:
-        """What the bridge depends on, and whether it works."""
+        """The dependencies of the bridge, and whether each works."""
         made = {name: look() for name, look in self.dependencies.items()}
         for group in self.groups:
             made |= group()

@@ -34,7 +34,7 @@ def described_tools(functions: Iterable[FunctionSpec]) -> list[dict[str, Any]]:
 
 
 def tools_text(functions: Iterable[FunctionSpec]) -> str:
-    """The same for readers.
+    """The tools as text for readers.
 
     Raises:
         SpecError: A function cannot be a tool.

@@ -75,7 +75,7 @@ class TypedService(Service):
         self._handlers = {one.path: make(one) for one in self._calls}
 
     def http_handler(self, path: str) -> Handler | None:
-        """Who answers the path of a method, for Connect and gRPC-Web."""
+        """The handler of a method's path, for Connect and gRPC-Web."""
         return self._handlers.get(path)
 
     def files(self) -> Sequence[bytes]:

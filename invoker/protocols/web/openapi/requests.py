@@ -150,7 +150,7 @@ class Requests:
         return self._schemas.add(f"{self._name}_{what}", {**made, **self._more()})
 
     def _more(self) -> Schema:
-        """What may be given by other names: nothing, or what ``**kwargs`` takes."""
+        """The schema of further names: none are allowed, or those that ``**kwargs`` takes."""
         if self._signature.more is None:
             return {"additionalProperties": False}
         last = self._function.spec.call.parameters[-1].stream
@@ -158,7 +158,7 @@ class Requests:
         return {"additionalProperties": schema} if schema else {}
 
     def _several(self) -> dict[str, Any]:
-        """What a function takes that has any number of inputs: a part for each; an object; or the first as the body."""
+        """The bodies for a function with any number of inputs: a part for each; an object; or the first input alone."""
         inputs, content = self._inputs(), dict[str, Any]()
         choices = [self._named()] if self._signature.opens_fields and inputs else []
         if len(inputs) == 1:

@@ -27,7 +27,7 @@ ERRORS: Final = {
 
 
 class Replies:
-    """What is the same for all functions.
+    """The parts of responses that are the same for all functions.
 
     Args:
         schemas: Take the definitions.

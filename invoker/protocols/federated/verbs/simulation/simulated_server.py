@@ -96,7 +96,7 @@ class House:
         return self._setups.populations[population].tasks
 
     async def open(self, loop: SimulatedLoop, devices: int) -> None:
-        """Start the functions, and open the populations for so many devices each."""
+        """Start the functions, and open the populations for ``devices`` devices each."""
         self._loop = loop
         self.driver.loop = loop
         self.driver.engine.scope = CatalogScope(self.driver)
