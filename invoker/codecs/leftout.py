@@ -106,8 +106,7 @@ def _plan(cls: type) -> _Plan | None:
 
 
 def _defaults(cls: type, *, is_made: bool = False) -> tuple[tuple[str, Any], ...]:
-    """Plain defaults that are attributes of the class. A slot, or another data descriptor, is no default: it holds the
-    value."""
+    """Plain defaults that are attributes of the class. A slot or other data descriptor is none: it holds the value."""
     if not dataclasses.is_dataclass(cls) or not getattr(cls, "__dictoffset__", 0):
         return ()
     return tuple(

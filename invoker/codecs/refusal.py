@@ -27,7 +27,7 @@ _NO_MEMBER = re.compile(
     r"""Invalid enum value (?:'.*'|".*"|-?\d+)(?: - at (?P<key>`key` in )?`\$(?P<path>(?:\.\w+|\[[\d.]+\])*)`)?""",
     re.DOTALL,
 )
-"""What msgspec says of a value that is no member of an Enum or a Literal, and where it is within another one."""
+"""msgspec's text about a value that is no member of an Enum or a Literal, and the place of that value."""
 _STEP = re.compile(r"\[(?P<index>\d+|\.\.\.)\]|\.(?P<name>\w+)")
 _LISTED = 8
 """Members of an Enum or a Literal that an error lists."""

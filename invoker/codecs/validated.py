@@ -148,8 +148,7 @@ def unapplied(type_: Any) -> str | None:
 
 
 def _of_parameters(type_: Any) -> str | None:
-    """A sentence about a pydantic ``Field`` on a value that says what only fields of classes can have; None if there is
-    none."""
+    """A sentence about a pydantic ``Field`` on a value that says what only fields of classes can have; else None."""
     for one in within(type_, fields=False):
         for mark in getattr(one, "__metadata__", ()):
             if word := misplaced(mark):

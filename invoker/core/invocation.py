@@ -343,7 +343,7 @@ class Invocation:
     def stop(self, error: InvocationError) -> None:
         """End the invocation, from any thread. Its session is notified if it has a `limit`, or if a loop runs it.
 
-        The conversation of another one is cut off with the error.
+        Otherwise its conversation is cut off with the error.
         """
         end = self.budget.end
         if end is not None:

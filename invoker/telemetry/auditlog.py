@@ -159,7 +159,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _pieces(lines: Sequence[bytes]) -> list[list[bytes]]:
-    """The lines, together as far as a pipe takes them whole while others write to it too (PIPE_BUF)."""
+    """The lines in pieces that a pipe takes whole while others write to it, too (PIPE_BUF)."""
     pieces: list[list[bytes]] = []
     size = PIPE_BUF
     for line in lines:

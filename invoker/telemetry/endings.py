@@ -234,7 +234,7 @@ def _log(noted: list[_Line | logging.LogRecord]) -> None:
 
 
 def _pieces(lines: list[str]) -> Iterator[str]:
-    """The lines, joined as far as a pipe takes them whole while other workers write to it too (PIPE_BUF)."""
+    """The lines in pieces that a pipe takes whole while other workers write to it, too (PIPE_BUF)."""
     piece: list[str] = []
     size = 0
     for line in lines:

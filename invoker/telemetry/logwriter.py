@@ -126,7 +126,7 @@ class LogWriter:
             self._thread.join(_STILL_S)
 
     def after_fork(self) -> None:
-        """In a forked process, which has no thread: write directly, and nothing that the other one will write."""
+        """Reset in a forked process, which has no thread: write directly, and drop what the parent will write."""
         self._is_direct, self._lock, self._queue = True, threading.RLock(), SimpleQueue()
 
     def _has_room(self) -> bool:

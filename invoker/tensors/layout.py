@@ -31,7 +31,7 @@ _I32 = struct.Struct("<i").pack
 _U32_INTO = struct.Struct("<I").pack_into
 _ZEROS: Final = tuple(bytes(count) for count in range(9))
 _ENDS: Final = tuple(bytes(4 - size) for size in range(4))
-"""What follows a string, by its size modulo 4: its zero, and the way to the next multiple of 4."""
+"""The bytes after a string, by its size modulo 4: its zero, and padding to the next multiple of 4."""
 
 
 class Kind:

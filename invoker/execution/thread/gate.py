@@ -24,7 +24,8 @@ _STILL = 2
 """Beats after which a turn without a movement ends."""
 
 _CROWD = 8
-"""The fewest threads for which turns pay: with fewer, one that was woken by a single frame is done soon enough."""
+"""The fewest threads that take turns: with fewer, a thread that was woken by a single frame is done before a turn
+pays."""
 
 
 class Pace:

@@ -1,7 +1,7 @@
 """Requests for tool calls as this server reads them: as published, but each ``Any`` stays bytes.
 
-An argument goes to its function as a serialised ``Any``. Bytes and messages look the same on the wire, so a class whose
-fields are bytes gives those without parsing and serialising each again.
+An argument goes to its function as a serialised ``Any``. Bytes and messages look the same on the wire, so message
+classes whose ``Any`` fields are bytes save parsing and serialising each argument.
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ def _quoted(name: str) -> str:
     """
     if any(written in name for written in _ESCAPES.values()):
         raise EncodeError(
-            f": {name[:40]!a} cannot name a part of {MIXED}: {', '.join(_ESCAPES.values())} mean other signs"
+            f": {name[:40]!a} cannot name a part of {MIXED}: {', '.join(_ESCAPES.values())} mean other characters"
         )
     return name.replace("\\", "\\\\").translate(_SIGNS)
 

@@ -155,7 +155,7 @@ class Operations:
 
     @property
     def held(self) -> bytes | None:
-        """What waits for the next read or write."""
+        """The frame, or the headers, that wait for the next read or write."""
         return self._held or (_HEADERS if self._headers_due else None)
 
     @property

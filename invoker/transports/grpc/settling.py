@@ -43,8 +43,8 @@ async def settle(context: Any, call: asyncio.Task[Any] | None, settle_s: float) 
     """Wait until the end of a grpc.aio request stream can be believed; without end when it was a cancel.
 
     grpc.aio itself ends the request stream of a call that is cancelled, and cancels the task of the call a little
-    later; the caller that waits here is cancelled by that task. A cancel of which grpcio knows when the time is over
-    may not have reached the task yet, but it comes before the answer to one more read.
+    later; the caller that waits here is cancelled by that task. When the time is over, a cancel that grpcio knows of
+    may not have reached the task yet, but it does so before one more read is answered.
 
     Args:
         context: The context of the call.

@@ -332,7 +332,7 @@ class UnaryCall:
         return event.tag
 
     def _long(self) -> ThreadCall:
-        """The call that waits, and that several threads may use."""
+        """The `ThreadCall` that takes over, which can wait, and which several threads may use."""
         call = self._thread_call
         if call is None:
             call = self._thread_call = self._make_thread_call()

@@ -106,7 +106,7 @@ def _model(path: str) -> str:
 def _target(url: str, parts: SplitResult) -> str:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not target.isascii() or any(sign <= " " or sign == "\x7f" for sign in target):
-        raise _bad(url, "signs beyond ASCII, and spaces, have to be percent-encoded")
+        raise _bad(url, "characters beyond ASCII, and spaces, have to be percent-encoded")
     return target
 
 

@@ -112,7 +112,9 @@ def by_name(specs: Iterable[pb.ToolSpec]) -> dict[str, pb.ToolSpec]:
         if TOOL_NAME(spec.name) is None:
             raise unlisted(f"with the tool {spec.name[:_SHOWN]!r}, whose name is none: it must be {TOOL_NAMES}")
         if len(spec.tool_id) > _ID_CHARS or not spec.tool_id.isprintable():
-            raise unlisted(f"with the tool {spec.name!r}, whose id is longer than {_ID_CHARS} signs or not printable")
+            raise unlisted(
+                f"with the tool {spec.name!r}, whose id is longer than {_ID_CHARS} characters or not printable"
+            )
         for taken, key, what in ((names, spec.name, "named"), (ids, spec.tool_id or spec.name, "with the id")):
             if key in taken:
                 raise unlisted(f"with two tools {what} {key!r}")
