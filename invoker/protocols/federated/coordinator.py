@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.core.budget import ProcessBudget
 from invoker.core.peers import PEER
 from invoker.errors import (
     DeadlineExceeded,
@@ -73,17 +74,25 @@ class RoundCoordinator:
         backing: The service.
         now: A clock in seconds that never goes back.
         limits: What bounds it.
+        memory: What the process may hold, of which reports are a part.
 
     Attributes:
         tally: Counts.
     """
 
-    def __init__(self, backing: Backing, now: Callable[[], float], limits: CoordinatorLimits | None = None) -> None:
+    def __init__(
+        self,
+        backing: Backing,
+        now: Callable[[], float],
+        limits: CoordinatorLimits | None = None,
+        *,
+        memory: ProcessBudget | None = None,
+    ) -> None:
         self.tally = Tally()
         self._limits = limits or CoordinatorLimits()
         self._timers = Timers(now, backing.wake)
         self._gate: Gate[Member] = Gate(
-            self._limits.report_bytes, self._timers, owner=_owner, resume=_resume, put_out=_put_out
+            self._limits.report_bytes, self._timers, owner=_owner, resume=_resume, put_out=_cut_off, memory=memory
         )  # fmt: skip
         self._round_context = RoundContext(backing, self._timers, self.tally, self._gate)
         self._populations: dict[str, Population] = {}
@@ -275,10 +284,6 @@ def _owner(member: Member) -> str:
 
 def _resume(member: Member) -> None:
     member.tell(Resume())
-
-
-def _put_out(member: Member) -> None:
-    _cut_off(member, DeadlineExceeded("the message came too slowly while others waited for their turn"))
 
 
 def _cut_off(member: Member, error: InvocationError) -> None:

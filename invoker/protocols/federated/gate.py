@@ -15,11 +15,15 @@ come within `PATIENCE_S` and as long as its bytes take at `LEAST_BYTES_PER_S`; a
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from invoker.core.budget import ProcessBudget, Share
+from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
 from invoker.protocols.federated.timers import Timer, Timers
 
 __all__ = ["LEAST_BYTES_PER_S", "PATIENCE_S", "SMALL_BYTES", "Gate"]
@@ -43,6 +47,7 @@ class _Message:
     Attributes:
         owner: The owner of the room that it takes beyond the common one.
         size: Bytes that it will have.
+        share: Of the budget of the process.
         granted: Bytes that may be there.
         finishes: Whether it may come whole, or has.
         until: When what was granted must be there, if others wait.
@@ -51,6 +56,7 @@ class _Message:
 
     owner: str
     size: int
+    share: Share
     granted: int = 0
     finishes: bool = False
     until: float = _NEVER
@@ -65,7 +71,9 @@ class Gate(Generic[K]):
         timers: What is due when.
         owner: Gives the owner of a key.
         resume: Called with the key of each message that may go on.
-        put_out: Called with the key of a message that is too slow while others wait; it loses its room.
+        put_out: Called with the key of a message that loses its room, and why: it is too slow while others wait, or
+            the process holds too much.
+        memory: What the process may hold; None: no more than this counts it.
 
     Attributes:
         held: Bytes for which there is no room left for others.
@@ -78,13 +86,15 @@ class Gate(Generic[K]):
         *,
         owner: Callable[[K], str],
         resume: Callable[[K], None],
-        put_out: Callable[[K], None],
+        put_out: Callable[[K, InvocationError], None],
+        memory: ProcessBudget | None = None,
     ) -> None:
         self._most = most_bytes
         self._timers = timers
         self._owner = owner
         self._resume = resume
         self._put_out = put_out
+        self._memory = memory or ProcessBudget(sys.maxsize)
         self.held = 0
         self._messages: dict[K, _Message] = {}
         self._line: dict[K, int] = {}  # each with the number of bytes that it asks for
@@ -102,8 +112,12 @@ class Gate(Generic[K]):
             return True
         one = self._messages.get(key)
         if one is None:
-            one = self._messages[key] = _Message(self._owner(key), size)
-        is_granted = self._grant(one, upto)
+            one = self._messages[key] = _Message(self._owner(key), size, self._memory.share())
+        try:
+            is_granted = self._grant(one, upto)
+        except Overloaded as error:
+            self._refuse(key, error.with_traceback(None))
+            return False
         if not is_granted:
             self._line[key] = upto
         if self._line:
@@ -112,41 +126,74 @@ class Gate(Generic[K]):
 
     def keep(self, key: K, size: int) -> None:
         """The message is complete and stays, as a report of this size, even if there is less room than that."""
-        self._remove(key)
-        one = self._messages[key] = _Message(self._owner(key), size, granted=size, finishes=True)
+        share = self._remove(key) or self._memory.share()
+        share.shrink(size)
+        with suppress(Overloaded):  # it came whole, and is here already
+            share.grow(size)
+        one = self._messages[key] = _Message(self._owner(key), size, share, granted=size, finishes=True)
         self.held += size
         self._whole[one.owner] += size
 
     def leave(self, key: K) -> None:
         """The message is complete or will never be, or its round has taken it. Idempotent."""
-        self._remove(key)
-        # Those of which most has come go first: they are soonest out of the way, and have cost their clients most.
-        for other in sorted(self._line, key=lambda one: -self._messages[one].granted):
-            if self._grant(self._messages[other], self._line[other]):
-                del self._line[other]
-                self._resume(other)
+        self._drop(key)
+        while refused := self._admit():
+            for other, error in refused:
+                self._drop(other)
+                self._put_out(other, error)
         if self._line:
             self._watch()
         else:
             self._stop()
 
-    def _remove(self, key: K) -> None:
+    def _admit(self) -> list[tuple[K, Overloaded]]:
+        """Resume those that have room now; gives those for which the process has none."""
+        refused = []
+        # Those of which most has come go first: they are soonest out of the way, and have cost their clients most.
+        for other in sorted(self._line, key=lambda one: -self._messages[one].granted):
+            try:
+                is_granted = self._grant(self._messages[other], self._line[other])
+            except Overloaded as error:
+                refused.append((other, error.with_traceback(None)))
+                continue
+            if is_granted:
+                del self._line[other]
+                self._resume(other)
+        return refused
+
+    def _refuse(self, key: K, error: InvocationError) -> None:
+        """Put out one that loses its room."""
+        self._put_out(key, error)
+        self.leave(key)
+
+    def _drop(self, key: K) -> None:
+        """Forget a message, and give back what it had."""
+        share = self._remove(key)
+        if share is not None:
+            share.close()
+
+    def _remove(self, key: K) -> Share | None:
+        """Forget a message; gives its share of the process's budget."""
         self._line.pop(key, None)
         one = self._messages.pop(key, None)
-        if one is not None:
-            self.held -= one.granted
-            if one.finishes:
-                self._whole[one.owner] -= one.size
+        if one is None:
+            return None
+        self.held -= one.granted
+        if one.finishes:
+            self._whole[one.owner] -= one.size
+        return one.share
 
     def _grant(self, one: _Message, upto: int) -> bool:
-        """Give room, if there is some, or if it may finish."""
+        """Give room, if there is some, or if it may finish; raises Overloaded where the process has none."""
         more, now = upto - one.granted, self._timers.now()
         if not one.finishes and self.held + more > self._most:
             if self._whole[one.owner] and self._whole.total() + one.size > self._most:
                 return False
+            one.share.grow(upto)
             one.finishes = True
             one.end = now + PATIENCE_S + one.size / LEAST_BYTES_PER_S
             self._whole[one.owner] += one.size
+        one.share.grow(upto)
         self.held += more
         one.granted = upto
         one.until = min(one.end, now + PATIENCE_S + more / LEAST_BYTES_PER_S)
@@ -170,7 +217,6 @@ class Gate(Generic[K]):
             # A client that was put out before may have taken others with it, have made room for them, or was all that
             # they waited for.
             if self._line and one.until <= now and key not in self._line and self._messages.get(key) is one:
-                self._put_out(key)
-                self.leave(key)
+                self._refuse(key, DeadlineExceeded("the message came too slowly while others waited for their turn"))
         if self._line:
             self._watch()  # this holds also if rounding has called us a moment too early

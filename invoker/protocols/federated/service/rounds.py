@@ -86,7 +86,7 @@ class Rounds:
         self._key = b""
         self._backing = RoundBacking(self._driver, self.resources, self._wake, self._is_behind)
         limits = CoordinatorLimits(sessions=known.federated_sessions, sessions_per_peer=known.federated_peer_sessions)
-        self.coordinator = RoundCoordinator(self._backing, time.monotonic, limits)
+        self.coordinator = RoundCoordinator(self._backing, time.monotonic, limits, memory=self._driver.engine.memory)
         tasks = [(name, task.name) for name in self._setups.populations for task in self._tasks(name)]
         self._counts = RoundCounts(self.coordinator, tasks)
         self._ticker = Ticker(self.coordinator, time.monotonic)

@@ -141,6 +141,12 @@ class Device:
             await self.write(pb.ClientStreamMessage(chunked_transfer=piece))
         assert (await self.read()).chunked_transfer.HasField("ack")
 
+    async def go_on(self, index: int, *, sent: int = 32 * 1024) -> None:
+        """Send one more chunk of a report that has stalled."""
+        data = pb.ChunkedTransferMessage.Data(chunk_index=index, chunk_bytes=bytes(sent))
+        await self.write(pb.ClientStreamMessage(chunked_transfer=pb.ChunkedTransferMessage(data=data)))
+        assert (await self.read()).chunked_transfer.HasField("ack")
+
     async def thanked(self) -> None:
         """Wait for the answer to the report, and end."""
         assert (await self.read()).WhichOneof("kind") == "report_response"

@@ -87,3 +87,21 @@ async def test_F081_a_report_that_is_refused_is_freed_at_once(serve: Serve, tran
             await _refused(one, kind)
         assert tracemalloc.get_traced_memory()[0] - before < _BYTES
         assert coordinator_of(server).held_bytes == 0
+
+
+async def test_F081_a_report_counts_in_the_budget_of_the_process_while_it_comes(serve: Serve) -> None:
+    """Of a device that stalls in its middle, until it is gone."""
+    async with (
+        serve(rounds(aggregate="add", clients=2)) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        devices = [Device(channel) for _ in range(2)]
+        await asyncio.gather(*(one.check_in(supports_chunked_blob_transfer=True) for one in devices))
+        memory = server.engine.memory
+        before = memory.held
+        for number in range(1, 5):
+            await devices[0].stall(_BYTES) if number == 1 else await devices[0].go_on(number - 1)
+        assert memory.held - before >= 4 * 32 * 1024
+        devices[0].call.cancel()
+        while memory.held > before:  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0.01)
