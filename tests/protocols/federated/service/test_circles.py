@@ -73,7 +73,7 @@ async def _refused(device: Device, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["aggregands", "npz", "whole-message", "damaged", "inflated", "another round's"])
 async def test_F081_a_report_that_is_refused_is_freed_at_once(serve: Serve, transport: str, kind: str) -> None:
     """However it is refused: by its check in a thread, by its parsing, here or in a thread, or by its round."""
-    text = rounds(aggregate="weigh", clients=_DEVICES + 1)
+    text = rounds(aggregate="weigh", clients=_DEVICES + 1, report_s=300.0)
     async with (
         serve(text, grpc_driver=transport, federated_compression="fast") as server,
         grpc.aio.insecure_channel(server.grpc_address) as channel,
