@@ -20,10 +20,13 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
 
-__all__ = ["EXACT", "ExactCodec"]
+__all__ = ["ACCEPTS", "EXACT", "ExactCodec"]
 
 EXACT: Final = "application/x-invoker-value"
 """The media type that callers within a process accept; no message has it."""
+
+ACCEPTS: Final = f"{EXACT}, */*;q=0.5"
+"""What callers inside the process accept for each output."""
 
 _CODEC: Final[Specialised] = AnyCodec()
 _OFFER: Final = Offer(_CODEC, parse(ANY))

@@ -19,17 +19,17 @@ from invoker.core.spaces import MemoryStore
 from invoker.core.steps import Open
 from invoker.core.store import Store
 from invoker.errors import InvocationError, ShuttingDown, Status
+from invoker.execution.alarm import Alarm
 from invoker.execution.bodies.loop import LoopRunner
 from invoker.execution.bodies.pool import Threads
 from invoker.execution.bodies.process import ProcessRunner
 from invoker.execution.bodies.runner import Body, Host, Runner, Spawn
 from invoker.execution.bodies.thread import ThreadRunner
 from invoker.execution.isolation.pool import Children, ChildrenSettings
-from invoker.execution.loop.alarm import Alarm
-from invoker.execution.loop.slices import Slices
-from invoker.execution.loop.tasks import OwnTask
-from invoker.execution.thread.gate import Pace
-from invoker.execution.thread.sweeper import Sweeper
+from invoker.execution.pace.gate import Pace
+from invoker.execution.pace.slices import Slices
+from invoker.execution.pace.sweeper import Sweeper
+from invoker.execution.pace.tasks import OwnTask
 
 __all__ = ["Driver", "DriverSettings", "Placement", "SessionCounts", "placement_of"]
 

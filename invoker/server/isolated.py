@@ -55,7 +55,7 @@ from invoker.execution.isolation.frames import (
 )
 from invoker.execution.isolation.session import WINDOW, ChildSession
 from invoker.execution.loop.sessions import SessionReactor
-from invoker.execution.loop.tasks import own_task
+from invoker.execution.pace.tasks import own_task
 from invoker.server.surroundings import Surroundings
 from invoker.telemetry import logs
 from invoker.telemetry import stdout_capture as prints

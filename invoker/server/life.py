@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from invoker.execution.loop.tasks import own_task
+from invoker.execution.pace.tasks import own_task
 from invoker.server.server import Server
 from invoker.server.stopping import LEAST_S, Signals, leave_at_once, leave_now
 from invoker.telemetry.ready import announce

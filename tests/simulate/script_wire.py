@@ -13,7 +13,7 @@ from random import Random
 
 from invoker.core.steps import Trailers
 from invoker.errors import Cancelled
-from invoker.execution.thread.gate import Pace
+from invoker.execution.pace.gate import Pace
 from tests.simulate.peer import Ending, Reads
 from tests.simulate.seen import Seen, Violation
 

@@ -28,7 +28,7 @@ from invoker.execution.bodies import calls
 from invoker.execution.bodies.pool import Threads, off_loop
 from invoker.execution.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
 from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
-from invoker.execution.loop.turnbudget import NOTED_S
+from invoker.execution.pace.turnbudget import NOTED_S
 
 __all__ = ["LoopRunner"]
 

@@ -16,12 +16,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from invoker.codecs.exact import ACCEPTS
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
 from invoker.errors import DeadlineExceeded, InvocationError, StopInvocation
 from invoker.execution.bodies.runner import Host
-from invoker.execution.bodies.values import ACCEPTS
 from invoker.execution.isolation.asking import Asking
 from invoker.execution.isolation.child import Child
 from invoker.execution.isolation.faults import ChildDied, MemoryExceeded, raised_by

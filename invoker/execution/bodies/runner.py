@@ -26,7 +26,7 @@ from invoker.errors import (
     reason_of,
 )
 from invoker.errors.wording import traceback_of
-from invoker.execution.loop.slices import Slices
+from invoker.execution.pace.slices import Slices
 from invoker.message import Message, as_headers
 
 __all__ = [

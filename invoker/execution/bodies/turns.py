@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
 
-from invoker.execution.loop.turnbudget import TurnBudget
+from invoker.execution.pace.turnbudget import TurnBudget
 from invoker.message import Message
 
 __all__ = ["LARGE_BYTES", "Turns", "is_of_many"]

@@ -14,15 +14,12 @@ from typing import Any, Final
 
 from invoker.codecs import Registry, builtin
 from invoker.codecs.anyvalue import ANY
-from invoker.codecs.exact import EXACT
+from invoker.codecs.exact import ACCEPTS
 from invoker.errors import EncodeError, NestedError, Status
 from invoker.errors.wording import Place
 from invoker.message import EMPTY, METADATA, Message, Metadata, Output
 
-__all__ = ["ACCEPTS", "OUTPUT", "decode_value", "encode_argument", "encode_value", "refused_argument"]
-
-ACCEPTS: Final = f"{EXACT}, */*;q=0.5"
-"""What callers inside the process accept for each output."""
+__all__ = ["OUTPUT", "decode_value", "encode_argument", "encode_value", "refused_argument"]
 
 OUTPUT: Final = "invoker-output"
 """The header of a result that names its output, where there are several."""

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from invoker.codecs.exact import ACCEPTS
 from invoker.context import Argument, Context
 from invoker.core import store
 from invoker.errors import InternalError, InvocationError, NestedError
-from invoker.execution.bodies.values import ACCEPTS
 from invoker.execution.isolation.faults import fault_of, raised_by
 from invoker.execution.isolation.frames import Answer, Asked, FromChild, Packed, ToChild, packed, unpacked
 from invoker.message import Message

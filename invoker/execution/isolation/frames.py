@@ -21,9 +21,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
+from invoker.codecs.exact import ACCEPTS
 from invoker.core.steps import Terms
 from invoker.errors.wording import Place, Why
-from invoker.execution.bodies.values import ACCEPTS
 from invoker.message import Message, as_headers
 
 __all__ = [

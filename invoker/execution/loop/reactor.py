@@ -42,9 +42,9 @@ from invoker.errors import Cancelled, DeadlineExceeded, InternalError, Invocatio
 from invoker.execution.bodies.runner import Runner, later, until_room
 from invoker.execution.driver import Driver
 from invoker.execution.loop.shared import Shared, heed_all
-from invoker.execution.loop.slices import SLICE
 from invoker.execution.loop.subscription import StoreSubscription
 from invoker.execution.loop.wire import GONE, Wire
+from invoker.execution.pace.slices import SLICE
 from invoker.message import Message
 
 __all__ = ["Reactor"]

@@ -11,11 +11,12 @@ from typing import Any
 from invoker.author.calling import BindError, bound_names
 from invoker.author.lift import Function
 from invoker.author.spec import FunctionSpec, ResultShape, Style
+from invoker.codecs.exact import ACCEPTS
 from invoker.context import Context
 from invoker.core.engine import Engine
 from invoker.core.steps import Emitted, EndInput, Feed, Open
 from invoker.errors import EncodeError, InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
-from invoker.execution.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_value, refused_argument
+from invoker.execution.bodies.values import OUTPUT, decode_value, encode_value, refused_argument
 from invoker.message import METADATA, Message
 
 __all__ = ["KEY", "Order", "check_depth", "is_iterator", "labelled", "nested_error"]

@@ -11,13 +11,13 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
 from invoker.author.spec import FunctionSpec, ResultShape
+from invoker.codecs.exact import ACCEPTS
 from invoker.context import Argument, Context
 from invoker.core.stepping import StepSession
 from invoker.core.steps import Emitted
 from invoker.core.store import News, Question
 from invoker.core.variables import OWN
 from invoker.errors import InvocationError, Status, VariableError
-from invoker.execution.bodies.values import ACCEPTS
 from invoker.execution.driver import Driver, Placement, placement_of
 from invoker.execution.nested.inline import Inline, check_caller
 from invoker.execution.nested.inside import Inside

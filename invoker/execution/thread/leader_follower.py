@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from invoker.errors import InvocationError
 from invoker.execution.bodies.pool import Threads
-from invoker.execution.thread.sweeper import Busy, Sweeper
+from invoker.execution.pace.sweeper import Busy, Sweeper
 
 __all__ = ["LeaderFollower", "Turn"]
 

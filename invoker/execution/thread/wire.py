@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from invoker.core.session import CallSession
 from invoker.core.steps import CallStep, Event, Trailers
 from invoker.errors import InvocationError
-from invoker.execution.thread.gate import Pace
+from invoker.execution.pace.gate import Pace
 
 __all__ = ["Conversation", "Wire"]
 

@@ -25,7 +25,7 @@ from typing import Any
 from invoker.context import RUNNING
 from invoker.core.budget import ProcessBudget
 from invoker.execution.bodies.runner import Body
-from invoker.execution.loop.tasks import OwnTask, own_task
+from invoker.execution.pace.tasks import OwnTask, own_task
 from invoker.transports.grpc.cygrpc import cygrpc
 
 __all__ = ["QueuePoller", "QueuePollingLoop"]

@@ -33,7 +33,7 @@ from typing import Any
 from invoker.core.budget import STEP_BYTES
 from invoker.core.steps import Trailers
 from invoker.errors import Cancelled
-from invoker.execution.thread.gate import UNGATED, Pace, Ticket
+from invoker.execution.pace.gate import UNGATED, Pace, Ticket
 from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.grpc.operations import CLOSE, DONE, READ, Operations
 

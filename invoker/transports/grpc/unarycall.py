@@ -23,7 +23,7 @@ from invoker.core.budget import STEP_BYTES, Unread
 from invoker.core.steps import Close
 from invoker.errors import Cancelled, InvocationError
 from invoker.execution.driver import Driver
-from invoker.execution.thread.gate import UNGATED
+from invoker.execution.pace.gate import UNGATED
 from invoker.execution.thread.leader_follower import Turn
 from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.grpc.details import clip, oversize, status_of

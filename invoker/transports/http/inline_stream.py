@@ -17,8 +17,8 @@ from invoker.core.http import BodyChunk, BodyParts
 from invoker.core.steps import Elapsed, Emitted, Send
 from invoker.errors import Discarded
 from invoker.execution.driver import Driver
+from invoker.execution.pace.sweeper import LOOK_S
 from invoker.execution.thread.leader_follower import Turn
-from invoker.execution.thread.sweeper import LOOK_S
 from invoker.execution.whole import Whole
 from invoker.message import Message
 from invoker.transports.http.streamed import HEAD_S, HEARTBEAT_S, StreamingSession

@@ -26,7 +26,7 @@ from invoker.core.peers import LEFT, Client
 from invoker.core.steps import Close
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError
 from invoker.execution.driver import Driver
-from invoker.execution.thread.gate import Ticket
+from invoker.execution.pace.gate import Ticket
 from invoker.execution.thread.leader_follower import Turn
 from invoker.transports.http.inline_connection import GRACE_S, Connection, packed
 from invoker.transports.http.packing import AT_ONCE_BYTES, Packer

@@ -10,8 +10,8 @@ import pytest
 
 from invoker.errors import Overloaded
 from invoker.execution.bodies.pool import Threads
+from invoker.execution.pace.sweeper import Sweeper
 from invoker.execution.thread.leader_follower import LeaderFollower, Turn
-from invoker.execution.thread.sweeper import Sweeper
 
 LIMIT_S = 5.0
 

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from invoker.core.http import BodyChunk, Response, ResponseHead
-from invoker.execution.thread.gate import Gate, Ticket
+from invoker.execution.pace.gate import Gate, Ticket
 from invoker.transports.http.plain import Plain
 from invoker.transports.http.streamreply import MOST_HELD, StreamReply
 from tests.transports.http.test_inline_connection import Stage, Tells

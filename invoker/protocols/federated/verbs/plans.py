@@ -19,6 +19,7 @@ from invoker.author.prepare import prepare
 from invoker.author.spec import Style
 from invoker.codecs import builtin, wants_arrays
 from invoker.codecs.checkpoint import CHECKPOINT
+from invoker.codecs.exact import ACCEPTS
 from invoker.connect.failure import CallFailed
 from invoker.core.budget import Limits
 from invoker.core.catalog import Catalog
@@ -26,7 +27,7 @@ from invoker.core.engine import Engine
 from invoker.core.stepping import StepSession
 from invoker.core.steps import Emitted, EndInput, Feed, Open, Terms
 from invoker.errors import Status
-from invoker.execution.bodies.values import ACCEPTS, decode_value, encode_value
+from invoker.execution.bodies.values import decode_value, encode_value
 from invoker.execution.driver import Driver
 from invoker.execution.nested.inside import Inside
 from invoker.execution.nested.scope import CatalogScope

@@ -8,8 +8,8 @@ import contextvars
 import pytest
 
 from invoker.context import RUNNING, Context
-from invoker.execution.loop import tasks
-from invoker.execution.loop.tasks import OwnTask, own_task
+from invoker.execution.pace import tasks
+from invoker.execution.pace.tasks import OwnTask, own_task
 
 ONE, OTHER = Context(invocation_id="i1", function="one"), Context(invocation_id="i2", function="other")
 

@@ -1,4 +1,4 @@
-"""`invoker.execution.loop.slices`: many bodies that never wait do not hold the loop together."""
+"""`invoker.execution.pace.slices`: many bodies that never wait do not hold the loop together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from invoker.execution.loop.slices import MOST, SLICE, Slices
+from invoker.execution.pace.slices import MOST, SLICE, Slices
 from tests.execution.loopcalls import FakeCall, until
 from tests.execution.memory import driver_of
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from invoker.execution.thread.gate import Ticket
-from invoker.execution.thread.sweeper import LOOK_S, Sweeper
+from invoker.execution.pace.gate import Ticket
+from invoker.execution.pace.sweeper import LOOK_S, Sweeper
 
 LIMIT_S = 5.0
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from invoker.execution.thread.gate import UNGATED, Gate, Pace, Ticket
+from invoker.execution.pace.gate import UNGATED, Gate, Pace, Ticket
 
 
 class Guests:
@@ -97,7 +97,7 @@ def test_a_long_turn_ends_by_beat():
 def test_a_function_that_blocks_passes_by_for_a_while(monkeypatch):
     """All tickets of its pace do, for a second; then it takes turns again."""
     now_s = [100.0]
-    monkeypatch.setattr("invoker.execution.thread.gate.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr("invoker.execution.pace.gate.time", SimpleNamespace(monotonic=lambda: now_s[0]))
     pace, guests, other = Pace(), Guests(), Ticket()
     guests.enter(Ticket(pace))
     guests.gate.beat()
@@ -209,7 +209,7 @@ def _eager_switches() -> Iterator[None]:
 @pytest.mark.usefixtures("_eager_switches")
 def test_no_wake_up_is_lost(monkeypatch):
     """16 threads with 2,000 turns each, ended by themselves and by beats, all come to their end."""
-    monkeypatch.setattr("invoker.execution.thread.gate._SLOW_S", 0.0)  # nobody passes by
+    monkeypatch.setattr("invoker.execution.pace.gate._SLOW_S", 0.0)  # nobody passes by
     gate, done, until = Gate(lambda: None), [], time.monotonic() + 20
 
     def visit() -> None:

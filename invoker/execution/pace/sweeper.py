@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from invoker.execution.thread.gate import Gate
+from invoker.execution.pace.gate import Gate
 
 __all__ = ["LOOK_S", "Busy", "Followed", "Sweeper", "Swept"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from invoker.core.limits import TimeLimit
-from invoker.execution.loop.alarm import Alarm
+from invoker.execution.alarm import Alarm
 
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "1"))
 

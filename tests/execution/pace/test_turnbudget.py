@@ -1,4 +1,4 @@
-"""`invoker.execution.loop.turnbudget`: what bodies decode in one turn of the loop is bounded, all together."""
+"""`invoker.execution.pace.turnbudget`: what bodies decode in one turn of the loop is bounded, all together."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from invoker.execution.bodies.turns import LARGE_BYTES
-from invoker.execution.loop import turnbudget
-from invoker.execution.loop.turnbudget import TURN_S, TurnBudget
+from invoker.execution.pace import turnbudget
+from invoker.execution.pace.turnbudget import TURN_S, TurnBudget
 from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 
