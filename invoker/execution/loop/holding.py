@@ -6,13 +6,17 @@ work with what it was sent, holds the frame itself all the while: a thousand suc
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import Any
 
-from invoker.core.steps import Close
+from invoker.core.budget import STEP_BYTES, Share
+from invoker.core.steps import Close, Open
 from invoker.errors import InvocationError
+from invoker.execution.bodies.runner import later
 from invoker.execution.loop.reactor import Reactor
 
-__all__ = ["HoldingReactor"]
+__all__ = ["ArrivingReactor", "HoldingReactor"]
 
 
 class HoldingReactor(Reactor):
@@ -37,3 +41,43 @@ class HoldingReactor(Reactor):
     def _close(self, close: Close) -> None:
         super()._close(close)
         self._share.close()
+
+
+class ArrivingReactor(Reactor):
+    """A conversation with one large request that is read elsewhere before its invocation is opened; see `Reactor`.
+
+    The request counts from its arrival on, before anything is made of it. Once the invocation is opened, what that is
+    fed counts instead. Of several that come at once, those that do not fit are refused before they are parsed.
+    """
+
+    def __init__(
+        self, session: Any, wire: Any, driver: Any, on_close: Any, *, deadline: float | None = None, **more: Any
+    ) -> None:
+        self._arriving: Share | None = None
+        super().__init__(session, wire, driver, on_close, deadline=deadline, **more)
+
+    def arrived(self, frame: Any | None) -> bool:
+        """Apply one frame, or the half-close (None); returns whether more is wanted now."""
+        if frame is not None and len(frame) > STEP_BYTES and self._arriving is None and not self._is_closed:
+            share = self._arriving = self.driver.engine.memory.share()
+            share.end = partial(
+                later, asyncio.get_running_loop(), self._leave
+            )  # so that it is not more than one that runs
+            try:
+                share.grow(len(frame))
+            except InvocationError as error:
+                self._leave(error)
+                return True
+        return super().arrived(frame)
+
+    def _open(self, step: Open) -> None:
+        self._settle()
+        super()._open(step)
+
+    def _close(self, close: Close) -> None:
+        super()._close(close)
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._arriving is not None:
+            self._arriving.close()

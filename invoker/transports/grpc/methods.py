@@ -61,6 +61,7 @@ class CallMethod:
         max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the transport's
             settings.
         takes_one: The peer sends one frame, and its session needs no half-close behind that: none is waited for.
+        reactor: Runs the session of a call on the loop.
         path: As HTTP/2 names the method.
     """
 
@@ -71,8 +72,8 @@ class CallMethod:
     knows_peer: bool = False
     max_message_bytes: int = 0
     takes_one: bool = False
+    reactor: Callable[..., Listener] = Reactor
     path: str = field(init=False)
-    reactor: ClassVar[type[Reactor]] = Reactor
 
     def __post_init__(self) -> None:
         _set_path(self)

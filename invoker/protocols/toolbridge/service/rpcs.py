@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.execution.loop.ahead import AheadReactor
-from invoker.execution.loop.holding import HoldingReactor
+from invoker.execution.loop.holding import ArrivingReactor, HoldingReactor
 from invoker.execution.loop.reactor import Reactor
 from invoker.message import Headers
 from invoker.protocols.toolbridge.agents import CreateReActAgent, ExecuteAgent
@@ -91,7 +91,12 @@ ROWS: tuple[Row, ...] = (
     Row("CleanupSession", with_host_sessions(CleanupSession)),
     Row("GetSessionInfo", with_host_sessions(GetSessionInfo)),
     Row("GetSessionTools", with_host_sessions(GetSessionTools)),
-    Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.host_sessions, metadata), is_call=True),
+    Row(
+        "ExecuteTool",
+        lambda bridge, metadata: ExecuteTool(bridge.host_sessions, metadata),
+        is_call=True,
+        reactor=ArrivingReactor,
+    ),
     Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.host_sessions, metadata), reactor=AheadReactor),
     Row("BatchExecuteTools", with_host_sessions(BatchExecuteTools), reactor=HoldingReactor),
     Row("GetSessionVariable", with_host_sessions(GetSessionVariable)),
@@ -134,7 +139,9 @@ def _method(bridge: Bridge, row: Row) -> Method:
     make, knows_peer = partial(row.make, bridge), bridge.watch.audit is not None
     most = bridge.settings.message_bytes
     if row.is_call:
-        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer, max_message_bytes=most, takes_one=True)
+        return CallMethod(
+            SERVICE, row.name, make, knows_peer=knows_peer, max_message_bytes=most, takes_one=True, reactor=row.reactor
+        )
     return LoopMethod(
         SERVICE, row.name, make, row.reactor, knows_peer=knows_peer, max_message_bytes=most, takes_one=True
     )
