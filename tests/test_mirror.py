@@ -6,6 +6,8 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 # Each package of the tree, and the folder of `tests/` that mirrors it.
 PACKAGES = {ROOT / "invoker": Path(), ROOT / "conformance/invoker_conformance": Path("conformance")}
@@ -101,3 +103,14 @@ def test_each_test_folder_is_a_package() -> None:
     """Files of equal names in different folders need `__init__.py` to be told apart."""
     bare = {path.parent for path in (ROOT / "tests").rglob("test_*.py") if not (path.parent / "__init__.py").exists()}
     assert not bare
+
+
+LONGEST = 400
+
+
+@pytest.mark.parametrize("folder", ["invoker", "conformance", "tests", "tools", "benchmarks", "functions"])
+def test_no_file_is_longer_than_a_reader_can_hold(folder: str) -> None:
+    """Nor a file of tests: it is split by what it is about. Generated files are nobody's to read."""
+    lengths = {path: path.read_text().count("\n") for path in (ROOT / folder).rglob("*.py") if "_pb" not in path.parts}
+    assert lengths
+    assert {path.relative_to(ROOT).as_posix(): one for path, one in lengths.items() if one > LONGEST} == {}

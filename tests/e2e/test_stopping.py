@@ -27,11 +27,11 @@ from invoker.client import CallFailed, SyncRiffClient
 from invoker.errors import Status
 from tests.conftest import SLOW
 from tests.e2e.process import LOCAL, Process, started
+from tests.e2e.stopping import invoke
 from tests.serving import READY
 
 pytestmark = pytest.mark.timeout(20)
 
-JSON = "application/json"
 SOON = {"INVOKER_DRAIN_S": "0", "INVOKER_GRACE_S": "0.1", "INVOKER_HOOK_TIMEOUT_S": "1"}
 MODULE = """
 import asyncio, concurrent.futures, sys, threading, time
@@ -100,12 +100,6 @@ def module(tmp_path: Path) -> Path:
     """A directory with the module `stopping`."""
     (tmp_path / "stopping.py").write_text(MODULE)
     return tmp_path
-
-
-def invoke(client: SyncRiffClient, function: str, values: object = ()) -> Iterator[int]:
-    """The values that a function gives, as they come."""
-    for out in client.invoke([values], accept=JSON, content_type=JSON, function=function):  # type: ignore[list-item]
-        yield out.value
 
 
 def bridge_health(process: Process) -> int:
@@ -348,63 +342,6 @@ def test_R132_a_process_that_refuses_because_it_is_full_is_not_ready(module: Pat
         assert list(running) == []
         assert list(invoke(client, "echo", [3])) == [3]
         assert readiness(process) == (200, health_pb2.HealthCheckResponse.SERVING)
-
-
-CROWDED = """
-import asyncio, threading, time
-from collections.abc import AsyncIterator, Iterator
-from invoker import function
-
-def none(*args, **kwargs):
-    raise RuntimeError("can't start new thread")
-
-def crowd():
-    for name in ("_start_new_thread", "_start_joinable_thread"):
-        if hasattr(threading, name):
-            setattr(threading, name, none)
-
-@function
-async def loops(values: AsyncIterator[int]) -> AsyncIterator[int]:
-    async for value in values:
-        crowd()
-        yield value
-        await asyncio.sleep(0.3)
-        yield value
-
-@function
-def threads(values: Iterator[int]) -> Iterator[int]:
-    for value in values:
-        crowd()
-        yield value
-        time.sleep(0.3)
-        yield value
-
-@function(isolation="process")
-def apart(values: Iterator[int]) -> Iterator[int]:
-    for value in values:
-        yield value
-        time.sleep(0.3)
-        yield value
-"""
-
-
-@pytest.mark.parametrize("driver", ["fast", "aio"])
-@pytest.mark.parametrize("name", ["loops", "threads", "apart"])
-@pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGTERM, signal.SIGTERM]])
-def test_R024_the_end_needs_no_new_thread(tmp_path: Path, driver, name, numbers):
-    """Where the system gives no more of them, what runs ends well all the same, and the process with it."""
-    (tmp_path / "crowded.py").write_text(CROWDED)
-    with started("crowded", "--grpc-driver", driver, cwd=tmp_path, env={"INVOKER_LAME_DUCK_S": "0.2"}) as process:
-        address, _ = process.ready()
-        with SyncRiffClient(address) as client:
-            if name == "apart":
-                assert list(invoke(client, "loops", [1])) == [1, 1]
-            got = invoke(client, name, [7])
-            assert next(got) == 7
-            for number in numbers:
-                process.send(number)
-            assert list(got) == [7]
-            assert process.exit_code() == 0
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

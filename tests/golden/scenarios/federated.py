@@ -18,6 +18,7 @@ from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.tensors.checkpoint import CHECKPOINT
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.golden.scenarios import populations
+from tests.protocols.federated.chunked import ack, chunk, data, end, start
 from tests.protocols.federated.coordinators import (
     OFFER,
     SECURE_OFFER,
@@ -29,7 +30,6 @@ from tests.protocols.federated.coordinators import (
     report,
     trying,
 )
-from tests.protocols.federated.test_session_chunks import ack, chunk, data, end, start
 from tests.protocols.federated.test_session_secure import masked, secure
 
 __all__ = ["scenarios"]

@@ -6,63 +6,10 @@ from random import Random
 
 import pytest
 
-from invoker.core.budget import ProcessBudget
-from invoker.errors import InvocationError, Status
-from invoker.protocols.federated.gate import LEAST_BYTES_PER_S, PATIENCE_S, SMALL_BYTES, Gate
-from invoker.protocols.federated.timers import Timers
+from invoker.errors import Status
+from invoker.protocols.federated.gate import LEAST_BYTES_PER_S, PATIENCE_S, SMALL_BYTES
+from tests.protocols.federated.gates import BIG, HUGE, STEP, Served, full
 from tests.protocols.federated.house import House, population, task
-
-BIG = SMALL_BYTES + 1
-STEP = SMALL_BYTES
-HUGE = 60 * 2**20
-
-
-class Served:
-    """A gate with a clock; writes down what it says. The owner of a key is its first letter, if that is upper case."""
-
-    def __init__(self, most: int, memory: ProcessBudget | None = None) -> None:
-        self.time = 0.0
-        self.resumed: list[str] = []
-        self.out: list[str] = []
-        self.why: list[Status] = []
-        self.timers = Timers(lambda: self.time, lambda _: None)
-        self.gate: Gate[str] = Gate(
-            most,
-            self.timers,
-            owner=lambda key: key[0] if key[0].isupper() else "",
-            resume=self.resumed.append,
-            put_out=self._put_out,
-            memory=memory,
-        )
-        self.ask, self.leave, self.keep = self.gate.ask, self.gate.leave, self.gate.keep
-
-    def _put_out(self, key: str, error: InvocationError) -> None:
-        self.out.append(key)
-        self.why.append(error.status)
-
-    def whole(self, key: str, size: int) -> bool:
-        """Ask for all of a message at once."""
-        return self.ask(key, size, size)
-
-    def come(self, key: str, size: int, start: int = 0) -> int:
-        """A message comes step by step, as far as it may; gives how far that is."""
-        for upto in range(min(start + STEP, size), size + STEP, STEP):
-            if not self.ask(key, size, min(upto, size)):
-                return upto - STEP
-        return size
-
-    def passes(self, seconds: float) -> None:
-        self.time += seconds
-        self.timers.run()
-
-
-def full(most: int = 2 * BIG) -> Served:
-    """A gate whose room is taken by complete reports, so that nobody may finish."""
-    served = Served(most)
-    served.keep("kept", most - BIG)
-    assert served.whole("one", BIG)
-    served.keep("one", BIG)
-    return served
 
 
 def test_F081_who_finds_no_room_waits_until_reports_are_taken():
@@ -367,62 +314,3 @@ def test_F081_a_check_that_breaks_keeps_no_room_for_a_report(caplog):
     assert coordinator.coordinator.held_bytes == 0
     two.report()
     assert coordinator.round().has_enough
-
-
-def test_F081_reports_count_in_the_budget_of_the_process_as_they_come():
-    """Before they are complete, while they wait for their round, and no longer."""
-    memory = ProcessBudget(HUGE)
-    served = Served(HUGE, memory)
-    for upto in range(2 * STEP, 16 * STEP, STEP):
-        assert served.ask("a", 16 * STEP, upto)
-        assert upto <= memory.held <= upto + max(STEP, upto // 8)
-    assert served.ask("a", 16 * STEP, 16 * STEP)
-    served.keep("a", 15 * STEP)
-    assert 15 * STEP <= memory.held <= 18 * STEP
-    assert served.come("b", 10 * STEP) == 10 * STEP
-    served.leave("b")
-    assert memory.held <= 18 * STEP
-    served.leave("a")
-    assert memory.held == 0
-
-
-def test_F081_a_report_that_came_whole_counts_too():
-    """It is not asked for."""
-    memory = ProcessBudget(HUGE)
-    served = Served(HUGE, memory)
-    served.keep("a", 4 * STEP)
-    assert memory.held == 4 * STEP
-    served.leave("a")
-    assert memory.held == 0
-
-
-def test_F081_reports_for_which_the_process_has_no_room_are_put_out():
-    """What holds it may hold it for long; each is refused, and has given back what it had."""
-    memory = ProcessBudget(20 * STEP)
-    other = memory.share()
-    other.grow(10 * STEP)
-    served = Served(HUGE, memory)
-    assert served.come("a", 8 * STEP) == 8 * STEP
-    assert served.come("b", 8 * STEP) < 8 * STEP
-    assert (served.out, set(served.why)) == (["b"], {Status.RESOURCE_EXHAUSTED})
-    assert served.gate.held == 8 * STEP
-    served.leave("a")
-    assert memory.held == other.charged
-
-
-def test_F081_those_that_wait_are_put_out_when_it_is_their_turn_and_the_process_is_full():
-    """All of them, though each makes room for the next one, and nobody is left waiting."""
-    memory = ProcessBudget(4000 * STEP)
-    served = Served(4 * STEP, memory)
-    served.keep("kept", 4 * STEP)
-    waiting = [f"w{number}" for number in range(2000)]
-    assert not any(served.ask(key, 4 * STEP, 2 * STEP) for key in waiting)
-    other = memory.share()
-    other.grow(memory.most_bytes - memory.held - STEP)
-    served.leave("kept")
-    assert served.out + served.resumed != []
-    for key in served.resumed:
-        served.leave(key)
-    assert served.gate.waiting == 0
-    other.close()
-    assert memory.held == 0

@@ -16,13 +16,7 @@ from invoker.protocols.federated.backing import DEVICE_BYTES
 from invoker.protocols.federated.client.downloads import MOST_BYTES
 from invoker.protocols.federated.forms import form_of_offer
 from invoker.protocols.federated.messages import Capabilities, Rejected, ReportTaken
-from tests.protocols.federated.house import Client, House, caught, population, task
-
-LARGE = bytes(100_000)
-
-
-def house(**numbers: object) -> House:
-    return House(population("iris", task(**numbers)))
+from tests.protocols.federated.onetask import accepted, house
 
 
 def test_F051_a_round_goes_from_selection_to_a_committed_checkpoint():
@@ -51,13 +45,6 @@ def test_F051_a_round_goes_from_selection_to_a_committed_checkpoint():
     assert coordinator.clients(2)[0].offer.checkpoint.data == b"model 1"
     (record,) = coordinator.coordinator.tally.records
     assert (record.outcome, record.accepted, record.ok, record.number) == ("committed", 2, 2, 1)
-
-
-def accepted(coordinator: House, many: int) -> list[Client]:
-    """Clients that take part in a round."""
-    made = coordinator.clients(many)
-    assert all(one.offer is not None for one in made)
-    return made
 
 
 def test_F048_ids_are_random_and_the_same_for_all_clients_of_a_round():
@@ -391,58 +378,3 @@ def test_a_round_that_has_ended_is_not_kept_until_the_garbage_is_collected():
         assert [one() for one in seen] == [None] * 3
     finally:
         gc.enable()
-
-
-def fits(_: bytes) -> Callable[[bytes], object]:
-    """A check that takes what does not end with an exclamation mark."""
-
-    def check(update: bytes) -> None:
-        if update.endswith(b"!"):
-            raise ValueError("it does not fit")
-
-    return check
-
-
-def checking(many: int, **numbers: object) -> tuple[House, list[Client], list[Callable[[], None]]]:
-    """A house whose checks end when a test says so."""
-    coordinator = house(min_clients=1, goal_clients=many, max_clients=many, checker=fits, **numbers)
-    jobs: list[Callable[[], None]] = []
-    coordinator.compute = lambda job, then: jobs.append(lambda: then(caught(job)))
-    return coordinator, accepted(coordinator, many), jobs
-
-
-def test_F086_updates_are_checked_beside_the_loop_however_small_they_are():
-    """Few bytes may inflate to many. They are fed in the order in which their checks end."""
-    coordinator, made, jobs = checking(4)
-    for one, update in zip(made, (LARGE + b"0", b"!", LARGE + b"2", b"l"), strict=True):
-        one.report(update)
-    assert not coordinator.round().reports
-    assert coordinator.coordinator.held_bytes == 2 * len(LARGE) + 4
-    for job in reversed(jobs):
-        job()
-    assert [one.message.payload[-1:] for one in coordinator.round().reports] == [b"l", b"2", b"0"]
-    assert made[1].error.status == Status.INVALID_ARGUMENT
-    coordinator.round().take().finish()
-    coordinator.stored()
-    assert (coordinator.coordinator.tally.records[-1].ok, coordinator.coordinator.tally.records[-1].invalid) == (3, 1)
-    assert coordinator.coordinator.held_bytes == 0
-
-
-def test_F053_a_report_that_is_still_checked_when_its_round_closes_does_not_count():
-    """Its device has heard ABORTED, or has left; its room is free when the check has ended."""
-    coordinator, made, jobs = checking(3, report_timeout_s=5.0)
-    made[0].report(b"small")
-    jobs.pop()()
-    made[1].report(LARGE)
-    made[2].report(LARGE)
-    made[2].leave()
-    coordinator.passes(5)
-    assert made[1].error.status == Status.ABORTED
-    for job in jobs:
-        job()
-    assert [one.message.payload for one in coordinator.round().reports] == [b"small"]
-    coordinator.round().take().finish()
-    coordinator.stored()
-    (record,) = coordinator.coordinator.tally.records
-    assert (record.ok, record.late, record.dropped) == (1, 1, 1)
-    assert coordinator.coordinator.held_bytes == 0

@@ -8,8 +8,6 @@ import logging
 import socket
 import struct
 import weakref
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,67 +17,20 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.client import AsyncGraphPipe, GraphPipeError
-from invoker.errors import Overloaded, StartupError
+from invoker.errors import StartupError
 from invoker.protocols.graphpipe.service import connection as module
-from invoker.protocols.graphpipe.service.framed import FramedTransport
-from invoker.protocols.graphpipe.service.inferences import Inferences
 from invoker.tensors import Code
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
+from tests.protocols.graphpipe.service.places import REQUEST, Place, double, opened
 from tests.protocols.graphpipe.service.test_framed import Held, framed, read_one
-from tests.tensors.samples import fixture
 from tests.transports.models import exchanged, inferring
 from tests.transports.served import until
-
-REQUEST = fixture("infer_request")
-
-
-def double(x: NDArray[Any]) -> NDArray[Any]:
-    return x * 2
-
-
-class Place:
-    """A transport on a TCP or a Unix socket."""
-
-    def __init__(self, inferences: Inferences, path: Path | None, tcp: str = "127.0.0.1:0") -> None:
-        self.inferences = inferences
-        self.transport = FramedTransport(inferences, str(path or tcp), is_unix=path is not None)
-        self.address = ""
-        self._clients: list[asyncio.StreamWriter] = []
-
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self.address.startswith("/"):
-            reader, writer = await asyncio.open_unix_connection(self.address)
-        else:
-            host, _, port = self.address.rpartition(":")
-            reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-        self._clients.append(writer)
-        return reader, writer
-
-    async def stop(self) -> None:
-        for one in self._clients:
-            one.transport.abort()
-        await self.transport.stop(0)
-
-    @property
-    def count(self) -> int:
-        return len(self.transport._connections)
 
 
 @pytest.fixture(params=["tcp", "unix"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
     """Of a Unix socket; None: TCP is used."""
     return tmp_path / "s" if request.param == "unix" else None
-
-
-@asynccontextmanager
-async def opened(path: Path | None, function: Any = double, **settings: Any) -> AsyncIterator[Place]:
-    async with inferring(function, **settings) as inferences:
-        place = Place(inferences, path)
-        place.address = await place.transport.start()
-        try:
-            yield place
-        finally:
-            await place.stop()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 50])
@@ -92,58 +43,6 @@ async def test_G014_a_message_that_has_begun_has_to_come(count: int, path: Path 
         writer.write(framed(REQUEST)[:count])
         assert await reader.read() == b""
         assert values(await exchanged(idle, ask_idle, REQUEST)) == [[[2.0, 4.0]]]
-
-
-async def test_G014_dripping_does_not_help() -> None:
-    """A byte now and then is too slow; what comes fast enough is served, however long it takes."""
-    async with opened(None, body_s=0.1, bytes_per_s=1e6) as place:
-        reader, writer = await place.connect()
-        ended = asyncio.ensure_future(reader.read())
-        for at in range(len(REQUEST)):
-            writer.write(framed(REQUEST)[at : at + 1])
-            if (await asyncio.wait([ended], timeout=0.03))[0]:
-                break
-        with suppress(ConnectionResetError):  # by a byte that was on its way when the connection was closed
-            assert await ended == b""
-    async with opened(None, body_s=0.3, bytes_per_s=100) as place:
-        reader, writer = await place.connect()
-        for at in range(0, len(REQUEST) + 4, 30):
-            writer.write(framed(REQUEST)[at : at + 30])
-            await asyncio.sleep(0.15)
-        assert values(await read_one(reader)) == [[[2.0, 4.0]]]
-
-
-async def test_who_does_not_take_a_response_is_let_go() -> None:
-    """What the system holds for it is full; the inference is over by then."""
-    async with opened(None, write_s=0.1) as place:
-        _, writer = await place.connect()
-        writer.transport.pause_reading()  # type: ignore[attr-defined]
-        writer.write(framed(ask(np.zeros(6_000_000, "f4"))))
-        await until(lambda: place.count == 1)
-        await until(lambda: place.count == 0)
-        assert not place.inferences.driver.engine.running
-
-
-async def test_who_takes_a_response_slowly_gets_all_of_it() -> None:
-    """It may take longer altogether than a part of it may; also at the end, behind which the connection ends."""
-    rows = np.arange(5_000_000, dtype="f4")
-    async with opened(None, write_s=0.4) as place:
-        with socket.socket() as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-            sock.setblocking(False)
-            host, _, port = place.address.rpartition(":")
-            loop = asyncio.get_running_loop()
-            await loop.sock_connect(sock, (host, int(port)))
-            await loop.sock_sendall(sock, framed(ask(rows)))
-            sock.shutdown(socket.SHUT_WR)
-            began, got = loop.time(), bytearray()
-            while part := await loop.sock_recv(sock, 1 << 20):
-                got += part
-                await asyncio.sleep(len(part) / 2e7)
-            assert loop.time() - began > 0.8
-    (size,) = struct.unpack_from("<I", got)
-    assert len(got) == size + 4
-    assert np.array_equal(np.float32(values(bytes(got[4:]))[0]), rows * 2)
 
 
 async def test_more_connections_than_there_may_be_are_refused(path: Path | None) -> None:
@@ -391,21 +290,3 @@ async def test_a_response_counts_until_it_is_taken(path: Path | None) -> None:
                 writer.transport.resume_reading()  # type: ignore[attr-defined]
                 assert len(await read_one(reader)) > large.nbytes
             await until(lambda: memory.held == memory.unread == 0)
-
-
-async def test_the_connection_ends_whose_client_takes_nothing_when_memory_runs_out() -> None:
-    """Another one is served."""
-    async with opened(None) as place:
-        _, writer = await place.connect()
-        writer.transport.pause_reading()  # type: ignore[attr-defined]
-        writer.write(framed(ask(np.zeros(6_000_000, "f4"))))
-        memory = place.inferences.driver.engine.memory
-        await until(lambda: memory.unread == 1)
-        memory.most_bytes = 30_000_000
-        share = memory.share()
-        with suppress(Overloaded):
-            share.grow(25_000_000)
-        await until(lambda: place.count == 0)
-        share.close()
-        other, ask_other = await place.connect()
-        assert values(await exchanged(other, ask_other, REQUEST)) == [[[2.0, 4.0]]]
