@@ -78,6 +78,7 @@ def test_a_pipe_does_not_break_a_table() -> None:
     assert gendocs.table(("a",), [["x | y\nz"]])[2] == "| x \\| y z |"
 
 
+@pytest.mark.timeout(20)  # five seconds of computing
 def test_the_requirements_of_each_catalogue_have_a_chapter() -> None:
     """Headings that two catalogues share are told apart, and rows below them carry their level."""
     page = "\n".join(gendocs.requirements_page())

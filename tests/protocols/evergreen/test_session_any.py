@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from google.protobuf import duration_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,6 +154,7 @@ def played(parts, extensions, settings, events):
     return c
 
 
+@pytest.mark.timeout(20)  # four seconds of computing
 @settings(max_examples=400, deadline=None)
 @given(
     st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 2), st.booleans(),

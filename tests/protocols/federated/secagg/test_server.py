@@ -91,6 +91,7 @@ def test_F122_devices_leave_in_all_rounds_of_one_session() -> None:
         assert_summed(rounds, set(range(9)) - gone)
 
 
+@pytest.mark.timeout(20)  # four seconds of computing
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_F124_any_devices_leave_and_the_sum_is_right_or_there_is_none(data: st.DataObject) -> None:
@@ -212,6 +213,7 @@ def test_F123_a_reply_that_comes_while_masks_are_taken_off_is_no_fault() -> None
     assert_summed(rounds, set(range(5)))
 
 
+@pytest.mark.timeout(20)  # two seconds of computing
 def test_F119_masked_vectors_are_not_kept() -> None:
     """Fifty vectors of 400 KB each take the memory of a few, not of fifty."""
     vectors = {"w": (2**32, 100_000)}
