@@ -60,7 +60,7 @@ class Answer:
 
 
 class Transport:
-    """The HTTP front of one function.
+    """The HTTP transport of one function.
 
     Args:
         address: The address of the target.

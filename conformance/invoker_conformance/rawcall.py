@@ -40,7 +40,7 @@ class RawCall(ABC, Generic[T]):
         channel: To the target.
         metadata: The metadata of the request.
         timeout_s: Limit of each single wait.
-        deadline_s: Of the call itself; None for no deadline.
+        deadline_s: The deadline of the call itself; None for no deadline.
 
     Attributes:
         path: The path of the method.

@@ -49,7 +49,7 @@ class Report:
         outcomes: The outcomes of the run.
         target: Addresses, as the user gave them.
         is_whole: Every scenario was run, so that requirements without scenario are listed, too.
-        protocols: That are judged.
+        protocols: The protocols that are judged.
         is_strict: Decisions of the catalogue and options count like everything else.
     """
 

@@ -55,12 +55,12 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one scenario.
+    """The result of one scenario.
 
     Attributes:
-        scenario: That was run.
-        verdict: Of `Verdict`, any.
-        seconds: It took.
+        scenario: The scenario that was run.
+        verdict: Any member of `Verdict`.
+        seconds: How long it took.
         failure: What was sent, met and expected, for FAIL.
         reason: What is not provided, for NOT_PROVIDED; why nobody could judge, for NOT_JUDGED.
     """

@@ -194,8 +194,8 @@ class Target:
         """Whether the target serves a function: what no function accepts is sent once, to see.
 
         Args:
-            function: In question.
-            protocol: That it is asked for in.
+            function: The name of the function.
+            protocol: The protocol in which it is asked for.
             ask: Sends it and gives the code of the answer.
 
         Raises:

@@ -39,7 +39,7 @@ class Reading:
     """What the annotation of a parameter asks for.
 
     Attributes:
-        annotation: As it was resolved; ``inspect.Parameter.empty`` where there is none.
+        annotation: The annotation as it was resolved; ``inspect.Parameter.empty`` where there is none.
         type: The type of one item, without Message, Iterator and the like.
         take: The part of the message.
         stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
@@ -75,7 +75,7 @@ class Returned:
     """What the return annotation promises.
 
     Attributes:
-        annotation: As it was resolved.
+        annotation: The annotation as it was resolved.
         result: The shape of the result if the function streams.
         outputs: Their names and types.
         stream: ``"sync"``, ``"async"`` or ``"mixed"`` when iterators are promised, else empty.

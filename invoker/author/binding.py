@@ -84,7 +84,7 @@ def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     """The spec of the same function with exactly these inputs, in this order.
 
     Args:
-        spec: As it was read.
+        spec: The spec as it was read.
         names: The names of the inputs; parameters that are not named keep their defaults.
 
     Raises:
@@ -116,7 +116,7 @@ def bind_options(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     """The spec of the same function with those options among its inputs that a riff caller may give (R-164 to R-167).
 
     Args:
-        spec: As it was read; it has `FunctionSpec.spare`.
+        spec: The spec as it was read; it has `FunctionSpec.spare`.
         names: As the caller sent them: labels of the required inputs, then names of options; empty: it sent none.
 
     Raises:

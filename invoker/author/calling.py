@@ -33,7 +33,7 @@ def bound_names(spec: FunctionSpec, count: int, keywords: Iterable[str] = ()) ->
     """The names of the parameters that take the arguments: those by position first, then those by keyword.
 
     Args:
-        spec: As it was read.
+        spec: The spec as it was read.
         count: How many arguments are given by position.
         keywords: The names of the others.
 

@@ -66,7 +66,7 @@ def check(function: Any, spec: FunctionSpec) -> tuple[Finding, ...]:
     """Read the source of a function for mistakes.
 
     Args:
-        function: As it was loaded; the innermost function that it wraps is read.
+        function: The function as it was loaded; the innermost function that it wraps is read.
         spec: As its signature was understood.
     """
     inner = list(layers(function))[-1]

@@ -29,7 +29,7 @@ class DescribedInput:
     """One input, or an option.
 
     Attributes:
-        stream: As it was read.
+        stream: The stream as it was read.
         media_types: The media types of its values; the first one is for a value that a person types.
         is_required: Callers have to name it, if they name inputs.
         is_option: It is no input unless a caller gives a value.
@@ -98,7 +98,7 @@ class DescribedOutput:
     """One output.
 
     Attributes:
-        stream: As it was read.
+        stream: The stream as it was read.
         media_types: The media types that its values may have; the first one is for callers that accept any.
         is_stream: It may give any number of values.
         doc: Words for readers; may be empty.
@@ -150,10 +150,10 @@ class Described:
     """A function, as its callers see it.
 
     Attributes:
-        spec: As it was read.
+        spec: The spec as it was read.
         docs: Its docstring.
-        inputs: In the order of their index; options come last.
-        outputs: In the order of their index.
+        inputs: The inputs in the order of their index; options come last.
+        outputs: The outputs in the order of their index.
         examples: Calls of it, as Python source.
     """
 

@@ -19,7 +19,7 @@ class Docs:
 
     Attributes:
         summary: Its first paragraph, in one line.
-        arguments: By name.
+        arguments: The arguments by name.
         result: What is returned or yielded.
         examples: The lines behind ``>>>``, one statement each.
     """

@@ -34,7 +34,7 @@ class Hooks:
 
     Args:
         function: As the author gave it; a class is instantiated by `start`.
-        spec: As it was read.
+        spec: The spec as it was read.
         timeout_s: For each hook, where the spec says nothing else.
 
     Attributes:

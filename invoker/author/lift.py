@@ -283,7 +283,7 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
     """Make a function of any shape ready to run.
 
     Args:
-        function: As it was loaded.
+        function: The function as it was loaded.
         spec: What `invoker.author.reader.read` made of it.
         hook_timeout_s: For each hook, where the author says nothing else.
     """

@@ -54,8 +54,8 @@ class Catalogue:
     """The decorated functions of a module; what `load` gives for ``pkg.mod`` without an attribute.
 
     Attributes:
-        module: As it was named.
-        functions: By the name of the module's attribute, in the order of their definition.
+        module: The module as it was named.
+        functions: The functions by the name of the module's attribute, in the order of their definition.
     """
 
     module: str

@@ -40,7 +40,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
 
     Args:
         function: Function, method, lambda, partial, instance with ``__call__``, or class of such instances.
-        entrypoint: As it was loaded; only recorded.
+        entrypoint: The entrypoint as it was loaded; only recorded.
         name: In the catalogue, where the decorator says none.
 
     Raises:

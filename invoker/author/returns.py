@@ -26,7 +26,7 @@ class Given(NamedTuple):
 
     Attributes:
         result: What the call hands back.
-        outputs: In the order of their index.
+        outputs: The outputs in the order of their index.
         is_open: Their number is what the caller says.
         keys: The keys of the parts of each value, one for each output; empty: a value is for one output.
         parts: What a value consists of, for callers who ask for the parts.
@@ -44,7 +44,7 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
 
     Args:
         facts: The facts of the function.
-        style: As it was decided.
+        style: The style as it was decided.
         sends: Whether it takes its context, and so may send to outputs that it does not return (E-126); in doubt the
             names in its code decide.
 

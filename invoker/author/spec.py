@@ -214,13 +214,13 @@ class FunctionSpec:
 
     Attributes:
         name: In the catalogue; the function's own name unless something else was asked for.
-        entrypoint: As it was loaded, ``module:attribute``; may be empty.
+        entrypoint: The entrypoint as it was loaded, ``module:attribute``; may be empty.
         modules: The modules that it was named from and written in, with the packages around them; it uses their codecs.
         doc: Its docstring, cleaned; may be empty.
         style: Request/reply or streaming.
         is_async: It runs on the event loop; its inputs and outputs are async iterators.
         inputs: In the order of their index. With ``open_inputs`` the last one is the pattern of all that follow.
-        outputs: In the order of their index; empty with ``open_outputs``.
+        outputs: The outputs in the order of their index; empty with ``open_outputs``.
         open_inputs: The number of inputs is what the caller says.
         open_outputs: The number of outputs is what the caller says.
         any_output: With ``open_outputs``, what each output is like.

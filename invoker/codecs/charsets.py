@@ -28,7 +28,7 @@ def lookup(name: str, *, only_unicode: bool = False) -> str | None:
     """Python's name of a charset, or None when there is none of this name.
 
     Args:
-        name: As it was written; case, hyphens and underscores do not matter.
+        name: The name as it was written; case, hyphens and underscores do not matter.
         only_unicode: Only those that JSON may have (R-082).
     """
     return _lookup(name, only_unicode) if name.isascii() and len(name) <= 40 else None

@@ -91,7 +91,7 @@ def gather(pairs: Iterable[tuple[str, Any]], lists: frozenset[str] | None = froz
     """Make a dict of pairs: a list where a name comes again, or where one is wanted.
 
     Args:
-        pairs: In the order they came.
+        pairs: The pairs in the order they came.
         lists: Names whose values are always lists; None for all.
     """
     found: dict[str, Any] = {}

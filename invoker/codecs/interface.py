@@ -45,7 +45,7 @@ class Codec(Protocol):
         """Make a value of a payload; the message has its headers and its full media type.
 
         Args:
-            message: As it came.
+            message: The message as it came.
             type_: The author's annotation; ``Any`` when there is none.
         """
 

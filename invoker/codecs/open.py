@@ -26,7 +26,7 @@ def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedM
     """A closure that decodes messages of a media type that no codec claims.
 
     Args:
-        media_type: As it came; may be malformed.
+        media_type: The media type as it came; may be malformed.
         type_: The annotation; ``Any`` takes bytes.
         index: The index of the input, for texts of errors.
         error: What the registry says, to be raised again where nothing fits.

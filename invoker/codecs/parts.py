@@ -32,7 +32,7 @@ class Part:
     Attributes:
         name: The name of the field.
         payload: Its content.
-        media_type: As it was sent; empty when nothing was said.
+        media_type: The media type as it was sent; empty when nothing was said.
         filename: Without directories; None for a field that is no file.
         headers: All headers of the part.
     """

@@ -165,7 +165,7 @@ class Registry:
         """A closure that decodes messages of this media type to this type, and raises nothing but DecodeError.
 
         Args:
-            media_type: As it came; empty means ``application/octet-stream`` (R-061).
+            media_type: The media type as it came; empty means ``application/octet-stream`` (R-061).
             type_: The annotation; ``Any`` lets the codec choose (R-070).
             index: The index of the input, for texts of errors.
             name: The name of the input, likewise.

@@ -169,7 +169,7 @@ def _unknown_to_pydantic(type_: Any) -> Iterator[str]:
 
 
 def _slow_in_pydantic(type_: Any) -> Iterator[str]:
-    """Why pydantic must not match texts with a pattern that it gives to `re`: compiled ones, and as its config says."""
+    """Why pydantic must not match texts: it gives a pattern to `re` if that is compiled, or if its config says so."""
     left: list[tuple[Any, bool]] = [(adapter(type_).core_schema, False)]
     while left:
         schema, is_python = left.pop()

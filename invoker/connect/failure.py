@@ -19,7 +19,7 @@ class CallFailed(Exception):
     """The call ended with a status other than OK.
 
     Attributes:
-        status: The status the peer chose, or gRPC for it (cancelled, deadline, connection lost).
+        status: The status that the peer chose, or that gRPC chose for it (cancelled, deadline, connection lost).
         detail: The peer's text, such as ``Invoker: Unexpected Error: ValueError: boom``.
     """
 

@@ -202,12 +202,13 @@ class Unread:
         self._is_parted = False
 
     def add(self, size: int, end: End | None, *, copies: int = 1) -> InvocationError | None:
-        """A message is under way.
+        """Count a message that is under way.
 
         Args:
             size: The size of the message.
-            end: Ends the call, from any thread, if its peer takes nothing and it holds most when memory runs out. It is
-            forgotten once all is taken, since it and the call refer to each other. None: nothing can end it.
+            end: Ends the call, from any thread, if memory runs out while this call holds most and its peer takes
+                nothing. It is forgotten once all is taken, since it and the call refer to each other. None: nothing
+                can end it.
             copies: How many copies of the message there are until it is `sent`.
 
         Returns:

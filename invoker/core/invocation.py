@@ -59,23 +59,24 @@ class Invocation:
     Attributes:
         id: Unique in the process; stands in every log line about this invocation.
         key: What its session calls it; stands in every command and event.
-        limit: When it is ended by the clock; None: never.
+        limit: The time at which the engine ends it; None: it has no limit.
         has_place: Whether it takes one of the places that its function has; its driver frees that by `Engine.left`.
         function: What runs.
         context: What the function sees of its invocation.
         awaits: What the opening of the body waits for.
         error: Why it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
-        is_settled: Whether `patience_s` is over.
+        is_settled: Whether the time that `patience_s` gives it is over.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         order: The step that asked for it; kept where another process runs it.
-        policy: What the error that it ends with becomes.
-        protocol: What its peer speaks; ``peer`` is its address, or a `Client`, as far as the wire shows it.
+        policy: Decides which status and text the peer gets for the error that it ends with.
+        protocol: The name of the protocol that its peer speaks; ``peer`` is the peer's address, or a `Client`, as far
+            as the wire shows it.
         generators: How many iterators the body gave; 0 until it has given them.
         blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP transport writes.
         bytes_in: Payload bytes that were fed until it finished.
         cpu_ns: Processor time of its user code, 0 where it is unknown.
-        memory_bytes: What its process took at most; 0 where other invocations run in it.
+        memory_bytes: The most memory that its process took; 0 where other invocations run in that process.
         frames_in: Messages that were fed until it finished.
         frames_out: Messages that were emitted until it finished.
         took_s: Seconds until it finished.

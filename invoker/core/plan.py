@@ -53,8 +53,8 @@ class Plan:
 
     Attributes:
         function: What runs, with its inputs bound.
-        inputs: In the order of their index.
-        outputs: In the order of their index.
+        inputs: The inputs in the order of their index.
+        outputs: The outputs in the order of their index.
         input_names: As the caller gave them; empty means unnamed.
         output_names: As the caller gave them; empty means unnamed.
         accepts: For each output, the media types that the caller accepts.

@@ -101,9 +101,9 @@ def listed(space: str, prefix: str = "", tags: Sequence[str] = (), most: int = 1
 
     Args:
         space: The space of the host session.
-        prefix: By code points.
+        prefix: Names begin with it, compared by code points.
         tags: ``key``, or ``key=value``.
-        most: How many at most.
+        most: How many variables are listed at most.
     """
     variables: list[Variable] = []
     after = ""

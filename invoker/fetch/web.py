@@ -43,7 +43,7 @@ class Target:
     """What an ``http:`` or ``https:`` URI leads to, checked as far as its text goes.
 
     Attributes:
-        uri: As it was written.
+        uri: The URI as it was written.
         scheme: ``http`` or ``https``.
         host: As `host_of` spells it.
         port: Given, or that of the scheme.

@@ -50,7 +50,8 @@ _HOSTS: Final = frozenset(
         "window_bytes", "loop", "log_level", "log_format",
     }
 )  # fmt: skip
-"""Settings of sockets and of the process, which are the host's here; services have some of their own."""
+"""Settings of sockets and of the process. Here both belong to the host, so these settings are refused; services may
+have such settings, too."""
 
 
 class Mounted:

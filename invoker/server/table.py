@@ -99,7 +99,7 @@ class Table:
 
         Args:
             env: Variables; empty or blank ones count as unset.
-            flags: By field name; they win over the environment.
+            flags: The flags by field name; they win over the environment.
 
         Raises:
             ConfigError: A value that its setting cannot have, or values that do not go together (R-004).

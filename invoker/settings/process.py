@@ -317,7 +317,7 @@ class Config:
 
         Args:
             env: Variables; empty or blank ones count as unset.
-            flags: By field name; they win over the environment.
+            flags: The flags by field name; they win over the environment.
             kinds: The kinds of the services' settings; each is a dataclass of settings.
 
         Raises:

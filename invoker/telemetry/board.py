@@ -56,7 +56,7 @@ class Row:
         worker: Its number; 0 is the supervisor.
         beat: Its clock's seconds when it wrote.
         numbers: What it counted.
-        added: In the supervisor's row: by row, the last worker whose counters are in these.
+        added: Only in the supervisor's row: for each row, the last worker whose counters are in these numbers.
     """
 
     worker: int = 0

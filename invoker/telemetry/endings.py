@@ -115,7 +115,7 @@ class Endings:
 
         Args:
             logger: Name of the logger.
-            message: As it is written.
+            message: The message as it is written.
             extra: Further fields of the line; they must not change any more.
         """
         if not logs.log.isEnabledFor(logging.INFO):

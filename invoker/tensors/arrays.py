@@ -70,7 +70,7 @@ def to_array(tensor: Tensor, *, is_writable: bool = False) -> Array:
     """Make an array of a tensor.
 
     Args:
-        tensor: As it was read.
+        tensor: The tensor as it was read.
         is_writable: Whether it may be changed, which takes a copy.
 
     Returns:

@@ -43,7 +43,7 @@ class InferRequest(msgspec.Struct, frozen=True):
     """A request for an inference.
 
     Attributes:
-        tensors: In the order of the wire; their numbers are views on the buffer.
+        tensors: The tensors in the order of the wire; their numbers are views on the buffer.
         input_names: One a tensor, or none at all; an empty one stands for the default (G-053).
         output_names: Empty means the default outputs.
         config: Any bytes (G-031).
@@ -77,7 +77,7 @@ class IOMetadata(msgspec.Struct, frozen=True):
     """An input or an output.
 
     Attributes:
-        name: By which requests ask for it.
+        name: The name by which requests ask for it.
         description: For readers.
         shape: -1 where any size is taken; empty for a scalar, and where nothing is known.
         type: Id of its type; 0 where nothing is known. A newer schema may have more than we know.

@@ -33,9 +33,9 @@ class Stage(Probe):
         """Open a session where the function under test is served; what is left of it at the end is cancelled.
 
         Args:
-            deadline_s: Of the call.
-            channel: Other than the shared one.
-            extensions: Wanted, as in the metadata ``evergreen-extensions``.
+            deadline_s: The deadline of the call.
+            channel: A channel other than the shared one.
+            extensions: The extensions that are wanted, as in the metadata ``evergreen-extensions``.
             metadata: Further metadata.
         """
         wanted = (("evergreen-extensions", extensions),) if extensions else ()

@@ -25,12 +25,12 @@ class Circle:
     """Devices of one round.
 
     Args:
-        fleet: They belong to.
-        devices: That were accepted into one round.
+        fleet: The fleet to which the devices belong.
+        devices: The devices that were accepted into one round.
 
     Attributes:
         left: Indices of those that are still in.
-        summed: Of those whose input counts.
+        summed: Indices of those whose input counts.
         secrets: One for each device.
     """
 
@@ -58,7 +58,7 @@ class Circle:
             self.left.discard(index)
 
     def without(self, *indices: int) -> None:
-        """Devices that are put out, which the others need not hear of."""
+        """Count these devices out; the other devices need not have heard of them."""
         self.left -= set(indices)
 
     async def advertise(self, *but: int) -> None:
@@ -67,7 +67,7 @@ class Circle:
             await self.devices[index].secure(advertise_keys=self.secrets[index].advertise())
 
     async def meet(self, timeout_s: float | None = None) -> None:
-        """All that are left hear of each other."""
+        """Wait until each device that is left has got the keys of the others."""
         for index in sorted(self.left):
             device = self.devices[index]
             if wrong := self.secrets[index].meet(await device.secret("share_keys_request", timeout_s)):

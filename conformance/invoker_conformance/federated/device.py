@@ -33,7 +33,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
     """One session of one device.
 
     Args:
-        population: That it names.
+        population: The population that it names.
         given: As `RawCall`.
 
     Attributes:
@@ -168,7 +168,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return self.info
 
     async def rejected(self, timeout_s: float | None = None) -> None:
-        """It is not, and may end with OK (F-041)."""
+        """Wait for a rejection, after which the call may end with OK (F-041)."""
         if await self.decided(timeout_s):
             raise self.failure("an acceptance", "RejectionInfo")
         await self.leaves()

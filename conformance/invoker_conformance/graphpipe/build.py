@@ -41,10 +41,10 @@ class Vector:
     """Elements in one piece.
 
     Attributes:
-        raw: Of all elements.
+        raw: The bytes of all elements.
         item_bytes: The most bytes of one item.
-        count: That the vector claims; None: as many as there are.
-        tail: Bytes behind, as the zero of a string.
+        count: The number of elements that the vector claims; None: as many as there are.
+        tail: Bytes that follow, as the zero of a string.
     """
 
     raw: bytes

@@ -59,7 +59,7 @@ def read_inferred(data: bytes) -> Inferred:
     """Read an InferResponse.
 
     Raises:
-        Unreadable: It is none.
+        Unreadable: The bytes are no InferResponse.
     """
     root = _Buffer(data).root()
     tensors = tuple(_tensor(table, f"tensor {index}") for index, table in enumerate(root.tables(0, "output_tensors")))

@@ -83,10 +83,10 @@ def drafted(
     """An inference.
 
     Args:
-        tensors: In the order of the wire; the same table twice is a shared one.
+        tensors: The tensors in the order of the wire; the same table twice is a shared one.
         names: The names of the inputs.
-        outputs: That are wanted.
-        config: As it is.
+        outputs: The names of the outputs that are wanted.
+        config: The text of the config, sent as it is.
     """
     tables = tuple(each if isinstance(each, Table) else tensor_table(each) for each in tensors)
     fields: dict[int, Field] = {}

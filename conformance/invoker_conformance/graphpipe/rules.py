@@ -58,7 +58,7 @@ def check_inferred(answer: Answer, *, is_plain_status: bool) -> Inferred:
     """Read what a POST was answered with, and check what always holds.
 
     Args:
-        answer: That came.
+        answer: The answer that came.
         is_plain_status: Errors have the status 200, too.
 
     Raises:

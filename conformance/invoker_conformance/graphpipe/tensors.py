@@ -57,7 +57,7 @@ class Tensor:
         type: Id of its type.
         shape: Its sizes; None is an absent vector, which is as good as an empty one in a request.
         data: Numbers, little-endian, row-major.
-        strings: Of the type String.
+        strings: The elements of the type String.
     """
 
     type: int

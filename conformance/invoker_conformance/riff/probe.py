@@ -146,7 +146,7 @@ class Probe:
 
     @property
     def transport(self) -> Transport:
-        """The HTTP front of the function under test."""
+        """The HTTP transport of the function under test."""
         address = self.target.http_at.of(self.function)
         if address is None:
             raise NotProvided("no --http address serves it")

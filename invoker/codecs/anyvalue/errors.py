@@ -55,7 +55,7 @@ class BadAny(DecodeError):
 
     Attributes:
         reason: Why.
-        type_url: As it came; empty if it could not be read.
+        type_url: The type URL as it came; empty if it could not be read.
         code: ``decode``, ``too_complex`` (T-053) or ``missing_dependency`` (T-108).
     """
 

@@ -79,7 +79,7 @@ class Schemas:
         prefix: What a reference begins with; the name of a definition follows.
 
     Attributes:
-        definitions: By name; complete as soon as `of` has returned.
+        definitions: The definitions by name; complete as soon as `of` has returned.
     """
 
     def __init__(self, prefix: str = DEFINITIONS) -> None:

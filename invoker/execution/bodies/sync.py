@@ -255,7 +255,7 @@ class SpreadBody(SyncBody):
 
     @abstractmethod
     def thread_left(self) -> None:
-        """One thread less is `running`; called with the lock held."""
+        """Count a thread that has ended down from `running`; called with the lock held."""
 
     def drain_all(self, outputs: Sequence[Iterator[Any]]) -> None:
         """Drain the first iterator in this thread, and each of the others in a thread of the pool."""

@@ -39,7 +39,7 @@ class Order:
     Attributes:
         open: The step.
         spec: The spec of the callee, with its inputs bound.
-        arguments: In the order of the inputs.
+        arguments: The arguments in the order of the inputs.
 
     Raises:
         NestedError: There is no such function, or the arguments are not those of its parameters, or it is too deep.

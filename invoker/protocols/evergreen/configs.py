@@ -17,7 +17,7 @@ class ActionConfig:
     """A ``google.protobuf.Any``: a message of a type that may or may not be known here.
 
     Attributes:
-        type_url: As it came, like ``type.googleapis.com/google.protobuf.Struct``.
+        type_url: The type URL as it came, like ``type.googleapis.com/google.protobuf.Struct``.
         value: The serialised message.
     """
 

@@ -79,7 +79,7 @@ class Node:
     """One node.
 
     Attributes:
-        id: As its producer chose it.
+        id: The id as its producer chose it.
         kind: `UNDECIDED`, `LEAF` or `INTERIOR`.
         content: Pieces (bytes or `Reference`) or children, in order, as far as there is no gap.
         count: The lowest seq that is missing.

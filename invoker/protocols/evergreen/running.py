@@ -29,8 +29,8 @@ class RunningAction:
         key: The key of its invocation, in commands and events.
         where: The action, for texts of errors.
         open: The step that starts it; None for one that the session answers itself.
-        inputs: By index.
-        writers: By index of the output.
+        inputs: The inputs by index.
+        writers: The writers by index of the output.
         status: The node of its ``__status__``, if the client listed one.
         charged: What its configurations weigh in the session's sum.
         is_started: Whether its invocation was opened.

@@ -97,7 +97,7 @@ class Table:
         """Bind the parameters of an action.
 
         Args:
-            action: As it came.
+            action: The action as it came.
             where: The action, for texts of errors.
 
         Raises:

@@ -87,7 +87,7 @@ class Writer:
         action: The action that writes it.
         node: The node that stands for it.
         form: The shape that it gets.
-        root: Of the function's only input, where results of a mapped function are written.
+        root: The node of the function's only input, where results of a mapped function are written.
         may_send: Whether a ONE may get more values than one, since the function has its context.
         retain: Whether later actions may read it.
         graph: The graph in which it is stored.

@@ -107,7 +107,7 @@ class AggregatingSession:
         self._checkpoint: bytes | None = None
 
     def receive(self, frame: Word) -> Iterable[Step]:
-        """Translate one word of the round into steps."""
+        """Translate one event of the round into steps."""
         if self._is_over:
             return ()
         if isinstance(frame, Begin):
@@ -122,7 +122,7 @@ class AggregatingSession:
         return self._feed()
 
     def half_close(self) -> Iterable[Step]:
-        """No more words can come, so the round is given up."""
+        """No more events can come, so the round is given up."""
         return self.receive(Abandon(Cancelled("the round was given up")))
 
     def deliver(self, event: Event) -> Iterable[Step]:

@@ -81,7 +81,7 @@ class PopulationSetup:
 
     Attributes:
         config: The population, as the file has it.
-        tasks: In the order of the file.
+        tasks: The tasks in the order of the file.
         tokens: Makes and judges retry tokens; None: windows have none.
         eligibility: None: there is no eligibility task.
         attest: Returns whether a measurement is right; called on the loop. None: all are right (D17).

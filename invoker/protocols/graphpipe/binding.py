@@ -54,7 +54,7 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
 
     Args:
         model: Whose inputs they are.
-        request: As it was read.
+        request: The request as it was read.
         known: Sizes by their declared names; those of the inputs are added.
 
     Raises:

@@ -16,7 +16,7 @@ class RequestConfig:
     """Any bytes: given as such, as text if they are UTF-8, and parsed as JSON only if a function asks for a dict.
 
     Attributes:
-        value: As it came.
+        value: The value as it came.
     """
 
     __slots__ = ("value",)

@@ -59,8 +59,8 @@ class ModelPort(msgspec.Struct, frozen=True):
     """An input or an output.
 
     Attributes:
-        name: In metadata.
-        own: Of the parameter, or of the function's output.
+        name: Its name in metadata.
+        own: The name of the parameter, or of the function's output.
         media_type: The media types in which its tensors reach or leave the function, best first; empty: tensors cannot.
         type: The type in metadata; NULL where it may be several.
         types: The types that it takes; None: any.

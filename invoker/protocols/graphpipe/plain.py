@@ -1,8 +1,8 @@
-"""Tensors for functions that take no arrays, and what such functions give made into tensors; numpy is not needed.
+"""Reads tensors for functions that take no arrays, and makes tensors of the values that such functions give.
 
 A function of ints, texts, lists or models of its own meets a tensor as nested lists in MessagePack or JSON, a single
 string as text or bytes (G-074). Its values come back the same way: an int is Int64, a float Float64, a bool Uint8, text
-and bytes String, lists of these a tensor of as many dimensions (G-046).
+and bytes String, lists of these a tensor of as many dimensions (G-046). No numpy is needed.
 """
 
 from __future__ import annotations

@@ -104,13 +104,13 @@ def find(model: Model, buffer: Buffer, limit_bytes: int) -> InferencePlan | None
 
 
 def learn(model: Model, buffer: Buffer, trace: Trace, found: Found, checked: CheckedRequest) -> CheckedRequest:
-    """Make a plan of a request that was found right, and let its answer be remembered, too.
+    """Make a plan of a request that was found valid, and let its answer be remembered, too.
 
     Args:
-        model: What was asked.
+        model: The model that the request asks.
         buffer: The request.
-        trace: Of its reading.
-        found: What the reading came to.
+        trace: The trace of its reading.
+        found: The result of that reading.
         checked: The request, as it is now asked.
     """
     if type(buffer) is not bytearray and type(buffer) is not bytes:

@@ -196,7 +196,7 @@ class Arguments:
         spec: The spec of the function.
 
     Attributes:
-        each: In the order of the signature, without ``*args`` and ``**kwargs``.
+        each: The arguments in the order of the signature, without ``*args`` and ``**kwargs``.
 
     Raises:
         SpecError: A rule does not exist, or a pattern is invalid.

@@ -219,7 +219,7 @@ class HostSessions:
         now_ns: The clock.
         observers: Called with each tool call when it has ended.
         repeated: Called with each call that ran nothing, since it repeated another one by its request id.
-        sessions: By id.
+        sessions: The sessions by id.
         settings: As given.
         too_large: Requests that were refused for their size since it started.
         tools: See `invoker.protocols.toolbridge.tools`.

@@ -60,7 +60,7 @@ class Asked(msgspec.Struct, frozen=True):
         session_id: The session in which the tool is to run.
         tool_id: Id or name of the tool.
         args: By position, each a serialised ``Any``.
-        kwargs: By name.
+        kwargs: The keyword arguments by name.
         request_id: Identifies duplicates; may be empty.
         timeout_ms: The time limit; 0: none is given.
         context: Values for the function (T-069).

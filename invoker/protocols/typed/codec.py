@@ -56,8 +56,8 @@ class Page:
     Attributes:
         request: The class of its request.
         response: Likewise.
-        inputs: By number, the field's name and what makes its value; or why nothing does.
-        outputs: By number, the field's name, what makes its content, and whether None leaves it out.
+        inputs: By number, the name of the field and the reader that makes its value, or why there is no reader.
+        outputs: By number, the name of the field, the writer that makes its content, and whether None leaves it out.
     """
 
     def __init__(

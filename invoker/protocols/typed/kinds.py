@@ -223,7 +223,7 @@ class MessageDef:
 
     Attributes:
         name: Within its package.
-        fields: In the order of their numbers.
+        fields: The fields in the order of their numbers.
         comment: For readers.
     """
 

@@ -22,7 +22,7 @@ from invoker.protocols.typed.calls import EACH, ENTRY
 __all__ = ["AROUND", "parse_json"]
 
 AROUND: Final = {"": b'{"%b":%b}', EACH: b'{"%b":[%b]}', ENTRY: b'{"%b":{"":%b}}'}
-"""The JSON before and behind that of a field, of one element of it, or of the value of one entry."""
+"""The JSON that is put around a part of a message: around a field, an element of a field, or the value of an entry."""
 
 _SLICE: Final = 16 * 1024
 

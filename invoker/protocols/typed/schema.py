@@ -49,7 +49,7 @@ class Schema:
     Attributes:
         package: Its name.
         service: Name of its service, without the package.
-        rpcs: In the order of the functions.
+        rpcs: The rpcs in the order of the functions.
         messages: All, those of the methods first.
         enums: All.
     """

@@ -180,7 +180,7 @@ class TypedSession:
         return (opening, *feeds) if call.streams_in else (opening, *feeds, _END)
 
     def _feeds(self, parts: Mapping[int, bytes]) -> Sequence[CallStep]:
-        """Give what a further message has."""
+        """Return the steps that feed the inputs with the fields of a later message."""
         feeds: list[CallStep] = []
         for slot in self._call.slots:
             part = parts.get(slot.number)

@@ -61,7 +61,7 @@ class Types:
         taken: Names that are not theirs.
 
     Attributes:
-        messages: In the order in which they were met.
+        messages: The messages in the order in which they were met.
         enums: Likewise.
     """
 

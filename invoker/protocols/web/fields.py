@@ -105,8 +105,8 @@ class Signature(msgspec.Struct, frozen=True):
         pieces: The media type of a body that is its values one behind the other; empty: they are lines of JSON.
         is_told: Whether the first value says the media type and headers of such a body, because it is a message.
         own_lines: Whether a codec takes NDJSON for one value of the first input.
-        plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none, or
-            the function declares its types.
+        plain_type: The media type of a value that is a `Message` of text or bytes, which may say another type; empty:
+            it is none, or the function declares its types.
         is_text: Whether its values are text, so that they leave as UTF-8 where the function says no charset; None: its
             annotation does not show it, or it has several outputs.
         offers: Gives the media types that its one value can have; None: it has several, or none.
@@ -158,7 +158,7 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
     """Read the spec of a function.
 
     Args:
-        spec: As it was read.
+        spec: The spec as it was read.
         registry: Which media types have codecs.
         drops: As `Signature`.
     """

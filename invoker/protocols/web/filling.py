@@ -70,7 +70,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
     Args:
         signature: The signature of the function.
         query: Without the question mark.
-        content_type: As it came; empty when it was missing.
+        content_type: The content type as it came; empty when it was missing.
         body: All of it.
         headers: For every message.
 

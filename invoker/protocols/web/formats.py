@@ -161,7 +161,7 @@ class EventStream(Format):
         self._count = 0
 
     def item(self, index: int, message: Message[bytes]) -> bytes:
-        """As `Format`."""
+        """One event: text as its lines, any other value as JSON."""
         before, after = self._around(index, message)
         if message.media_type.startswith("text/plain"):
             # Line ends of any kind separate lines of one event; its reader joins them by LF.
@@ -181,11 +181,11 @@ class EventStream(Format):
         return line_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
 
     def end(self) -> bytes:
-        """As `Format`."""
+        """The event named ``end``."""
         return b"event: end\ndata: {}\n\n"
 
     def error(self, problem: Mapping[str, Any]) -> bytes:
-        """As `Format`."""
+        """An event named ``error``, with the problem as JSON."""
         return b"event: error\ndata: %b\n\n" % msgspec.json.encode(problem)
 
 
@@ -198,7 +198,7 @@ class Lines(Format):
         self._keys = [msgspec.json.encode(name) for name in names]
 
     def item(self, index: int, message: Message[bytes]) -> bytes:
-        """As `Format`."""
+        """One line: text as a JSON string, any other value as JSON."""
         if message.media_type.startswith("text/plain"):
             value = msgspec.json.encode(message.payload.decode("utf-8", "replace"))
         else:
@@ -212,11 +212,11 @@ class Lines(Format):
         return string_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
 
     def end(self) -> bytes:
-        """As `Format`."""
+        """Nothing: the end of the body is the end."""
         return b""
 
     def error(self, problem: Mapping[str, Any]) -> bytes:
-        """As `Format`."""
+        """A line with an object whose only key is ``error``."""
         return msgspec.json.encode({"error": problem}) + b"\n"
 
 
@@ -226,7 +226,7 @@ class Mixed(Format):
     The delimiter of the next part follows each part at once, so that a reader knows where it ends.
 
     Args:
-        names: As `Format`.
+        names: The names of the outputs.
         is_text: Whether values were made of text; None: nobody knows.
     """
 
@@ -239,7 +239,7 @@ class Mixed(Format):
         self._has_begun = False
 
     def item(self, index: int, message: Message[bytes]) -> bytes:
-        """As `Format`."""
+        """One part, and the delimiter behind it."""
         before, after = self._around(index, message)
         return b"%b%b%b" % (before, message.payload, after)
 
@@ -253,11 +253,11 @@ class Mixed(Format):
         return slices(message.payload)
 
     def end(self) -> bytes:
-        """As `Format`."""
+        """The rest of the last delimiter."""
         return (b"" if self._has_begun else self._delimiter[2:]) + b"--\r\n"
 
     def error(self, problem: Mapping[str, Any]) -> bytes:
-        """As `Format`."""
+        """A last part with the problem as JSON."""
         own = [("Content-Type", _PROBLEM), ("Content-Disposition", 'inline; name="error"')]
         payload = msgspec.json.encode(problem)
         return b"%b%b%b%b" % (self._head(own, len(payload)), payload, self._delimiter, self.end())
@@ -281,7 +281,7 @@ class Pieces(Format):
         self.headers = (("Content-Type", media_type), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
 
     def item(self, index: int, message: Message[bytes]) -> bytes:  # noqa: ARG002 - as `Format`
-        """As `Format`."""
+        """The payload as it is."""
         return message.payload
 
     def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
@@ -291,11 +291,11 @@ class Pieces(Format):
         return slices(message.payload)
 
     def end(self) -> bytes:
-        """As `Format`."""
+        """Nothing: the end of the body is the end."""
         return b""
 
     def error(self, problem: Mapping[str, Any]) -> bytes:  # noqa: ARG002 - as `Format`
-        """As `Format`."""
+        """Nothing: an error can only break the connection off."""
         return b""
 
 

@@ -81,7 +81,7 @@ class Shape(msgspec.Struct, frozen=True):
         outputs: Names of its outputs.
         has_open_outputs: Whether the peer may name others.
         is_called: Whether it has no parameters: each item, whatever it is, is one call.
-        wrapped: By the name of an input, what takes objects that have the value under this name.
+        wrapped: By the name of an input, the codec of objects that have the value under this name.
     """
 
     function: str
@@ -97,7 +97,7 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
     """Read the spec of a function.
 
     Args:
-        spec: As it was read.
+        spec: The spec as it was read.
         registry: Which media types have codecs.
     """
     singles = frozenset(one.name for one in (*spec.inputs, *spec.spare) if one.single or one.is_option)

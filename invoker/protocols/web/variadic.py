@@ -31,7 +31,7 @@ def parts_of(signature: Signature, query: str, content_type: str, body: bytes) -
     Args:
         signature: The signature of the function.
         query: Without the question mark.
-        content_type: As it came; empty when it was missing.
+        content_type: The content type as it came; empty when it was missing.
         body: All of it.
 
     Raises:

@@ -173,7 +173,8 @@ class SocketWire(Wire, Protocol):
     """Are not sent."""
 
     peer: Client
-    """Gets the code of the end; a conversation of one invocation says by its `field` that the log has that code."""
+    """Is told the code with which the conversation ends. Its `field` is set only if the conversation is one invocation,
+    whose line in the log then names that code."""
 
     def close(self, close: Close) -> None:
         """Close the connection with the code of this ending, since the conversation is over."""
@@ -281,7 +282,7 @@ class HttpApp:
         Args:
             head: The head of a request.
             handler: Its handler; one that has ``takes_packed = False`` gets its body as it is.
-            verdict: Of the origins.
+            verdict: The verdict of the origins.
         """
         packed = _AS_IT_IS
         head, told = traced(head)

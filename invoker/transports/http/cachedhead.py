@@ -26,12 +26,12 @@ class CachedHead:
     """What a head means to this transport; the same bytes mean the same again.
 
     Args:
-        data: Of the head.
+        data: The bytes of the head.
         app: Judges it, and knows the handlers.
         is_local: Whether it came by a Unix socket.
 
     Attributes:
-        data: Of the head.
+        data: The bytes of the head.
         head: The head as the handler sees it.
         verdict: Whether it may call.
         handler: The handler of the path; None: there is none.

@@ -75,7 +75,7 @@ class Outgoing:
             self._count()
 
     def part(self) -> None:
-        """The conversation is over; while some of it is not taken, it counts as one that runs."""
+        """Let go of a conversation that is over; it counts as running until the peer has taken all of it."""
         if self._unread is not None and self._waiting + self._handed:
             self._unread.part()
 

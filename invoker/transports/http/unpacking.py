@@ -52,7 +52,7 @@ class Unpacker:
     """Undoes the codings of one body.
 
     Args:
-        codings: In the order in which they were applied; of `invoker.transports.http.codings.UNPACKED`.
+        codings: The codings in the order in which they were applied; of `invoker.transports.http.codings.UNPACKED`.
     """
 
     def __init__(self, codings: Sequence[str]) -> None:

@@ -1,9 +1,9 @@
 """`Node`: what a peer has sent for one id and nobody has taken yet; `Reader`: where an input stands in its node.
 
-Theory. The chunks of a node have places from 0. They may come in any order and twice, when the first one counts. The
-length of a node is known once its last fragment came: a null chunk ends it before its place, any other chunk behind it.
-A chunk is kept until all readers that are there have passed it; as long as there is none, all are kept. A reader that
-comes later than that finds its beginning gone, and is refused.
+Theory. The chunks of a node have places from 0. They may come in any order, and if one comes twice, the first counts.
+The length of a node is known once its last fragment came: a null chunk is not part of the node, any other last chunk
+is. A chunk is kept until all readers that are there have passed it; as long as there is none, all are kept. A reader
+that comes later than that finds its beginning gone, and is refused.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Answer:
     Attributes:
         action: Its name.
         inputs: The nodes that stand for the inputs, by name, to be used again.
-        outputs: By name.
+        outputs: The outputs by name.
     """
 
     def __init__(

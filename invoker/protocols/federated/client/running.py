@@ -56,7 +56,7 @@ class CallingRunner:
     example; a function that asks for none occupies a thread until it returns.
 
     Args:
-        functions: By the names that plans have for them: ``module:function``.
+        functions: The functions by the names that plans have for them: ``module:function``.
         examples: Makes an iterator of the device's examples for each run; they are read as the function reads them.
     """
 

@@ -31,7 +31,7 @@ def tensors_in(reply: Reply, limit_bytes: int, wanted: int | None) -> tuple[Tens
     """The outputs in an answer, at least one; numbers are views on its body.
 
     Args:
-        reply: As it came.
+        reply: The reply as it came.
         limit_bytes: Bounds what it may make us do (G-096).
         wanted: How many were asked for by name; None: none was.
 

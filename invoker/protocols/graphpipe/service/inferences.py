@@ -88,7 +88,7 @@ class Inferences:
 
     Attributes:
         driver: Runs bodies.
-        models: By name; the first one is that of transports without names.
+        models: The models by name; the first one is that of transports without names.
 
     Raises:
         SpecError: An annotation declares an invalid shape.

@@ -62,7 +62,7 @@ class PromptInference:
         return True
 
     def fail(self, error: InvocationError) -> None:
-        """The body is late, or more than the process may hold; it is not whole then."""
+        """Refuse the request: its body is late, or larger than the process may hold, and will not become whole."""
         self._request.answer(self._refuse(error))
 
     def gone(self) -> None:

@@ -79,7 +79,7 @@ class Batch:
     """The answer to a batch; calls that were not started because another had failed have no item.
 
     Attributes:
-        items: In the order of the calls.
+        items: The items in the order of the calls.
         duration_ms: How long the whole batch took.
         average_ms: How long a call that ran took on average.
     """

@@ -171,7 +171,7 @@ class ToolSession:
         Args:
             tool: Its id or its name.
             args: By position.
-            kwargs: By name.
+            kwargs: The keyword arguments by name.
             request_id: Identifies repeated calls. Only a call with one is tried again, up to three times, when the rpc
                 fails with UNAVAILABLE or DEADLINE_EXCEEDED; a session with caching runs it only once.
             timeout_s: The time limit of the tool; 0: that of the session.
@@ -212,7 +212,7 @@ class ToolSession:
         Args:
             tool: Its id or its name.
             args: By position.
-            kwargs: By name.
+            kwargs: The keyword arguments by name.
             stream_id: Repeated in each chunk; empty: the bridge makes one.
             chunk_size: Bytes that are larger travel in several chunks; 0: 64 KiB.
             buffer_size: How many values the tool may be ahead of us; 0: 16.
@@ -244,7 +244,7 @@ class ToolSession:
         """Make many calls by one rpc; a call that fails is an item with an error.
 
         Args:
-            calls: In the order of the answers.
+            calls: The calls in the order of the answers.
             parallel: Whether several run at once; if not, one after the other.
             stop_on_error: Whether no further call begins after one has failed.
             max_parallel: How many at once; 0: the bridge's default.

@@ -280,7 +280,7 @@ class _Collecting(StepSession):
         self._call = call
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
-        """Let the call take what is emitted."""
+        """Pass emitted values to the call, and all other events on as usual."""
         return self._call.emitted(event) if type(event) is Emitted else super().deliver(event)
 
 

@@ -17,7 +17,7 @@ class Example(NamedTuple):
 
     Attributes:
         text: As the author wrote it.
-        values: By the names of inputs, as JSON has them.
+        values: The values by the names of inputs, as JSON has them.
     """
 
     text: str

@@ -73,7 +73,7 @@ class FunctionsHandler:
         hides: Whether a function has no path, because the path of its name belongs to something else.
 
     Attributes:
-        paths: What it answers.
+        paths: For each path that it serves, the method that makes the answer.
     """
 
     def __init__(self, engine: Engine, spoken: Callable[[], Spoken], hides: Callable[[str], bool]) -> None:
