@@ -97,7 +97,7 @@ class Range(msgspec.Struct, frozen=True):
     Attributes:
         media_type: Type and parameters without q.
         q: 0 to 1; 1 where it is missing or invalid.
-        position: In the list, counted over well-formed elements.
+        position: The position in the list, counted over well-formed elements.
     """
 
     media_type: MediaType

@@ -174,8 +174,8 @@ their own; a row that ends with a dot holds only for those below it.
 """
 
 DISTRIBUTIONS: Final = {"conformance": ("invoker_conformance", "stream-invoker-conformance")}
-"""Maps the old name, without ``invoker.``, of what is a distribution of its own now to its package and the name to
-install."""
+"""Maps the old name of a package, without ``invoker.``, that is a distribution of its own now to the new name of the
+package and the name to install."""
 
 RENAMED: Final = {
     "conformance.line": "invoker_conformance.rawcall",

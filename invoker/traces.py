@@ -45,7 +45,7 @@ class Trace(msgspec.Struct, frozen=True):
         span_id: This invocation's own span, 16 hexadecimal digits.
         is_sampled: Whether the caller may have recorded the trace.
         state: The caller's ``tracestate``; empty if there is none.
-        flags: As a number.
+        flags: The flags as a number.
     """
 
     trace_id: str

@@ -22,8 +22,8 @@ class Answer:
 
     Attributes:
         status: The status in the status line.
-        headers: In wire order; names as they came.
-        body: Without its transfer coding.
+        headers: The headers in wire order; names as they came.
+        body: The body without its transfer coding.
         sent: The request, as short text.
     """
 

@@ -37,7 +37,7 @@ class RawCall(ABC, Generic[T]):
     """One call.
 
     Args:
-        channel: To the target.
+        channel: The channel to the target.
         metadata: The metadata of the request.
         timeout_s: Limit of each single wait.
         deadline_s: The deadline of the call itself; None for no deadline.

@@ -94,7 +94,7 @@ async def run(
 
     Args:
         target: Under judgement.
-        scenarios: In this order.
+        scenarios: The scenarios, in the order in which they are run.
         each: Called with every outcome as soon as it is known.
 
     Raises:

@@ -50,7 +50,7 @@ class Listing(NamedTuple):
     """Another view of functions, which a flag of ``inspect`` asks for.
 
     Attributes:
-        flag: On the command line.
+        flag: The flag on the command line.
         about: What it does, for the help.
         kind: Name of the member of JSON that holds it.
         module: Has ``listed(specs)``, which gives values for JSON, and a text for readers.

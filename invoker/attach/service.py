@@ -107,7 +107,7 @@ class Service:
         around: What the service finds in its process.
 
     Attributes:
-        name: As INVOKER_PROTOCOLS says it.
+        name: The name as INVOKER_PROTOCOLS says it.
         settings: A frozen dataclass of its own settings (see `settings.setting`), which ``config.of(settings)`` gives;
             None: it has none.
         is_default: Whether it is served when nobody chooses.

@@ -55,7 +55,7 @@ def by_type(given: Any, function: str) -> Mapping[type, ProtocolOption]:
     """Take the options of a function.
 
     Args:
-        given: As the author wrote them.
+        given: The values as the author wrote them.
         function: Its name, for errors.
 
     Raises:

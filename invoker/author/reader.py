@@ -41,7 +41,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     Args:
         function: Function, method, lambda, partial, instance with ``__call__``, or class of such instances.
         entrypoint: The entrypoint as it was loaded; only recorded.
-        name: In the catalogue, where the decorator says none.
+        name: The name in the catalogue, where the decorator says none.
 
     Raises:
         SpecError: The signature was not understood.

@@ -51,7 +51,7 @@ class Facts:
     """What a callable is, before it is decided what it means.
 
     Attributes:
-        name: For messages and for the catalogue.
+        name: The name for messages and for the catalogue.
         doc: Cleaned docstring.
         parameters: Their annotations are resolved; those bound by a partial have a default.
         returned: What the return annotation promises.

@@ -213,13 +213,14 @@ class FunctionSpec:
     """A function as its signature was understood.
 
     Attributes:
-        name: In the catalogue; the function's own name unless something else was asked for.
+        name: The name in the catalogue; the function's own name unless something else was asked for.
         entrypoint: The entrypoint as it was loaded, ``module:attribute``; may be empty.
         modules: The modules that it was named from and written in, with the packages around them; it uses their codecs.
         doc: Its docstring, cleaned; may be empty.
         style: Request/reply or streaming.
         is_async: It runs on the event loop; its inputs and outputs are async iterators.
-        inputs: In the order of their index. With ``open_inputs`` the last one is the pattern of all that follow.
+        inputs: The inputs in the order of their index. With ``open_inputs`` the last one is the pattern of all that
+            follow.
         outputs: The outputs in the order of their index; empty with ``open_outputs``.
         open_inputs: The number of inputs is what the caller says.
         open_outputs: The number of outputs is what the caller says.
@@ -237,7 +238,7 @@ class FunctionSpec:
         isolation: ``"process"`` if each of its invocations runs in a child process; else empty.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
-        call: For `invoker.author.lift` only.
+        call: The way to call it; only `invoker.author.lift` uses that.
     """
 
     name: str

@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: Without the program's name; default: the process's own.
+        argv: The arguments without the program's name; default: the process's own.
 
     Returns:
         The exit code.

@@ -136,8 +136,8 @@ def codec(
 
     Args:
         media_types: Like ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
-        decode: From the payload to a value.
-        encode: From a value to the payload.
+        decode: Makes a value of the payload.
+        encode: Makes the payload of a value.
         encodes: The types that ``encode`` takes; none given means any.
 
     Raises:

@@ -24,7 +24,7 @@ class Property(NamedTuple):
     """One member.
 
     Attributes:
-        name: As JSON has it.
+        name: The name as JSON has it.
         annotation: The annotation of its values.
         is_required: It is always there.
         default: `NOTHING` if there is none, or another one each time.

@@ -33,7 +33,7 @@ class Part:
         name: The name of the field.
         payload: Its content.
         media_type: The media type as it was sent; empty when nothing was said.
-        filename: Without directories; None for a field that is no file.
+        filename: The filename without directories; None for a field that is no file.
         headers: All headers of the part.
     """
 

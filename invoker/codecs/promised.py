@@ -48,7 +48,7 @@ def check_promise(type_: Any, value: Any, where: Place) -> None:
 
     Args:
         type_: The annotation of the output.
-        value: As the function gave it; only its class counts.
+        value: The value as the function gave it; only its class counts.
         where: Starts the text of the error.
 
     Raises:

@@ -29,7 +29,7 @@ def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
     """Wrap a decoder so that it refuses arrays of another shape than the declared one; other decoders stay as they are.
 
     Args:
-        decode: As a codec made it.
+        decode: The decoder as a codec made it.
         type_: The annotation; of unions with several arrays nothing is checked, since each may have a shape.
         where: Starts the text of its errors.
 
@@ -62,7 +62,7 @@ def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool 
     """An encoder that casts arrays if the author wants that, and refuses other shapes than the one that is declared.
 
     Args:
-        encode: As a codec made it; it is given back where there is nothing to do.
+        encode: The encoder as a codec made it; it is given back where there is nothing to do.
         type_: The annotation; of unions with several arrays nothing is cast or checked.
         where: Starts the text of its errors.
         is_checked: Whether shapes are.

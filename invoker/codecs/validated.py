@@ -50,7 +50,7 @@ def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Spe
     """Wrap a decoder whose codec does not apply the marks; others stay as they are.
 
     Args:
-        decode: As a codec made it.
+        decode: The decoder as a codec made it.
         type_: The annotation.
         where: Starts the text of errors.
         essence: The media type without parameters, for the same.

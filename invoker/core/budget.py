@@ -223,7 +223,7 @@ class Unread:
         return refusal
 
     def hold(self, size: int, end: End | None) -> None:
-        """Set the bytes of all messages that are under way to ``size``; ``end`` as of `add`."""
+        """Set the bytes of all messages that are under way to ``size``; ``end`` is that of `add`."""
         self._hold(size, end)
         self._last = size
         self._share.shrink(size)

@@ -93,7 +93,7 @@ class Encoders:
 
     Attributes:
         index: The index of the output.
-        name: For texts of errors.
+        name: The name for texts of errors.
     """
 
     __slots__ = (
@@ -125,7 +125,7 @@ class Encoders:
 
         Args:
             index: The index of the output.
-            name: For texts of errors.
+            name: The name for texts of errors.
             accept: What its peer accepts.
             registry: Codecs.
             by_value: Text and bytes get the media types of their kind (E-104), since the peer has no preference.

@@ -116,7 +116,7 @@ class Engine:
 
         Args:
             command: What the session asks for.
-            deadline: On the clock of ``time.monotonic``, or None.
+            deadline: The deadline on the clock of ``time.monotonic``, or None.
             limits: Unread input that this one may hold, instead of the engine's.
             is_counted: Whether its unread input counts against `memory`; else its conversation counts it.
             is_early: It was asked for before the drain began, so the drain does not refuse it (G-104).

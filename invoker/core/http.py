@@ -22,7 +22,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
     Attributes:
         method: Upper case.
-        path: Without the query.
+        path: The path without the query.
         query: Without the question mark.
         http_version: "1.0", "1.1" or "2".
         headers: Pairs in wire order; a name may repeat.
@@ -38,7 +38,7 @@ class RequestHead(msgspec.Struct, frozen=True):
         """All values of a header, joined by commas; empty when there is none.
 
         Args:
-            name: In lower case.
+            name: The name in lower case.
         """
         size = len(name)
         found = [value for key, value in self.headers if len(key) == size and key.lower() == name]

@@ -44,7 +44,7 @@ class Place:
     Attributes:
         kind: ``input`` or ``output``; of a value that stands alone, a word for it.
         index: Its number; None for a value that stands alone.
-        name: As the function calls it; empty where the text does not say it.
+        name: The name as the function calls it; empty where the text does not say it.
         within: A part of it, as the text has it.
     """
 
@@ -64,7 +64,7 @@ class Why:
     """Why something failed, as the text of an error ends.
 
     Attributes:
-        text: In words.
+        text: The text in words.
         raised: The type of the exception of an author's code that says so; empty if the words are the invoker's own.
     """
 

@@ -65,7 +65,7 @@ class Whole(Keeping):
         driver: Knows the engine and what is being drained.
         outlet: The outlet of the transport.
         turn: The turn of the thread, if it leads; without one the conversation is long from the beginning.
-        deadline: On the clock of ``time.monotonic``, or None.
+        deadline: The deadline on the clock of ``time.monotonic``, or None.
         is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
         is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
     """

@@ -45,7 +45,7 @@ class FetchPolicy:
             its own name may have private addresses too: that is what it is listed for. Loopback takes ``localhost``
             or the loopback address itself in the list; link-local addresses, where clouds keep the secrets of their
             machines, are never connected to.
-        timeout_s: From the start of a fetch, its wait for a thread included, to its last byte.
+        timeout_s: The time from the start of a fetch, its wait for a thread included, to its last byte.
         redirects: How many redirects are followed.
         ports: The ports that may be connected to.
     """

@@ -47,7 +47,7 @@ class Target:
         scheme: ``http`` or ``https``.
         host: As `host_of` spells it.
         port: Given, or that of the scheme.
-        path: With the query; never empty.
+        path: The path with the query; never empty.
     """
 
     uri: str

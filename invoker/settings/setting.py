@@ -36,7 +36,7 @@ class Setting:
         help: One sentence.
         unit: The unit of the value; empty for names and switches.
         parse: Text to value; raises ValueError with what was expected.
-        flag: On the command line; empty: made from the name.
+        flag: The flag on the command line; empty: made from the name.
         choices: The only values, if they are few.
         many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
         heading: The heading in ``--help`` above it and the settings that follow; empty: it stands below that of

@@ -66,7 +66,7 @@ class RedisBackend:
     """Keeps spaces in a Redis server.
 
     Args:
-        url: As redis-py has it: ``redis://``, ``rediss://`` or ``unix://``.
+        url: The URL as redis-py has it: ``redis://``, ``rediss://`` or ``unix://``.
         limits: How much is kept.
         clock: Nanoseconds of the epoch; None: the server's.
         lease_s: How long this process counts as alive after it last said so.
@@ -142,7 +142,7 @@ class RedisBackend:
     # Questions and answers.
 
     def _run(self, questions: list[list[Any]]) -> list[Any]:
-        """Run the script for each; an answer may be a RedisError."""
+        """Run the script for each question, and return the answers; one may be a RedisError."""
         now = "" if self._clock is None else self._clock() // 1000
         pipeline = self._client.pipeline(transaction=False)
         for op, *arguments in questions:

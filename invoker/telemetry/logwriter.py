@@ -50,7 +50,7 @@ class LogWriter:
         most: Characters that may wait.
 
     Attributes:
-        encoding: As given.
+        encoding: The encoding as given.
         dropped: Lines that were dropped since the start.
         lost: Makes the line that says how many lines were dropped.
     """

@@ -48,7 +48,7 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str,
         serves: Protocols.
         command: The command line of a call, to copy; may be empty.
         page: Where a browser can try the functions; may be empty.
-        note: For the author; may be empty.
+        note: The note for the author; may be empty.
     """
     shown = ", ".join(names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

@@ -129,7 +129,7 @@ class Flat:
 
     Attributes:
         raw: A flat, read-only view of which slices are taken.
-        size: In bytes.
+        size: The size in bytes.
     """
 
     __slots__ = ("_source", "_trace", "raw", "size")
@@ -179,7 +179,7 @@ class Flat:
         """Where the elements of the vector at a position begin, and how many there are; all of them are inside.
 
         Args:
-            position: With four bytes inside, as `reference` gives it.
+            position: The position with four bytes inside, as `reference` gives it.
             item_bytes: Size of one element.
         """
         count: int = _U32(self.raw, position)[0]

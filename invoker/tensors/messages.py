@@ -78,7 +78,7 @@ class IOMetadata(msgspec.Struct, frozen=True):
 
     Attributes:
         name: The name by which requests ask for it.
-        description: For readers.
+        description: The description for readers.
         shape: -1 where any size is taken; empty for a scalar, and where nothing is known.
         type: Id of its type; 0 where nothing is known. A newer schema may have more than we know.
     """

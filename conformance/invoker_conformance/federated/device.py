@@ -37,7 +37,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         given: As `RawCall`.
 
     Attributes:
-        terms: For chunks; messages go in chunks once the target has sent some terms.
+        terms: The terms for chunks; messages go in chunks once the target has sent some terms.
         info: The acceptance, when there was one.
         cuts: Whether what is said goes in chunks, where there are terms for that.
         acks: Whether chunks of the target are acked, which they are until somebody tests what happens otherwise.

@@ -83,8 +83,8 @@ class Reader:
     """Puts a target's messages together, and checks how they were cut (F-022, F-023, F-028).
 
     Attributes:
-        terms: As the target has sent them.
-        sent: For reports.
+        terms: The terms as the target has sent them.
+        sent: The text that reports show as sent.
     """
 
     terms: Terms = field(default_factory=Terms)

@@ -74,7 +74,7 @@ class Built:
     """A buffer, and where its parts lie.
 
     Attributes:
-        data: To be changed at will.
+        data: The bytes to be changed at will.
         places: The places of each table, and of the count of each vector.
         vtables: The vtables of each table.
         pending: Where references lie to what has no place yet, those beside each other at once.

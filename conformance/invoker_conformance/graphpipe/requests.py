@@ -19,7 +19,7 @@ class Request:
 
     Attributes:
         buffer: Its bytes.
-        text: For a report.
+        text: The text for a report.
     """
 
     buffer: bytes
@@ -37,7 +37,7 @@ class Draft:
         root: The Request.
         infer: The InferRequest.
         tensors: Its tensors.
-        text: For a report.
+        text: The text for a report.
     """
 
     root: Table

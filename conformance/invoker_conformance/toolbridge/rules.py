@@ -48,7 +48,7 @@ def check_result(answer: pb.ToolCallResponse | pb.ToolCallResult, sent: str, *, 
 
     Args:
         answer: To ExecuteTool, or to an item of a batch.
-        sent: For reports.
+        sent: The text that reports show as sent.
         is_executed: Whether the call was made at all, so that there are metrics.
     """
     if answer.success and (answer.HasField("error") or not answer.HasField("result")):

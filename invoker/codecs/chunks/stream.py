@@ -36,7 +36,7 @@ class ChunkStream:
     Args:
         parse: Makes a message of bytes; raises InvocationError.
         writes: The class of the messages that carry our chunks.
-        limits: For what is received.
+        limits: The limits for what is received.
         whole_bytes: Messages up to this size are sent whole, even if chunks were agreed on.
         may_receive: Asked, with a number of bytes and the size of the message, whether so many bytes may be held; when
             the message begins, and then step by step. The size is that of the message or of its bytes on the wire,
@@ -115,7 +115,7 @@ class ChunkStream:
 
     @property
     def is_receiving(self) -> bool:
-        """Whether the peer has begun a message in chunks, and nobody has it yet; also while that is held up."""
+        """Whether the peer has begun a message in chunks that nobody has got yet, even if all of it is here."""
         return self._receiver.is_receiving or self.packed is not None
 
     @property

@@ -40,7 +40,7 @@ def fits(schema: Any, value: Any, definition: Callable[[str], Any]) -> bool:
 
     Args:
         schema: A JSON Schema.
-        value: As JSON has it.
+        value: The value as JSON has it.
         definition: Gives the schema that a reference means.
     """
     if not isinstance(schema, Mapping):

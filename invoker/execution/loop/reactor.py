@@ -63,7 +63,7 @@ class Reactor:
         wire: Carries the frames.
         driver: Runs bodies.
         on_close: Called once, with the ending to send to the peer.
-        deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
+        deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by the wire.
         is_counted: Whether the engine counts what invocations hold; else the wire does.
         is_early: It began before the drain, which therefore does not refuse what it opens (G-104).
     """

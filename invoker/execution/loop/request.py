@@ -44,7 +44,7 @@ async def converse(
         read: Gives the peer's next frame, None when it has half-closed; raises InvocationError when the peer is gone
             or sent what the transport refuses. It is cancelled when the conversation ends while it waits.
         keep: Takes what the session sends; it must not wait.
-        deadline: On the clock of ``time.monotonic``, or None.
+        deadline: The deadline on the clock of ``time.monotonic``, or None.
         is_counted: Whether the driver counts what invocations hold; else the caller does.
         is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
         peer: Who calls, for the log.
@@ -94,7 +94,7 @@ async def carry_on(
         steps: What it has given for the last of them.
         driver: As `converse`.
         keep: As `converse`.
-        deadline: On the clock of ``time.monotonic``, or None; enforced by the task that waits here.
+        deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by the task that waits here.
         is_counted: As `converse`.
         is_early: As `converse`.
 

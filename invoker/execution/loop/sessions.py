@@ -102,7 +102,7 @@ class SessionReactor(Reactor):
         wire: Carries the frames.
         driver: Runs bodies.
         on_close: Called once, with the ending to send to the peer.
-        deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
+        deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by the wire.
         hard_bytes: Unread payload at which an invocation fails; the session keeps to less.
         window: Messages that the session feeds an input ahead of its function.
         fetch: Gets what references refer to.

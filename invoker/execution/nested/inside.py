@@ -34,7 +34,7 @@ class Inside:
     Args:
         session: Translates; what it sends is what the reader gets.
         driver: Runs the body.
-        deadline: On the clock of ``time.monotonic``, or None.
+        deadline: The deadline on the clock of ``time.monotonic``, or None.
     """
 
     is_gone = False

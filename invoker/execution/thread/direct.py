@@ -58,7 +58,7 @@ class DirectConversation:
         session: Translates the frames.
         wire: Carries; blocking.
         driver: Knows the engine, the threads and what is being drained.
-        deadline: On the clock of ``time.monotonic``, or None.
+        deadline: The deadline on the clock of ``time.monotonic``, or None.
 
     Attributes:
         turns: Notified of every event of the wire, once several threads take turns there.

@@ -126,12 +126,13 @@ def translated(error: InvocationError, where: str, names: Mapping[Place, str] | 
     """Translate an error of the machinery into one of this protocol.
 
     Args:
-        error: As an invocation ended.
+        error: The error with which an invocation ended.
         where: The action or node that the text names.
         names: What the client calls inputs and outputs, by their places.
 
     Returns:
-        Errors of this protocol, those that a function chose itself, and ends of the call stay as they are.
+        The error to send. Errors of this protocol, those that a function chose itself, and ends of the call stay as
+        they are.
     """
     if isinstance(error, EvergreenError | StatusError | Cancelled | DeadlineExceeded | InternalError):
         return error

@@ -68,7 +68,7 @@ class Extensions:
     Args:
         session: The session that has them.
         names: Those that were negotiated.
-        clock: In seconds; never goes back.
+        clock: The clock in seconds; never goes back.
 
     Attributes:
         is_partial: Whether an action may fail alone.

@@ -33,7 +33,7 @@ class Lifetimes:
 
     Args:
         graph: The graph of their session.
-        clock: In seconds; never goes back.
+        clock: The clock in seconds; never goes back.
     """
 
     def __init__(self, graph: Graph, clock: Callable[[], float]) -> None:

@@ -23,7 +23,7 @@ class RunningAction:
 
     Args:
         number: Its ordinal in the session, from 1.
-        name: As the client named it.
+        name: The name as the client named it.
 
     Attributes:
         key: The key of its invocation, in commands and events.

@@ -104,7 +104,7 @@ class PopulationConfig:
     """Devices that run the same tasks.
 
     Attributes:
-        name: As devices name it.
+        name: The name as devices name it.
         tasks: At least one.
         api_key: The key that clients must send; empty: none is asked for.
         api_key_env: The variable that holds it.

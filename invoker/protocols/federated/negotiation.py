@@ -63,7 +63,7 @@ def options_for(terms: Terms, *, secagg: bool = False) -> pb.ProtocolOptionsResp
     """The message with the terms; it has all of them, since each such message replaces the last one (F-018, F-134).
 
     Args:
-        terms: For chunks.
+        terms: The terms for chunks.
         secagg: Whether the client takes part in secure aggregation (F-089).
     """
     options = pb.ProtocolOptionsResponse(

@@ -43,7 +43,7 @@ def parted(answer: Answer, counts: Sequence[int]) -> list[Reply]:
     """A response for each request.
 
     Args:
-        answer: To the batch.
+        answer: The answer to the batch.
         counts: Rows of each request, in order.
 
     Raises:

@@ -68,7 +68,7 @@ class ModelPort(msgspec.Struct, frozen=True):
         is_single: One value, of which a tensor of one element is as good as a scalar.
         is_truth: Whether that value is true or false.
         is_optional: A request may leave it out.
-        note: For readers.
+        note: The note for readers.
         castable: Types that could become its type; ``types`` has them, too, if the function allows it (G-061).
     """
 

@@ -220,7 +220,7 @@ class HostSessions:
         observers: Called with each tool call when it has ended.
         repeated: Called with each call that ran nothing, since it repeated another one by its request id.
         sessions: The sessions by id.
-        settings: As given.
+        settings: The settings as given.
         too_large: Requests that were refused for their size since it started.
         tools: See `invoker.protocols.toolbridge.tools`.
     """

@@ -37,7 +37,7 @@ class Tool:
 
     Attributes:
         id: ``module:qualname``, or its name if it was not loaded from a module.
-        name: In the catalogue.
+        name: The name in the catalogue.
         function: The name, for ``Open.function``.
         outputs: How many it has.
         accepts: The value for ``Open.accepts``.

@@ -64,7 +64,7 @@ class Asked(msgspec.Struct, frozen=True):
         inputs: The inputs of the function.
         query: The query of the request.
         content_type: The media type of the body; empty when it was missing.
-        headers: As the function sees them.
+        headers: The headers as the function sees them.
         opening: What opens the invocation, and the media type of its value, if the body is one value.
         reading: How the body is read.
         stream: Media type of the stream that is the answer, and what is accepted of each item; None: one value is.

@@ -72,7 +72,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
         query: Without the question mark.
         content_type: The content type as it came; empty when it was missing.
         body: All of it.
-        headers: For every message.
+        headers: The headers for every message.
 
     Raises:
         DecodeError: A value is missing, is given twice, or cannot be read.

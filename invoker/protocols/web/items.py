@@ -111,7 +111,7 @@ def reads(
     Args:
         how: How the body is read.
         content_type: The media type of the body.
-        headers: For every message.
+        headers: The headers for every message.
         fields: The fields of the inputs that are still to be filled, and of options that may come before them; none:
             the query gives everything, and the body may be empty only.
         most_bytes: The most bytes of one item.

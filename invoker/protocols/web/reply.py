@@ -175,7 +175,7 @@ def refusal(
         error: Its text is the body.
         accept: The accept of the request; decides between a problem, JSON and text.
         status: Instead of the one of the table.
-        headers: To be added.
+        headers: The headers to be added.
         parameter: The parameter that it is about; empty: it is unknown.
 
     Source: R-153, from what users of the riff HTTP adapter rely on.

@@ -50,7 +50,7 @@ class AioTransport:
     Args:
         driver: Runs the conversations.
         methods: What is served.
-        credentials: For TLS; None serves plain text.
+        credentials: The credentials for TLS; None serves plain text.
         settings: Limits and times.
     """
 

@@ -30,7 +30,7 @@ class AioCall:
     """One call.
 
     Args:
-        context: As grpc.aio gives it.
+        context: The context as grpc.aio gives it.
         settle_s: Wait between the end of the request stream and the half-close, of a listener that settles: a cancel, a
             lost connection, a passed deadline and an oversize frame look like an end at first (R-109, E-010).
         joins: Whether frames may be joined to one message.

@@ -78,7 +78,7 @@ class FastTransport:
     Args:
         driver: Runs the conversations.
         methods: What is served.
-        credentials: For TLS; None serves plain text.
+        credentials: The credentials for TLS; None serves plain text.
         settings: Limits and times.
 
     Attributes:
@@ -345,7 +345,7 @@ class FastTransport:
             call.open(method.reactor(session, call, self.driver, _closing(call), deadline=_deadline(event)))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float]:
-        """The text metadata of a call, and how long its half-close has to settle; most calls of a peer are alike."""
+        """The text metadata of a call, and how long its half-close has to settle; both are kept for the next call."""
         known, metadata, settle_s = self._last_metadata
         if pairs != known:
             metadata = metadata_of(pairs)

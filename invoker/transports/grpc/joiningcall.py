@@ -22,7 +22,7 @@ class JoiningCall(LoopCall):
     """A call whose frames may be joined (see `Outbox`): all that a turn of the loop wrote leaves at its end, at once.
 
     Args:
-        call: As grpcio's private layer gives it.
+        call: The call as grpcio's private layer gives it.
         queue_poller: Brings the call's events.
         settle_s: As `LoopCall`.
         most_bytes: As `LoopCall`.

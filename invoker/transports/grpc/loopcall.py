@@ -65,7 +65,7 @@ class LoopCall:
     """One call.
 
     Args:
-        call: As grpcio's private layer gives it.
+        call: The call as grpcio's private layer gives it.
         queue_poller: Brings the call's events.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
         most_bytes: A message with more of them ends the call (R-121).

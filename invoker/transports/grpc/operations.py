@@ -35,7 +35,7 @@ class Operations:
     """The operations of one call.
 
     Args:
-        call: As grpcio's private layer gives it.
+        call: The call as grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
 
     Attributes:

@@ -28,7 +28,7 @@ __all__ = ["ReplyBatch"]
 _MOST: Final = 32
 _LONGEST_S: Final = 0.001
 _AT_ONCE_S: Final = 0.000015
-"""An event that comes sooner than this was there already."""
+"""If an event comes sooner than this, it was there before anybody waited for it."""
 
 _QUICK_S: Final = 0.0002
 """A call that took longer than this is answered at once."""

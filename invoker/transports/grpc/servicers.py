@@ -62,7 +62,7 @@ class ServicerCall:
     """One call of a servicer's method, on the loop; also the context that the method is given.
 
     Args:
-        event: As the private layer announced the call.
+        event: The event as the private layer announced the call.
     """
 
     def __init__(self, event: Any) -> None:

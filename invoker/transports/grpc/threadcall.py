@@ -50,7 +50,7 @@ class ThreadCall(Operations):
     """One call; the module's docstring says more.
 
     Args:
-        call: As grpcio's private layer gives it.
+        call: The call as grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
         sweeper: Sends what is held for too long; knows the gate.
         high_frames: Unread frames beyond which no more is received while a send is waited for.

@@ -73,7 +73,7 @@ class UnaryCall:
     """One call; the `Outlet` of its conversation. The module's docstring says more.
 
     Args:
-        call: As grpcio's private layer gives it.
+        call: The call as grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
         driver: Knows the sweeper and the limits.
         turn: The turn of the thread; the lead is passed on before a call waits.

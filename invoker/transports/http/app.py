@@ -114,7 +114,7 @@ class PreparedRequest(Protocol):
     """Requests with the same head, which only differ in their bodies.
 
     Attributes:
-        timeout_s: From the request to the response; None means no limit.
+        timeout_s: The time from the request to the response; None means no limit.
         is_stream: Whether the sessions are a `StreamingSession` each, whose responses stream.
     """
 

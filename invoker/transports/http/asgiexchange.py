@@ -48,7 +48,7 @@ class AsgiExchange(Exchange):
         packed: How the body is packed.
 
     Attributes:
-        headers: To be added to the response; they win over its own.
+        headers: The headers to be added to the response; they win over its own.
     """
 
     def __init__(

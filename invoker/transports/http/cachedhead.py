@@ -100,7 +100,7 @@ class Heads:
         """The head with which these bytes begin, and its size; None if it is not whole.
 
         Args:
-            data: From the first byte of a request.
+            data: The bytes that came, from the first byte of a request.
             seen: Bytes at its beginning that are known to have no end of a head.
 
         Raises:

@@ -61,7 +61,7 @@ class FrameRateLimit:
     """Watches what one client sends, from the preface on.
 
     Args:
-        clock: In seconds.
+        clock: The clock in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

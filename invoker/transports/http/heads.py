@@ -92,7 +92,7 @@ def read_head(data: bytes) -> Head:
     """Read the head of a request.
 
     Args:
-        data: From the first byte of the request to the end of the empty line.
+        data: The bytes from the first byte of the request to the end of the empty line.
 
     Raises:
         RefusedError: It is not well formed, leaves a choice, or asks for what is not served.

@@ -273,7 +273,7 @@ def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
     """The response as it leaves; another thread leads while a long one is packed.
 
     Args:
-        response: To be packed.
+        response: The response to be packed.
         plain: The head of its request.
         turn: The turn of the thread that leads; one that has others to look after has none, and packs nothing long.
     """

@@ -61,7 +61,7 @@ class Verdict:
 
     Attributes:
         response: Ends the request here; None lets it pass.
-        headers: To be added to whatever answers it.
+        headers: The headers to be added to whatever answers it.
     """
 
     response: Response | None = None
@@ -97,7 +97,7 @@ class Origins:
         """Say what the transport is bound to.
 
         Args:
-            host: As the configuration says it.
+            host: The host as the configuration says it.
             is_loopback: Whether only this machine can reach it.
         """
         is_checked = is_loopback and _ANY not in self._hosts

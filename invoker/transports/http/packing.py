@@ -67,7 +67,7 @@ def is_worth(content_type: str) -> bool:
     """Whether bodies of a media type become much shorter.
 
     Args:
-        content_type: As the header has it, with parameters.
+        content_type: The content type as the header has it, with parameters.
     """
     essence = content_type.partition(";")[0].strip().lower()
     if essence.startswith(_FRAMED):

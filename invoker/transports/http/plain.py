@@ -43,7 +43,7 @@ class Plain(NamedTuple):
         size: Bytes of the head, with its empty line.
         whole: Bytes of the whole request.
         alike: The prepared request that answers it.
-        headers: To be added to the response.
+        headers: The headers to be added to the response.
         head: The head as the handler sees it.
         choice: In which coding the response leaves.
         is_traced: Whether the same head means another span the next time.

@@ -71,7 +71,7 @@ class Request(Exchange):
         is_whole: Whether all of the body has come.
         task: The task that answers it, if a task reads its body.
         unread: Bytes of the body that nobody has asked for yet.
-        headers: To be added to the response.
+        headers: The headers to be added to the response.
         packer: Packs the body of a streamed response; None: it leaves as it is.
     """
 

@@ -34,7 +34,7 @@ def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = 
     """A whole response as it leaves; None if packing takes so long that it is better done in a thread.
 
     Args:
-        response: As a handler has made it.
+        response: The response as a handler has made it.
         choice: What the client takes.
         head: The head of its request.
         most: A longer body takes long.

@@ -67,7 +67,7 @@ class Streamed:
         has_beats: Whether the session wants to know that time passes (`Elapsed`).
         settle_s: How long the end of a body over HTTP/2 is doubted, where the function acts on it: some clients end a
             stream just before they reset it (R-109).
-        deadline: On the clock of ``time.monotonic``, or None.
+        deadline: The deadline on the clock of ``time.monotonic``, or None.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ def response_bytes(
         response: What to write.
         is_head: Whether the request was a HEAD, so that nothing but the head is written.
         close: Whether the connection ends behind it.
-        headers: To be added; they win over those of the response.
+        headers: The headers to be added; they win over those of the response.
     """
     head = head_bytes(response, close=close, headers=headers)
     if is_head or response.status in BODILESS:

@@ -64,7 +64,7 @@ def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
     """Read a plan.
 
     Args:
-        data: As the server sent it.
+        data: The bytes as the server sent them.
         pickle_key: The key of plans that bring their function; None: these are refused.
 
     Raises:

@@ -67,7 +67,7 @@ class DeviceSession:
         hello: Who the device is.
         windows: Takes the retry windows.
         new_secagg: Makes the client's side of secure aggregation; not asked for if ``hello`` offers none.
-        limits: For messages in chunks.
+        limits: The limits for messages in chunks.
     """
 
     def __init__(

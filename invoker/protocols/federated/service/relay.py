@@ -74,7 +74,7 @@ class Relay:
 
     Args:
         path: The path of the method.
-        channel: To the leader.
+        channel: The channel to the leader.
         leader: The process that leads.
         metadata: The metadata of the device's call.
         wire: To the device.

@@ -58,7 +58,7 @@ class GraphPipeSettings:
 
     Attributes:
         limit_bytes: The largest request that is taken (G-004).
-        timeout_s: From the whole request to the response (G-079); 0 means no limit.
+        timeout_s: The time from the whole request to the response (G-079); 0 means no limit.
         is_root: Whether ``/`` of the HTTP transport is a model's, too.
         plain_status: Whether responses with errors have the HTTP status 200 (G-081).
         body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.

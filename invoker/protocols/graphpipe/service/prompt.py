@@ -25,7 +25,7 @@ class PromptInference:
         request: Whose listener this is.
         session: Makes the response of the body.
         driver: Runs the conversation.
-        timeout_s: From the end of the body to the response; None means no limit.
+        timeout_s: The time from the end of the body to the response; None means no limit.
         refuse: The response where the body does not come, or not in time.
     """
 

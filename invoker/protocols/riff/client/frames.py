@@ -88,7 +88,7 @@ class Received:
         name: The name of the output; empty when the call gave none.
         payload: The bytes as they came.
         media_type: The media type of the payload, as it came.
-        headers: As they came; looked up without regard to case.
+        headers: The headers as they came; looked up without regard to case.
     """
 
     __slots__ = ("_registry", "_value", "headers", "index", "media_type", "name", "payload")

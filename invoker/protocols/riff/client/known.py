@@ -64,7 +64,7 @@ async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[st
     """Ask a server that is connected; unless it answers with a description, nothing is known.
 
     Args:
-        channel: To the server.
+        channel: The channel to the server.
         function: Name of one of a catalogue; empty for the only one.
         metadata: As of the call that follows, which a proxy may look at.
     """

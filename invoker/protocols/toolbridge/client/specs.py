@@ -54,7 +54,7 @@ class Argument:
         is_required: Whether it has no default.
         default: The default; None as well where there is none.
         allowed_values: The allowed values as text; empty: any.
-        description: From the docstring.
+        description: The description from the docstring.
         rules: What a value has to obey.
     """
 

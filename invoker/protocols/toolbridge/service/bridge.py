@@ -38,7 +38,7 @@ class Bridge:
         host_sessions: The host sessions of this process.
         driver: Runs invocations; has the store.
         keeper: Keeps `HostSessions` and the store true to each other.
-        settings: As given.
+        settings: The settings as given.
         watch: Metrics, health and audit.
     """
 

@@ -191,7 +191,7 @@ class HostTools:
             tool: As `find` gives it.
             args: By position, each a serialised ``Any``.
             kwargs: By keyword, likewise.
-            deadline: On the clock of ``time.monotonic``, or None.
+            deadline: The deadline on the clock of ``time.monotonic``, or None.
             metadata: The metadata of the rpc.
             begun: Called with a function that cancels the rpc, once that has begun.
 

@@ -16,7 +16,7 @@ class Example(NamedTuple):
     """One call.
 
     Attributes:
-        text: As the author wrote it.
+        text: The text as the author wrote it.
         values: The values by the names of inputs, as JSON has them.
     """
 

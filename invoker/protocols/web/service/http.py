@@ -38,7 +38,7 @@ class RiffHandler(PromptHandler, WholeHandler):
     Args:
         driver: Runs the conversations.
         max_body_bytes: A longer body is refused with 413.
-        timeout_s: From the head to the end of the response, else 504; None means no limit.
+        timeout_s: The time from the head to the end of the response, else 504; None means no limit.
         settle_s: As `Streamed`.
         ignores_unknown: Whether fields and members that are no parameter's are ignored; else they are refused.
     """

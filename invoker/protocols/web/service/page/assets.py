@@ -60,7 +60,7 @@ class Assets:
         Args:
             head: The head of the request.
             name: The name of the file.
-            headers: To be added.
+            headers: The headers to be added.
         """
         file = self.files.get(name)
         if head.method not in ("GET", "HEAD"):
