@@ -160,7 +160,8 @@ def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
 
 
 def _as_called(returned: Returned, kind: Callable[[Any], bool] | None, *, is_own: bool) -> Returned:
-    """The return annotation of a callable that wraps a function of another kind, whose annotation it has."""
+    """The return annotation of a wrapper that has copied it from a function of another kind, read as the wrapper's
+    own."""
     if is_own or kind is None:
         return returned
     if kind is not inspect.iscoroutinefunction and returned.result not in (ResultShape.STREAM, ResultShape.UNKNOWN):

@@ -49,7 +49,7 @@ class Holder(Protocol):
 
 
 def heed_all(holder: Holder, runners: Iterable[Runner]) -> None:
-    """Let those of a conversation's invocations that are shared notify it of room."""
+    """Let each body that `Shared` hosts for a conversation notify that conversation when there is room."""
     for one in runners:
         if isinstance(one.host, Shared):
             one.host.heed(holder)

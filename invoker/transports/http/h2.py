@@ -44,7 +44,8 @@ _SETTING_BYTES: Final = 64
 _CONTINUATIONS: Final = 16
 """At most this many for one head: a frame has up to 16 KiB, and heads of more than 64 KiB are refused anyway."""
 _HEAD_BYTES: Final = 128 * 1024
-"""A head has at most 64 KiB when it is read, which a poor coding doubles; to read it takes 0.3 us a byte, in one go."""
+"""The most bytes of a head on the wire: it may have 64 KiB once decoded, and a client that encodes it badly sends twice
+as many. Reading takes 0.3 us a byte, in one go."""
 _PADDING: Final = 256
 _AT_ONCE: Final = 16
 """Frames that are parsed in one turn: eight requests with their RST_STREAMs at most."""

@@ -28,7 +28,7 @@ def share_keys_request(pairs: Sequence[secagg_pb.PairOfPublicKeys], session: byt
 
 
 def masked_input_request(shares: Mapping[int, Sequence[bytes]], index: int, size: int) -> ServerToClientWrapperMessage:
-    """F-117: Entry ``index`` of each device that has sent shares is the entry of that device for this one."""
+    """Make the request to device ``index``: for each device that has sent shares, the entry that is for it (F-117)."""
     entries = [shares[sender][index] if sender in shares else b"" for sender in range(size)]
     request = secagg_pb.MaskedInputCollectionRequest(encrypted_key_shares=entries)
     return ServerToClientWrapperMessage(masked_input_request=request)

@@ -17,7 +17,7 @@ _JSON, _TEXT, _OCTETS = "application/json", "text/plain", "application/octet-str
 _PARTS = "multipart/form-data"
 
 FILE: Final = {"type": "string", "format": "binary", "contentMediaType": _OCTETS}
-"""Bytes as they are. OpenAPI 3.1 needs the last word only, but most tools still look for the second one."""
+"""Bytes as they are. OpenAPI 3.1 needs ``contentMediaType`` only, but most tools still look for ``format``."""
 
 
 def items(schema: Schema, words: str) -> dict[str, Any]:
