@@ -160,8 +160,7 @@ def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
 
 
 def _as_called(returned: Returned, kind: Callable[[Any], bool] | None, *, is_own: bool) -> Returned:
-    """The return annotation of a wrapper that has copied it from a function of another kind, read as the wrapper's
-    own."""
+    """The return annotation that a wrapper has copied from a function of another kind, read as its own."""
     if is_own or kind is None:
         return returned
     if kind is not inspect.iscoroutinefunction and returned.result not in (ResultShape.STREAM, ResultShape.UNKNOWN):
