@@ -70,8 +70,7 @@ class Invocation:
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         order: The step that asked for it; kept where another process runs it.
         policy: Decides which status and text the peer gets for the error that it ends with.
-        protocol: The name of the protocol that its peer speaks; ``peer`` is the peer's address, or a `Client`, as far
-            as the wire shows it.
+        protocol: The protocol that its peer speaks; ``peer`` is the peer's address, or a `Client` if it came over HTTP.
         generators: How many iterators the body gave; 0 until it has given them.
         blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP transport writes.
         bytes_in: Payload bytes that were fed until it finished.
