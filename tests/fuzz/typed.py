@@ -41,13 +41,14 @@ async def fuzz(chance: random.Random, seconds: float) -> bool:
     specs = [one.spec for one in prepare(_ENTRYPOINT)]
     calls = [one for one in calls_of(specs) if one.spec.name not in _SLOW]
     seeds = [*_SAMPLES, *_messages(specs, calls)]
-    sent, faults, until = 0, [], time.monotonic() + seconds
+    sent, faults = 0, []
     with serving(_ENTRYPOINT) as served:
         async with (
             grpc.aio.insecure_channel(served.grpc) as channel,
             httpx.AsyncClient(base_url=f"http://{served.http}", trust_env=False, timeout=20) as client,
         ):
             plain = next(one for one in calls if one.spec.name == "plain")
+            until = time.monotonic() + seconds  # the server has started, which takes longer than that on a busy machine
             while time.monotonic() < until:
                 call = chance.choice(calls)
                 frames = [_broken(chance, chance.choice(seeds)) for _ in range(chance.randint(0, 3))]
