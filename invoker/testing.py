@@ -223,10 +223,8 @@ class TestServer:
     __test__ = False  # for pytest: this is no test class, despite its name
 
     def __init__(self, entrypoint: str, *flags: str) -> None:
-        command = [sys.executable, "-m", "invoker", entrypoint, "--host", "127.0.0.1"]
-        command += ["--grpc-port", "0", "--port", "0", *flags]
         self._log: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
-        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)  # noqa: S603
+        self._process = self._started([entrypoint, "--host", "127.0.0.1", "--grpc-port", "0", "--port", "0", *flags])
         self.grpc, self.http = self._addresses()
 
     def log(self) -> str:
@@ -242,6 +240,10 @@ class TestServer:
             return self._process.wait(timeout=40)
         finally:
             self._log.close()
+
+    def _started(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "invoker", *arguments]
+        return subprocess.Popen(command, stdout=self._log, stderr=self._log)  # noqa: S603
 
     def _addresses(self) -> tuple[str, str]:
         until = time.monotonic() + 30

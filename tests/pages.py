@@ -35,8 +35,8 @@ from typing import Self
 
 import pytest
 
-from invoker.testing import TestServer
 from tests.conftest import SLOW
+from tests.serving import TestServer
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```([\w-]*)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ import pytest
 from invoker import Message
 from invoker.client import CallFailed, EvergreenSession
 from invoker.errors import Status
-from invoker.testing import TestServer
+from tests.serving import TestServer
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-to" / "serve-evergreen.md"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.conftest import SLOW
-from tests.serving import READY, ROOT
+from tests.serving import READY, ROOT, start
 
 LOCAL = {"INVOKER_HOST": "127.0.0.1", "GRPC_PORT": "0", "PORT": "0"}
 
@@ -40,15 +38,8 @@ class Process:
     ) -> None:
         self.args = args
         wanted = {**os.environ, **LOCAL, **(env or {})}
-        self._popen = subprocess.Popen(
-            [sys.executable, "-m", "invoker", *args],
-            cwd=cwd,
-            env={name: value for name, value in wanted.items() if value is not None},
-            stdout=stdout or subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            start_new_session=True,
-        )
+        settings = {name: value for name, value in wanted.items() if value is not None}
+        self._popen = start(args, cwd=cwd, env=settings, stdout=stdout)
         self.lines: list[str] = []
         self._changed = threading.Condition()
         self._is_over = False

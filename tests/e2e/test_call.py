@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from invoker.testing import TestServer
+from tests.serving import TestServer, run
 
 FUNCTIONS = """
 from collections.abc import Iterator
@@ -89,9 +87,8 @@ def call(
     server = TestServer(str(module), "--grpc-driver", request.param, "--no-http")
 
     def call(name: str, *words: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "invoker", "call", server.grpc, "--function", name, *words]
-        done = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=20)
-        return done.returncode, done.stdout, done.stderr
+        done = run("call", server.grpc, "--function", name, *words)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     yield call
     assert server.close() == 0
@@ -192,6 +189,5 @@ def test_the_limit_of_the_client_is_told_as_its_own(tmp_path: Path, monkeypatch:
 
 
 def failed(target: str, *words: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "invoker", "call", target, *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
-    return done.returncode, done.stderr
+    done = run("call", target, *words)
+    return done.returncode, done.stderr.decode()

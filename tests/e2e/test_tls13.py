@@ -14,7 +14,7 @@ import pytest
 import trustme
 
 from invoker.client import SyncRiffClient, Tls
-from invoker.testing import TestServer
+from tests.serving import TestServer
 
 HANDLER = Path(__file__).parents[2] / "deploy" / "tls13.py"
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from invoker.client import CallFailed, EvergreenSession
-from invoker.testing import TestServer
 from tests.functions.endpoint import SSE, WHOLE, Endpoint, chunk, said
+from tests.serving import TestServer
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "openai-compatible-endpoint.md"
 

@@ -17,7 +17,7 @@ from invoker.client import SyncRiffClient
 from invoker.execution.bodies.process import _config
 from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.server.isolated import _configs
-from invoker.testing import TestServer
+from tests.serving import TestServer
 
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "1"))
 FN = "tests.execution.isolation.functions"

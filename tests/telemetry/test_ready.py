@@ -19,7 +19,7 @@ from invoker.author.reader import read
 from invoker.telemetry.logs import set_up
 from invoker.telemetry.ready import announce, ready_block, untyped
 from invoker.telemetry.samples import call_command
-from invoker.testing import TestServer
+from tests.serving import TestServer
 
 BLOCK = "ready: 100% of it on grpc=127.0.0.1:1\nserves: riff\ntry: python -m invoker call localhost:1"
 

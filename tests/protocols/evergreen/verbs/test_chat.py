@@ -16,7 +16,7 @@ import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from tests.protocols.evergreen.client.peer import SCRIPTS, Peer, Talk, inner, leaf, serve_in_thread
-from tests.serving import serving
+from tests.serving import run, serving
 
 CHAT = [sys.executable, "-W", "error", "-m", "invoker", "chat"]
 
@@ -51,7 +51,7 @@ def peer(running: Peer) -> Peer:
 
 def chat(peer: Peer | str, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
     target = peer if isinstance(peer, str) else peer.target
-    done = subprocess.run([*CHAT, target, *arguments], input=stdin, capture_output=True, check=False, timeout=30)
+    done = run("chat", target, *arguments, stdin=stdin, timeout_s=30)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

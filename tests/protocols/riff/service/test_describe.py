@@ -20,7 +20,7 @@ from invoker.client import RiffClient
 from invoker.core.catalog import Catalog
 from invoker.protocols.riff.client.request import Request
 from invoker.protocols.riff.service.describe import add_describe, describe
-from invoker.testing import TestServer
+from tests.serving import TestServer
 
 NONE: Iterator[str] = iter(())
 

@@ -17,6 +17,7 @@ import trustme
 from invoker.protocols.riff.verbs.call import _is_json_sent_as_text
 from tests.connect.test_tls import credentials
 from tests.protocols.riff.client.peer import Peer, serve_in_thread
+from tests.serving import run
 
 CALL = [sys.executable, "-W", "error", "-m", "invoker", "call"]
 
@@ -39,7 +40,7 @@ def peer(running: Peer) -> Peer:
 
 def call(peer: Peer | str, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
     target = peer if isinstance(peer, str) else peer.target
-    done = subprocess.run([*CALL, target, *arguments], input=stdin, capture_output=True, check=False, timeout=20)
+    done = run("call", target, *arguments, stdin=stdin)
     return done.returncode, done.stdout, done.stderr.decode()
 
 

@@ -1,0 +1,123 @@
+"""A server that is forked behaves like one that is started, and whatever a fork cannot show is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.forkserver import ROOT, Forked, is_forkable
+from tests.serving import READY, start
+
+pytestmark = pytest.mark.timeout(60)
+
+HERE = {"INVOKER_HOST": "127.0.0.1", "PORT": "0", "GRPC_PORT": "0"}
+MODULE = (
+    "import os, sys\nprint(os.getcwd(), os.environ.get('INVOKER_X'), sys.path[0], sep='\\n')\ndef fn(x): return x\n"
+)
+
+BEYOND_A_FORK = [
+    {"PYTHONHASHSEED": "0"}, {"PYTHONPATH": "/elsewhere"}, {"LC_ALL": "C"}, {"GRPC_TRACE": "all"},
+    {"MALLOC_ARENA_MAX": "1"}, {"LD_PRELOAD": "x"}, {"HOME": None},
+]  # fmt: skip
+
+
+@pytest.fixture
+def served() -> Iterator[Forked]:
+    process = Forked(["functions.square:square"], cwd=ROOT, env={**os.environ, **HERE})
+    for line in process.stderr:
+        if "ready: " in line:
+            break
+    yield process
+    process.kill()
+    process.wait(10)
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("changed", BEYOND_A_FORK, ids=str)
+def test_what_others_read_from_the_environment_takes_a_start(changed: dict[str, str | None]) -> None:
+    environment = {**os.environ, **changed}
+    assert not is_forkable({name: value for name, value in environment.items() if value is not None})
+    assert is_forkable({**os.environ, **HERE, "INVOKER_LOG_FORMAT": "text", "PYTHONPATH": str(ROOT)})
+
+
+def test_what_a_start_leaves_out_takes_a_start() -> None:
+    assert not is_forkable({})
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
+def test_it_ends_by_a_signal_and_says_how(served: Forked, number: int, code: int) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        served.wait(0)
+    assert served.poll() is None
+    served.send_signal(number)
+    assert served.wait(20) == served.poll() == served.returncode == code
+    served.send_signal(number)  # to nobody
+
+
+def test_it_leads_a_session_and_has_no_descriptor_of_others(served: Forked) -> None:
+    assert os.getsid(served.pid) == os.getpgid(served.pid) == served.pid
+    open_files = [str(Path(f"/proc/{served.pid}/fd/{one}").readlink()) for one in range(3)]
+    assert open_files[:2] == [os.devnull, os.devnull]
+    assert open_files[2].startswith("pipe:")
+
+
+def test_it_is_where_and_what_it_was_told_to_be(tmp_path: Path) -> None:
+    """Its folder, its environment, its search path; an error of the author is an exit code and a sentence."""
+    (tmp_path / "author.py").write_text(MODULE)
+    (tmp_path / "fails.py").write_text("1 / 0\n")
+    environment = {**os.environ, **HERE, "INVOKER_X": "y"}
+    out = (tmp_path / "out").open("w+")
+    with out:
+        process = Forked(["inspect", "author:fn"], cwd=tmp_path, env=environment, stdout=out)
+        logged = process.stderr.read()
+        assert process.wait(20) == 0, logged
+        process.stderr.close()
+        assert (tmp_path / "out").read_text().splitlines()[:3] == [str(tmp_path), "y", str(tmp_path)]
+    process = Forked(["fails:fn"], cwd=tmp_path, env=environment)
+    logged = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(20), "ZeroDivisionError" in logged, "forkserver" in logged) == (1, True, False)
+
+
+def test_it_ends_with_the_tests_that_started_it() -> None:
+    """However they end."""
+    code = (
+        "import os, sys\nfrom tests.forkserver import ROOT, Forked\n"
+        f"one = Forked(['functions.square:square'], cwd=ROOT, env={{**os.environ, **{HERE!r}}})\n"
+        "print(one.pid, flush=True)\nos.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, timeout=40
+    )
+    pid, until = int(done.stdout), time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_it_has_imported_what_a_server_imports(tmp_path: Path) -> None:
+    """Otherwise each of hundreds imports it again, and nobody notices but the clock."""
+    (tmp_path / "late.py").write_text(
+        "import sys\nbefore = {*sys.modules}\n"
+        "def seen() -> list[str]:\n"
+        "    return [one for one in sys.modules if one.startswith(('invoker.', 'grpc')) and one not in before]\n"
+    )
+    process = start(["late:seen"], cwd=tmp_path, env={**os.environ, **HERE})
+    try:
+        assert process.stderr is not None
+        found = next(filter(None, map(READY.search, process.stderr)))
+        with urllib.request.urlopen(f"http://{found[2]}/seen", data=b"", timeout=20) as reply:
+            assert json.load(reply) == []
+    finally:
+        process.kill()
+        process.wait(10)
+        process.stderr.close()
