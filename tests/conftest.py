@@ -12,7 +12,6 @@ import re
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,25 +80,8 @@ def thawed() -> Iterator[None]:
     freeze()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--part 1/2` runs a part of the files, always the same one."""
-    parser.addoption("--part", metavar="N/PARTS", type=_part, help="run this part of the files, chosen by their names")
-
-
-def _part(text: str) -> tuple[int, int]:
-    number, _, parts = text.partition("/")
-    if not 1 <= int(number) <= int(parts):
-        raise ValueError(text)
-    return int(number), int(parts)
-
-
-def is_in_part(nodeid: str, number: int, parts: int) -> bool:
-    """Whether a test is in a part. All tests of a file are in the same one, whatever other files there are."""
-    return zlib.crc32(nodeid.partition("::")[0].encode()) % parts == number - 1
-
-
 @pytest.hookimpl(tryfirst=True)  # before a choice by marks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the slow families, limit each test, and refuse names that no other process would have.
 
     The limit is 5 s, or what its own ``timeout`` mark says, times ``INVOKER_TEST_SLOW``.
@@ -112,10 +94,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.timeout(seconds * SLOW), append=False)
         if item.nodeid.startswith(SLOW_FAMILIES):
             item.add_marker("slow")
-    if part := config.getoption("part"):
-        left_out = [item for item in items if not is_in_part(item.nodeid, *part)]
-        items[:] = [item for item in items if is_in_part(item.nodeid, *part)]
-        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session")

@@ -24,11 +24,8 @@ OTHER = f".venv-{OTHER_PYTHON}/.stamp"
 ONE_AT_A_TIME = ("dist", AGENTS, PB6, OTHER)
 
 _SIDE_BY_SIDE = ("-n", "auto", "--dist", "worksteal")
-_MANY = ("-n", "4", "--dist", "worksteal")
-"""For all tests: half of their time they wait for servers and clocks, so two cores take four at once."""
-
-# The suite takes 13 minutes on two cores, so all of it does not fit twice into the time of CI.
-_HALF = ("-m", "not slow", "--part", "1/2")
+_MANY = ("-n", "3", "--dist", "worksteal")
+"""For all tests: half of their time they wait for servers and clocks, so a core takes more than one at once."""
 
 # What takes libraries that are heavy and that few need.
 _AGENT_TESTS = (
@@ -71,7 +68,7 @@ class Step:
         commands: Run one after the other in the root of the tree, until one fails.
         defaults: Arguments of the last command, unless some are given.
         needs: Stamps of environments.
-        cores: 2 where the step fills the machine or measures time, else 1.
+        cores: 2 where nothing may run beside the step, else 1.
     """
 
     summary: str
@@ -115,20 +112,18 @@ STEPS = {
     "proto": Step("is invoker/_pb what proto/ gives?", ((".ci/proto", "--check"),), needs=(PROTO,)),
     "docs": Step("are the generated pages what the code gives?", (_module("tests.gendocs", "--check"),)),
     "trace": Step("does each MUST of docs/reference have a test?", (_module("tests.trace"),)),
-    "tests": Step("run all tests, the slow ones too", (_module("pytest"),), _MANY, cores=2),
+    "tests": Step("run all tests, the slow ones too", (_module("pytest"),), _MANY),
     "python": Step(
-        f"run half of the tests but the slow ones on Python {OTHER_PYTHON}, if there is one",
+        f"run all tests on Python {OTHER_PYTHON}, if there is one",
         (_pytest(OTHER),),
-        (*_SIDE_BY_SIDE, *_HALF),
+        _MANY,
         (OTHER,),
-        cores=2,
     ),
     "protobuf6": Step(
         "run what makes and reads protobuf's messages on the newest protobuf 6",
         (_pytest(PB6),),
         (*_SIDE_BY_SIDE, *_tests(*_PB6_TESTS)),
         (PB6,),
-        cores=2,
     ),
     "agents": Step(
         "run the tests of agents, which need DSPy, and of DataFrames, which need pandas",
@@ -142,15 +137,14 @@ STEPS = {
     "simulate": Step(
         "run random schedules through the pure core: --seeds N", (_module("tests.simulate"),), ("--seeds", "3000")
     ),
-    "interop": Step(
-        "run foreign clients and hosts", (_module("pytest"),), (*_SIDE_BY_SIDE, "tests/interop"), FOREIGN, cores=2
-    ),
-    "dist": Step("run a part of the tests from an unpacked source distribution", ((".ci/dist",),), cores=2),
+    "interop": Step("run foreign clients and hosts", (_module("pytest"),), (*_SIDE_BY_SIDE, "tests/interop"), FOREIGN),
+    "dist": Step("run a part of the tests from an unpacked source distribution", ((".ci/dist",),)),
     "image": Step("run the steps of deploy/Containerfile in a bare root, without an engine", (_module("tests.image"),)),
     "picture": Step("take the picture of the page for README.md", (_module("tests.picture"),), needs=FOREIGN[:1]),
     "lock": Step("write the lock files anew with the newest releases", ((".ci/lock",),), ("--upgrade",)),
 }
 STATIC = ("types", "imports", "lint", "format", "docs", "trace", "proto")
-CHECK = ("conformance", "deletable", *STATIC, "fuzz", "simulate", "agents", "tests", "protobuf6")
-CI = ("interop", "image", "dist", *CHECK)
-PLANS = {"static": STATIC, "check": CHECK, "ci": CI}
+CHECK = ("tests", "conformance", "deletable", *STATIC, "fuzz", "simulate", "agents", "protobuf6")
+CI = ("tests", "interop", "image", "dist", *CHECK)
+NIGHTLY = (*CI, "python")
+PLANS = {"static": STATIC, "check": CHECK, "ci": CI, "nightly": NIGHTLY}
