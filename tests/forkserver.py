@@ -119,6 +119,8 @@ class Forked:
             streams = (stdin or nothing, stdout or nothing, stderr or pipe, told)
             _server().start(request, [one.fileno() for one in streams])
         self.stderr = os.fdopen(log, encoding="utf-8")
+        if stderr is not None:
+            self.stderr.close()
         self.pid = int.from_bytes(self._told(), "big")
 
     def poll(self) -> int | None:
@@ -199,6 +201,8 @@ def serve(requests: socket.socket) -> None:
                 return
             pid = os.fork()
             if pid == 0:
+                for one in (requests, *(ending for _, ending in running.values())):
+                    one.detach()  # the descriptors are closed below, and may then be others
                 _become(json.loads(text), *fds)
             watch = os.pidfd_open(pid)
             running[watch] = pid, socket.socket(fileno=fds[3])

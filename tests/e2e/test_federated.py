@@ -7,8 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +19,7 @@ import pytest
 from tests.conftest import SLOW
 from tests.e2e.process import Process, started
 from tests.protocols.federated.service.devices import Device, rounds
-from tests.serving import ROOT
+from tests.serving import ROOT, start
 
 pytestmark = pytest.mark.timeout(60 * SLOW)
 
@@ -225,14 +223,15 @@ async def test_rounds_leave_nothing_behind(tmp_path: Path) -> None:
 @contextmanager
 def trained_by(address: str, *args: str) -> Iterator[None]:
     """Devices that take part until the end of the block, or of their server."""
-    command = [sys.executable, "-m", "invoker", "device", "functions.federated:train_secure", "--server", address]
-    command += ["--population", "iris", "--examples", "functions.federated:examples", *args]
-    devices = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    words = ["device", "functions.federated:train_secure", "--server", address, "--population", "iris"]
+    devices = start([*words, "--examples", "functions.federated:examples", *args], cwd=ROOT, env=os.environ)
     try:
         yield
     finally:
         devices.kill()
         devices.wait()
+        assert devices.stderr is not None
+        devices.stderr.close()
 
 
 def test_F083_secure_rounds_go_on_after_kills_at_any_moment(served: Served) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import subprocess
-import sys
 import unicodedata
 from collections.abc import Iterator
 from urllib.parse import quote, urlencode
@@ -14,7 +12,7 @@ import pytest
 
 from invoker.client import EvergreenSession, SyncToolBridge
 from tests.conftest import SLOW
-from tests.serving import ROOT, Served, serving
+from tests.serving import ROOT, Served, run, serving
 from tests.transports.sockets import open_peer
 
 pytestmark = pytest.mark.timeout(30 * SLOW)
@@ -101,7 +99,6 @@ async def test_H243_names_over_websocket(server, micro, fine, name, ring):
 @pytest.mark.parametrize(("micro", "fine", "name", "ring"), SPELLINGS)
 def test_H243_names_over_riff(server, micro, fine, name, ring):
     """As the command line sends them."""
-    command = [sys.executable, "-m", "invoker", "call", server.grpc]
     calls = [
         (name, "6.0", micro, "2", fine, "3"),
         ("lines", "a+", micro, "a", fine, "+"),
@@ -109,10 +106,8 @@ def test_H243_names_over_riff(server, micro, fine, name, ring):
     ]
     for function, answer, *given in calls:
         named = [f"--arg={key}={value}" for key, value in zip(given[::2], given[1::2], strict=True)]
-        done = subprocess.run(
-            [*command, "--function", function, *named], capture_output=True, text=True, check=False, cwd=ROOT
-        )
-        assert done.stdout.strip() == answer, done.stderr
+        done = run("call", server.grpc, "--function", function, *named, cwd=ROOT)
+        assert done.stdout.decode().strip() == answer, done.stderr
 
 
 @pytest.mark.parametrize(("micro", "fine", "name", "ring"), SPELLINGS)
@@ -133,6 +128,5 @@ def test_H243_names_over_the_tool_bridge(server, micro, fine, name, ring):
 @pytest.mark.parametrize("name", ["µs", "μs"])
 def test_H243_names_on_the_command_line(name):
     """Of what is served."""
-    command = [sys.executable, "-m", "invoker", "inspect", f"tests.e2e.name_functions:{name}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert (done.returncode, "request/reply" in done.stdout) == (0, True), done.stderr
+    done = run("inspect", f"tests.e2e.name_functions:{name}", cwd=ROOT)
+    assert (done.returncode, b"request/reply" in done.stdout) == (0, True), done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import urllib.request
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from invoker import Message
 from invoker.client import CallFailed, EvergreenSession
 from invoker.errors import Status
-from tests.serving import TestServer
+from tests.serving import TestServer, run
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +71,8 @@ async def test_a_bad_config_is_told(server):
 
 def test_riff_and_http_get_the_same_answer(server):
     """Token by token over both."""
-    command = [sys.executable, "-m", "invoker", "call", server.grpc, "--accept", "text/plain"]
-    done = subprocess.run(
-        command, input="I am late\nWhat did I say first?\n", capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == ["You", " first", " said:", ' "I', " am", ' late"']
+    done = run("call", server.grpc, "--accept", "text/plain", stdin=b"I am late\nWhat did I say first?\n")
+    assert done.stdout.decode().splitlines() == ["You", " first", " said:", ' "I', " am", ' late"']
     request = urllib.request.Request(
         f"http://{server.http}/generate",
         data=b"What did I say first?",

@@ -6,8 +6,6 @@ import io
 import json
 import logging
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from invoker.author.reader import read
 from invoker.telemetry.logs import set_up
 from invoker.telemetry.ready import announce, ready_block, untyped
 from invoker.telemetry.samples import call_command
-from tests.serving import TestServer
+from tests.serving import TestServer, run
 
 BLOCK = "ready: 100% of it on grpc=127.0.0.1:1\nserves: riff\ntry: python -m invoker call localhost:1"
 
@@ -163,8 +161,8 @@ def test_R005_R016_the_call_of_the_ready_block_succeeds(
     try:
         command = shlex.split(json.loads(server.log())["try"])
         assert command[:4] == ["python", "-m", "invoker", "chat" if entrypoint.endswith("talk") else "call"]
-        asked = subprocess.run([sys.executable, *command[1:]], input="Hi\n", capture_output=True, text=True, check=True)
-        assert answer in asked.stdout
+        asked = run(*command[3:], stdin=b"Hi\n")
+        assert answer in asked.stdout.decode()
     finally:
         assert server.close() == 0
 
@@ -200,7 +198,7 @@ def test_the_call_to_copy_of_a_bare_function_gives_it_a_number(tmp_path: Path) -
     server = TestServer(f"{tmp_path}/bare.py:double")
     try:
         command = shlex.split(call_command(read(scope["double"]), server.grpc, is_one=True))
-        asked = subprocess.run([sys.executable, "-m", "invoker", *command], capture_output=True, text=True, check=True)
-        assert asked.stdout.strip() == "14"
+        asked = run(*command)
+        assert asked.stdout.strip() == b"14"
     finally:
         assert server.close() == 0
