@@ -20,7 +20,7 @@ from tests.serving import Served, serving
 def _waiting(fn: Any) -> Any:
     @functools.wraps(fn)
     def wrapper(x: int) -> Any:
-        time.sleep(0.5)
+        time.sleep(x / 6)
         return asyncio.run(fn(x))
 
     return wrapper
@@ -101,9 +101,9 @@ def test_a_wrapper_that_blocks_holds_nobody(served: Served) -> None:
     """It runs in a thread, though what it wraps is async."""
     answers = 0
     with ThreadPoolExecutor() as pool:
-        call = pool.submit(httpx.post, f"http://{served.http}/blocking", json=3)
+        call = pool.submit(httpx.post, f"http://{served.http}/blocking", json=12)
         while not call.done():
             assert httpx.get(f"http://{served.http}/livez").status_code == 200
             answers += 1
-        assert call.result().json() == 6
+        assert call.result().json() == 24
     assert answers > 3, "the first may have come before the call, and one behind it"

@@ -30,6 +30,8 @@ async def http(
     async with httpx.AsyncClient(http1=not is_new, http2=is_new, trust_env=False, timeout=600) as client:
         with contextlib.suppress(httpx.TransportError):
             async with client.stream("POST", f"http://{address}{path}", content=b"1", headers=headers) as answer:
+                with contextlib.suppress(httpx.TransportError):
+                    await answer.aread()  # who leaves at the head, which may come before the drain, cancels
                 return name, answer.status_code
     return name, 0
 
@@ -94,7 +96,7 @@ async def test_R025_each_invocation_that_is_cut_has_one_line(module: str, driver
     assert Counter(one["request_id"] for one in told) == Counter(
         ["whole", "whole2", "new", "events", "newevents", "riff", "socket"]
     )
-    assert {one["status"] for one in told} == {"UNAVAILABLE"}
+    assert {one["request_id"]: one["status"] for one in told if one["status"] != "UNAVAILABLE"} == {}
     if end == "drain":
         got = {one["request_id"]: one["http_status"] for one in told if one["protocol"] == "http"}
         assert got == {name: status for name, status in answers if status}
