@@ -212,6 +212,7 @@ class FramedConnection:
             try:
                 return await self._exactly(size, until_s)
             except Overloaded as error:
+                self._share.shrink(self._held)  # now, or others would be refused until this connection has ended
                 return translated(error)
         code = Code.TOO_LARGE if size else Code.MALFORMED
         return GraphPipeError(code, f"the message is said to have {size} bytes; it may have 1 to {limit_bytes}")

@@ -290,3 +290,18 @@ async def test_a_response_counts_until_it_is_taken(path: Path | None) -> None:
                 writer.transport.resume_reading()  # type: ignore[attr-defined]
                 assert len(await read_one(reader)) > large.nbytes
             await until(lambda: memory.held == memory.unread == 0)
+
+
+async def test_a_request_that_does_not_fit_gives_back_its_room_with_its_refusal(path: Path | None) -> None:
+    """Not when its connection has ended, a second later: others, which fit then, would be refused with it."""
+    size = 4 << 20
+    async with opened(path) as place:
+        memory = place.inferences.driver.engine.memory
+        memory.most_bytes = 3 << 20
+        reader, writer = await place.connect()
+        writer.write(struct.pack("<I", size) + bytes(2 << 20))
+        await until(lambda: memory.held >= 2 << 20)
+        writer.write(bytes((2 << 20) - 1))
+        assert code_of(await read_one(reader)) == Code.OVERLOADED
+        assert place.count == 1  # it has not ended yet
+        assert memory.held == 0
