@@ -40,6 +40,9 @@ STRING_COST: Final = 48
 _STRING_BYTES: Final = 192
 """Bytes that a short string takes from its reading to the array: three objects, and the references to them."""
 
+_WEIGHED_BYTES: Final = 1 << 20
+"""Bytes of strings that are copied between two times that they are weighed."""
+
 _DECODED_PER_LIMIT: Final = 4
 
 _U16 = struct.Struct("<H").unpack_from
@@ -63,17 +66,18 @@ class Totals:
 
     Args:
         limit_bytes: The largest buffer that is taken; four times as much may be decoded.
-        weigh: Called with the bytes that all strings so far will take, before they are made; it may raise.
+        weigh: Called with the bytes that all strings so far will take, before those of the next MiB are made; it may
+            raise.
         most_text: Bytes that names and elements of string tensors may have in all; None: as many as may be decoded.
     """
 
-    __slots__ = ("_decoded", "_most", "_most_text", "_names", "_strings", "_tensors", "_weigh")
+    __slots__ = ("_copied", "_decoded", "_most", "_most_text", "_names", "_strings", "_tensors", "_weigh")
 
     def __init__(self, limit_bytes: int, *, most_text: int | None = None, weigh: Weigh | None = None) -> None:
         self._weigh = weigh
         self._most = _DECODED_PER_LIMIT * limit_bytes
         self._most_text = self._most if most_text is None else most_text
-        self._decoded = self._names = self._strings = self._tensors = 0
+        self._copied = self._decoded = self._names = self._strings = self._tensors = 0
 
     @property
     def room(self) -> int:
@@ -85,6 +89,7 @@ class Totals:
         if size > self._most_text:
             raise _too_large("bytes of strings", self._most_text)
         self._most_text -= size
+        self._copied += size
         self.decoded(size)
 
     def tensors(self, count: int) -> None:
@@ -104,8 +109,12 @@ class Totals:
         self._strings += count
         if self._strings > MAX_STRINGS:
             raise _too_large("strings", MAX_STRINGS)
+        self.copied(0)
+
+    def copied(self, size: int) -> None:
+        """Weigh all strings so far, and as many bytes of the vector that is read."""
         if self._weigh is not None:
-            self._weigh(self._strings * _STRING_BYTES)
+            self._weigh(self._strings * _STRING_BYTES + self._copied + size)
 
     def text(self, text: str) -> str:
         """Count the memory that text takes beyond its bytes, which were counted: up to four for each character."""
@@ -241,7 +250,7 @@ class Flat:
         totals.decoded(count * STRING_COST)
         self._looked(0, self.size)  # strings may lie anywhere
         raw, source, size, room = self.raw, self._source, self.size, totals.room
-        found, decoded = [], 0
+        found, decoded, until = [], 0, min(room, _WEIGHED_BYTES)
         for distance in struct.unpack_from(f"<{count}I", raw, position):
             start = position + distance + 4
             if distance == 0 or start > size:
@@ -251,8 +260,11 @@ class Flat:
             if end > size:
                 raise malformed(f"the string at {start - 4} has {length} bytes, more than there is room for")
             decoded += length
-            if decoded > room:
-                break  # `totals.texts` refuses this below
+            if decoded > until:
+                if decoded > room:
+                    break  # `totals.texts` refuses this below
+                totals.copied(decoded)
+                until = min(room, decoded + _WEIGHED_BYTES)
             found.append(bytes(source[start:end]))
             position += 4
         totals.texts(decoded)

@@ -286,3 +286,28 @@ def test_a_view_is_no_copy() -> None:
     buffer[-1] = 77
     assert found.tensors[0].data[-1] == 77
     assert Flat(buffer).raw.readonly
+
+
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [(8 << 20, 1), (1 << 20, 8), (60_000, 140), (900, 9_300)],
+    ids=["one", "large", "middling", "short"],
+)
+@pytest.mark.parametrize("tensors", [1, 3])
+def test_strings_are_weighed_before_they_are_copied(size: int, count: int, tensors: int) -> None:
+    """However long each is, and however many tensors have them: at most a MiB of copies was not weighed."""
+    buffer = request(*[strings(*[bytes(size)] * count)] * tensors)
+    weighed: list[int] = []
+    read_request(buffer, 1 << 26, weighed.append)
+    copies = tensors * count * size
+    assert copies - (1 << 20) <= max(weighed) <= copies + 200 * tensors * count
+
+    def refuse(size: int) -> None:
+        if size > 3 << 20:
+            raise GraphPipeError(Code.OVERLOADED, "too much")
+
+    tracemalloc.start()
+    with pytest.raises(GraphPipeError, match="too much"):
+        read_request(buffer, 1 << 26, refuse)
+    assert tracemalloc.get_traced_memory()[1] < 5 << 20
+    tracemalloc.stop()

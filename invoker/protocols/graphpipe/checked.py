@@ -17,12 +17,14 @@ from invoker.protocols.graphpipe.layouts import AnswerPlans
 from invoker.protocols.graphpipe.model import ModelPort
 from invoker.protocols.graphpipe.plain import message_as
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
+from invoker.tensors.flat import Weigh
 
 __all__ = ["HELD_PER_LIMIT", "ID", "CheckedRequest", "message_for", "messages_for"]
 
 ID: Final = "infer"
 """The key of the only invocation of a conversation."""
 
+_SMALL_BYTES: Final = 4096
 HELD_PER_LIMIT: Final = 4
 """A function may give this many times the bytes that it may be given."""
 
@@ -71,14 +73,25 @@ class CheckedRequest(msgspec.Struct, frozen=True):
         return count_of_batch(self.given)
 
 
-def messages_for(given: Sequence[GivenInput], limit_bytes: int) -> list[Message[bytes]]:
+def messages_for(given: Sequence[GivenInput], limit_bytes: int, weigh: Weigh | None = None) -> list[Message[bytes]]:
     """The messages that the function is fed for its inputs, each in one piece.
+
+    Args:
+        given: The tensors and their inputs.
+        limit_bytes: How large they may be together.
+        weigh: Called with the bytes of all large copies so far, before each is made; it may raise. A tensor for a
+            function that takes tensors is not copied.
 
     Raises:
         GraphPipeError: A tensor cannot be what its input takes (E8); or they are too large together (E13), of which
             those that share their data count each time.
     """
-    messages = [message_for(one) for one in given]
+    messages, copied = [], 0
+    for one in given:
+        if weigh is not None and one.port.media_type != TENSOR and (size := one.tensor.size) > _SMALL_BYTES:
+            copied += size
+            weigh(copied)
+        messages.append(message_for(one))
     total = sum(len(one.payload) for one in messages)
     if total > limit_bytes:
         raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")

@@ -26,6 +26,7 @@ from invoker.protocols.graphpipe.config import RequestConfig
 from invoker.protocols.graphpipe.layouts import AnswerPlans
 from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import Skeleton, Span, Tensor, Trace
+from invoker.tensors.flat import Weigh
 
 __all__ = ["Buffer", "Found", "InferencePlan", "find", "learn"]
 
@@ -66,8 +67,13 @@ class InferencePlan(msgspec.Struct, frozen=True):
     inputs: tuple[tuple[GivenInput, Span], ...]
     media_types: tuple[str, ...] | None
 
-    def again(self, buffer: Buffer, metadata: Headers) -> CheckedRequest:
+    def again(self, buffer: Buffer, metadata: Headers, weigh: Weigh | None = None) -> CheckedRequest:
         """A request that fits the skeleton; see `find`.
+
+        Args:
+            buffer: The request.
+            metadata: The metadata of the conversation.
+            weigh: As `prepare` has it.
 
         Raises:
             GraphPipeError: One of its values cannot be what an input takes (E8, E13).
@@ -84,7 +90,7 @@ class InferencePlan(msgspec.Struct, frozen=True):
             messages = [Message(cast("bytes", view[start:end]), EMPTY, kind) for (_, (start, end)), kind in spans]
         else:
             given = tuple(_filled(one, view[start:end]) for one, (start, end) in self.inputs)
-            messages = messages_for(given, self.limit_bytes) if checked.rows is None else []
+            messages = messages_for(given, self.limit_bytes, weigh) if checked.rows is None else []
             given = given if checked.keeps_given else ()
         if checked.rows is not None:
             return msgspec.structs.replace(checked, steps=(opened,), given=given)

@@ -54,11 +54,12 @@ def prepare(
         buffer: Exactly one Request; tensors become views on it, so it must not change until the response is there.
         limit_bytes: Larger ones are refused; as much may be fed to the function.
         metadata: The metadata of the conversation, for the function's `Context`.
-        weigh: Called with the bytes that elements will take, before they are made; raises Overloaded if too many.
+        weigh: Called with the bytes that copies of elements will take, before they are made; raises Overloaded if too
+            many.
     """
     if (plan := find(model, buffer, limit_bytes)) is not None:
         with suppress(GraphPipeError):  # it is read once more to find the error
-            return plan.again(buffer, metadata)
+            return plan.again(buffer, metadata, weigh)
     request, trace = None, Trace()
     try:
         request = read_request(buffer, limit_bytes, weigh, trace=trace)
@@ -69,7 +70,7 @@ def prepare(
             response = Reply((model.metadata_buffer,), len(model.metadata_buffer))
             return CheckedRequest((Send(response), Close()), about=tell_asked(request, model))
         resolved = _resolved(model, request)
-        checked = _planned(model, resolved, limit_bytes, metadata)
+        checked = _planned(model, resolved, limit_bytes, metadata, weigh)
         return learn(model, buffer, trace, Found(request.tensors, resolved.given, limit_bytes), checked)
     except GraphPipeError as error:
         return refused(explained(error, metadata), about=tell_asked(request, model))
@@ -107,12 +108,14 @@ def _resolved(model: Model, request: InferRequest) -> Resolved:
     return Resolved(given, wanted, request.config, known, parts)
 
 
-def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Headers) -> CheckedRequest:
+def _planned(
+    model: Model, resolved: Resolved, limit_bytes: int, metadata: Headers, weigh: Weigh | None = None
+) -> CheckedRequest:
     given, wanted = resolved.given, resolved.wanted
     rows = count_rows(given) if model.by_row else None
     if rows is None:
         admit(given, limit_bytes)
-    messages = messages_for(given, limit_bytes) if rows is None else []
+    messages = messages_for(given, limit_bytes, weigh) if rows is None else []
     names = tuple(one.port.own for one in given)
     is_open = model.spec.open_inputs
     opened = Open(

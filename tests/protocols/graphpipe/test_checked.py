@@ -50,3 +50,21 @@ def test_inputs_are_kept_only_where_they_are_needed() -> None:
     assert checked.count == 3
     alone = prepare(model_of(both), ask(np.float32(1)))
     assert (alone.keeps_given, alone.given) == (False, ())
+
+
+@function
+def kept(data: bytes, text: str, array: NDArray[np.float32]) -> int:
+    return len(data) + len(text) + array.nbytes
+
+
+@pytest.mark.parametrize("time", ["first", "again"])
+@pytest.mark.parametrize("is_string", [True, False])
+def test_copies_are_weighed_before_they_are_made(is_string: bool, time: str) -> None:
+    """Each time, also where the plan of an earlier request is taken; an array is a view on the request."""
+    model, size, weighed = model_of(kept), 1 << 20, list[int]()
+    data = bytes(size) if is_string else np.zeros(size, np.uint8)
+    buffer = ask(data, "t" * size, np.zeros(size, np.float32), input_names=("data", "text", "array"))
+    for _ in range(1 if time == "first" else 2):
+        weighed.clear()
+        assert prepare(model, buffer, weigh=weighed.append).steps
+    assert 2 * size <= max(weighed) <= 2 * size + 1000
