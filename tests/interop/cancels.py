@@ -120,14 +120,16 @@ class Cancels:
 
     Attributes:
         codes: Of the client's statuses.
+        soon_s: How long after END_STREAM an RST_STREAM comes soon.
         at_once: Calls reset without an END_STREAM before.
-        soon: For calls reset within `SOON_S` of their END_STREAM: whether each committed.
+        soon: For calls reset within ``soon_s`` of their END_STREAM: whether each committed.
         late: The same for those that were reset later.
         gaps: Seconds between the two.
         odd: Commits of calls that were reset at once, or not at all.
     """
 
     codes: dict[str, int]
+    soon_s: float
     at_once: int = 0
     soon: list[bool] = field(default_factory=list)
     late: list[bool] = field(default_factory=list)
@@ -137,7 +139,7 @@ class Cancels:
     def __str__(self) -> str:
         gaps = sorted(self.gaps) or [0.0]
         return (
-            f"{sum(self.codes.values())} calls {self.codes}; RST_STREAM within {SOON_S * 1e3:g} ms of END_STREAM: "
+            f"{sum(self.codes.values())} calls {self.codes}; RST_STREAM within {self.soon_s * 1e3:g} ms of END_STREAM: "
             f"{len(self.soon)}, of which {sum(self.soon)} committed; later: {len(self.late)}, {sum(self.late)} "
             f"committed; without END_STREAM: {self.at_once}; other commits: {self.odd}; gap median "
             f"{statistics.median(gaps) * 1e3:.2f} ms, 99 % {gaps[int(len(gaps) * 0.99)] * 1e3:.2f} ms, "
@@ -146,7 +148,13 @@ class Cancels:
 
 
 def cancels(
-    driver: str, calls: int, *, at_once: int = 20, within_ms: float = 20, args: tuple[str, ...] = ()
+    driver: str,
+    calls: int,
+    *,
+    at_once: int = 20,
+    within_ms: float = 20,
+    soon_s: float = SOON_S,
+    args: tuple[str, ...] = (),
 ) -> Cancels:
     """Let @grpc/grpc-js cancel calls of an aggregator, half of them by their deadline."""
     with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +165,7 @@ def cancels(
             codes = _client(relay.address, calls, at_once, within_ms, cancelled=True)["codes"]
             relay.close()
         committed = set(file.read_text().split())
-    result = Cancels(codes)
+    result = Cancels(codes, soon_s)
     for call in relay.calls.values():
         did_commit = call.name in committed
         if call.ended is None or call.reset is None:
@@ -166,7 +174,7 @@ def cancels(
             continue
         gap = call.reset - call.ended
         result.gaps.append(gap)
-        (result.soon if gap <= SOON_S else result.late).append(did_commit)
+        (result.soon if gap <= soon_s else result.late).append(did_commit)
     return result
 
 
