@@ -9,6 +9,7 @@ import gc
 import logging
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -39,6 +40,9 @@ SLOW_FAMILIES = (
 # the whole package again; that took a quarter of the suite's time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Under nohup it is ignored, which the programs that tests start would inherit; what it does is a part of their tests.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # A client of httpx reads the certificates that certifi has, which takes 50 ms. Tests that speak TLS trust their own.
 certifi.where = lambda: str(Path(__file__).parent / "data" / "authority.pem")

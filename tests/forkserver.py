@@ -67,7 +67,7 @@ PRELOADED = (
 
 # How the tests were started. What invoker reads from the environment it reads late, and the search path is set anew.
 _AT_START = dict(os.environ)
-_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_")
+_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "GRPC_VERBOSITY", "PATH", "PYTEST_")
 _LARGEST = 1 << 20
 
 
@@ -76,10 +76,15 @@ def is_forkable(environment: Mapping[str, str]) -> bool:
 
     The interpreter, the allocator, locales and libraries read theirs when a process starts or imports.
     """
+    return sys.platform == "linux" and not _beyond(environment)
+
+
+def _beyond(environment: Mapping[str, str]) -> set[str]:
+    """The variables for whose sake it is not."""
     changed = {name for name in {*environment, *_AT_START} if environment.get(name) != _AT_START.get(name)}
     if environment.get("PYTHONPATH") == str(ROOT):
         changed.discard("PYTHONPATH")
-    return sys.platform == "linux" and all(name.startswith(_FOLLOWED) for name in changed)
+    return {name for name in changed if not name.startswith(_FOLLOWED)}
 
 
 class Forked:

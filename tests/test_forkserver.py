@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forkserver import ROOT, Forked, is_forkable
+from tests.forkserver import ROOT, Forked, _beyond, is_forkable
 from tests.serving import READY, start
 
 pytestmark = pytest.mark.timeout(60)
@@ -47,6 +47,11 @@ def test_what_others_read_from_the_environment_takes_a_start(changed: dict[str, 
     environment = {**os.environ, **changed}
     assert not is_forkable({name: value for name, value in environment.items() if value is not None})
     assert is_forkable({**os.environ, **HERE, "INVOKER_LOG_FORMAT": "text", "PYTHONPATH": str(ROOT)})
+
+
+def test_nothing_in_this_process_has_changed_what_keeps_tests_from_forks() -> None:
+    """Otherwise all tests behind the one that did start hundreds of servers anew."""
+    assert _beyond(os.environ) == set()
 
 
 def test_what_a_start_leaves_out_takes_a_start() -> None:
