@@ -75,7 +75,7 @@ def is_gone(pid: int) -> bool:
     while time.monotonic() < until:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # the second if it goes while it is read
             return True
         if state == "Z":
             return True

@@ -53,7 +53,7 @@ def children_of(pid: int) -> list[int]:
 def is_gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second if it goes while it is read
         return True
 
 
