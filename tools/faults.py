@@ -8,6 +8,7 @@ survives, or if a record no longer fits the tree.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
@@ -37,6 +38,7 @@ _COPIED = (
     "setup.cfg",
     "pyproject.toml",
 )
+_SECONDS = itertools.count(1_000_000_000)
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
 
 
@@ -154,12 +156,19 @@ def _copied(root: Path) -> Path:
 
 @contextmanager
 def _written(path: Path, before: str, text: str) -> Iterator[None]:
-    """Another text in a file for the block; bytecode is known by size and second, so none is kept of it."""
-    path.write_text(text, encoding="utf-8")
+    """Another text in a file for the block."""
+    _write(path, text)
     try:
         yield
     finally:
-        path.write_text(before, encoding="utf-8")
+        _write(path, before)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, each time of another second: kept bytecode is taken for a file of the same size and second."""
+    path.write_text(text, encoding="utf-8")
+    second = next(_SECONDS)
+    os.utime(path, (second, second))
 
 
 def _run(root: Path, *tests: str) -> int:

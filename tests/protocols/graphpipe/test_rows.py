@@ -13,7 +13,8 @@ from invoker import function
 from invoker.core.steps import Cancel, EndInput, Feed, Open
 from invoker.errors import SpecError
 from invoker.protocols import graphpipe
-from invoker.protocols.graphpipe.rows import no_rows, row, stacked
+from invoker.protocols.graphpipe.binding import GivenInput
+from invoker.protocols.graphpipe.rows import count_rows, joined, no_rows, row, span, stacked
 from invoker.protocols.graphpipe.session import GraphPipeSession, Row
 from invoker.tensors import Code, GraphPipeError, IOMetadata, TensorType
 from invoker.tensors.arrays import to_array, to_tensor
@@ -107,6 +108,29 @@ def test_rows_of_tensors() -> None:
         assert stacked(rows, "y") == tensor
     with pytest.raises(GraphPipeError, match="row 1 is Int64"):
         stacked([to_tensor(1.5), to_tensor(1)], "output 'y'")
+
+
+@pytest.mark.parametrize("value", [np.arange(12, dtype="f4").reshape(4, 3), np.array([["a"], ["bb"], ["c"], ["d"]])])
+def test_G072_spans_of_a_tensor_joined_are_the_tensor(value: NDArray[Any]) -> None:
+    """Wherever it is cut; each span has the shape and the elements of its rows."""
+    tensor = to_tensor(value)
+    for at in range(1, 4):
+        first, rest = span(tensor, 0, at), span(tensor, at, 4)
+        assert to_array(rest).tolist() == to_array(tensor)[at:].tolist()
+        assert (first.shape[0], rest.shape[0]) == (at, 4 - at)
+        assert joined([first, rest], "y") == tensor
+
+
+def test_G073_empty_rows_have_a_limit() -> None:
+    """Each would be a value of its own; as many as the limit pass."""
+    port = model_of(norms).inputs[0]
+    for rows in (65_536, 65_537):
+        given = [GivenInput(port, to_tensor(np.zeros((rows, 0), "f4")))]
+        if rows == 65_536:
+            assert count_rows(given) == rows
+        else:
+            with pytest.raises(GraphPipeError, match="there are 65537 rows without elements, the limit is 65536"):
+                count_rows(given)
 
 
 def test_an_output_without_rows_is_as_declared() -> None:

@@ -73,6 +73,14 @@ def test_R049_start_frame_alone_then_half_close_is_legal(started):
     assert list(started.half_close()) == [EndInput("riff", ALL)]
 
 
+def test_nothing_comes_after_the_half_close(started):
+    """No wire sends it; a session that took it would feed an input that has ended."""
+    started.half_close()
+    assert started.half_close() == ()
+    with pytest.raises(ProtocolViolation, match="a data signal was received after the half-close"):
+        started.receive(data())
+
+
 def test_R053_names_and_types_of_outputs_must_agree(session):
     """outputNames, when given, are as many as expectedContentTypes."""
     assert list(session.receive(start(["text/plain"], [], ["a", "b"]))) == [Timer(1.0)]
