@@ -35,6 +35,7 @@ WHOLE = [
     (b"1\r\na\r\n0\r\nX: y\r\nZ: \xe4\r\n\r\n", b"a"),
 ]
 REFUSED = [
+    b"3\r\nabcde0\r\n\r\n",  # two bytes where the end of the chunk should be
     b"\r\n", b"g\r\n", b"-1\r\n", b"+1\r\n", b"0x1\r\n", b" 1\r\n", b"1 \r\na\r\n", b"1_0\r\n", b"1\n", b"1\r\r\n",
     b"11111111111111111\r\n", b"1;\x00\r\n", b"1;a\nb\r\n", b"3\r\nabcd\r\n", b"3\r\nabc\n0\r\n\r\n",
     b"3\r\nabc0\r\n\r\n", b"3\r\nabc\r0\r\n\r\n", b"1;" + b"x" * 2000, b"1;" + b"x" * 2000 + b"\r\n",
