@@ -66,8 +66,10 @@ PRELOADED = (
 )
 
 # How the tests were started. What invoker reads from the environment it reads late, and the search path is set anew.
-_AT_START = dict(os.environ)
-_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "GRPC_VERBOSITY", "PATH", "PYTEST_")
+# gRPC reads its verbosity when it is imported, which `python -m invoker` does after it has chosen this one.
+_CHOSEN = {"GRPC_VERBOSITY": "NONE"}
+_AT_START = {**_CHOSEN, **os.environ}
+_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_")
 _LARGEST = 1 << 20
 
 
@@ -81,6 +83,7 @@ def is_forkable(environment: Mapping[str, str]) -> bool:
 
 def _beyond(environment: Mapping[str, str]) -> set[str]:
     """The variables for whose sake it is not."""
+    environment = {**_CHOSEN, **environment}
     changed = {name for name in {*environment, *_AT_START} if environment.get(name) != _AT_START.get(name)}
     if environment.get("PYTHONPATH") == str(ROOT):
         changed.discard("PYTHONPATH")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.attack.floods import GOAWAY, PING, PREFACE, frame
 from tests.forkserver import ROOT, Forked, _beyond, is_forkable
 from tests.serving import READY, start
 
@@ -26,7 +29,7 @@ MODULE = (
 
 BEYOND_A_FORK = [
     {"PYTHONHASHSEED": "0"}, {"PYTHONPATH": "/elsewhere"}, {"LC_ALL": "C"}, {"GRPC_TRACE": "all"},
-    {"MALLOC_ARENA_MAX": "1"}, {"LD_PRELOAD": "x"}, {"HOME": None},
+    {"GRPC_VERBOSITY": "INFO"}, {"MALLOC_ARENA_MAX": "1"}, {"LD_PRELOAD": "x"}, {"HOME": None},
 ]  # fmt: skip
 
 
@@ -73,6 +76,26 @@ def test_it_leads_a_session_and_has_no_descriptor_of_others(served: Forked) -> N
     open_files = [str(Path(f"/proc/{served.pid}/fd/{one}").readlink()) for one in range(3)]
     assert open_files[:2] == [os.devnull, os.devnull]
     assert open_files[2].startswith("pipe:")
+
+
+def test_grpc_logs_no_lines_of_its_own(tmp_path: Path) -> None:
+    """Not even that a client says farewell with an error, which gRPC tells at a verbosity of its own."""
+    with (tmp_path / "log").open("w+") as log:
+        process = Forked(["functions.square:square"], cwd=ROOT, env={**os.environ, **HERE}, stderr=log)
+        try:
+            while (ready := READY.search(Path(log.name).read_text())) is None:
+                time.sleep(0.05)
+            host, port = ready[1].rsplit(":", 1)
+            with socket.create_connection((host, int(port)), 10) as client:
+                client.sendall(PREFACE + frame(GOAWAY, 0, 0, struct.pack(">II", 0, 2)))
+                client.sendall(frame(PING, 0, 0, b"are done"))
+                heard = b""
+                while b"are done" not in heard:
+                    heard += client.recv(1 << 16)
+        finally:
+            process.terminate()
+            process.wait(20)
+        assert "oaway" not in Path(log.name).read_text()
 
 
 def test_it_is_where_and_what_it_was_told_to_be(tmp_path: Path) -> None:
