@@ -96,6 +96,17 @@ def test_a_step_stops_at_its_first_command_that_fails(tmp_path: Path) -> None:
     assert (tmp_path / "n").read_text() == "one;by default;given words;"
 
 
+def test_a_step_says_how_long_its_commands_kept_a_core_busy(tmp_path: Path) -> None:
+    """Also what they have started; a command that is killed has failed."""
+    busy = "import time\nwhile time.process_time() < 1.2: pass"
+    started = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    killed = (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+    with (tmp_path / "out").open("w+") as out:
+        assert running.run_step(Step("", ((sys.executable, "-c", started), killed)), (), out.fileno()) == -9
+        out.seek(0)
+        assert out.read() == "-- 1 s of CPU\n-- 0 s of CPU\n"
+
+
 def test_without_the_other_python_its_step_says_so_and_passes(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
