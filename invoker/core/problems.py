@@ -12,6 +12,8 @@ from typing import Final
 import msgspec
 
 from invoker.core.http import RequestHead, Response
+from invoker.errors import Status
+from invoker.errors.http import status_of
 from invoker.mediatypes import ranges
 
 __all__ = ["PROBLEM", "as_problem", "only_read", "problem_of", "problem_response", "wants_problems"]
@@ -61,24 +63,6 @@ _TITLES: Final[Mapping[int, str]] = {
     511: "Network Authentication Required",
     499: "Client Closed Request",
 }
-_CODES: Final[Mapping[int, str]] = {
-    400: "INVALID_ARGUMENT",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    405: "UNIMPLEMENTED",
-    406: "INVALID_ARGUMENT",
-    408: "DEADLINE_EXCEEDED",
-    413: "RESOURCE_EXHAUSTED",
-    415: "INVALID_ARGUMENT",
-    426: "FAILED_PRECONDITION",
-    429: "RESOURCE_EXHAUSTED",
-    431: "RESOURCE_EXHAUSTED",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-    505: "UNIMPLEMENTED",
-}
-"""gRPC's name for the kind of a refusal that has only an HTTP status."""
 
 
 def wants_problems(accept: str) -> bool:
@@ -102,7 +86,7 @@ def problem_of(status: int, detail: str, code: str = "", **more: str) -> dict[st
     Source: RFC 9457, 3.
     """
     title = _TITLES.get(status, "Error")
-    code = code or _CODES.get(status, "INTERNAL")
+    code = code or status_of(status, Status.INTERNAL).name
     return {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": code, **more}
 
 

@@ -5,31 +5,16 @@ Source: Connect protocol, "Error Codes", "Error End-Stream"; gRPC over HTTP2, "R
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from invoker.errors import InvocationError, Status
+from invoker.errors.http import HTTP_STATUS
 
 __all__ = ["code_of", "end_of_stream", "error_body", "http_status", "trailers"]
 
-_HTTP: Final[Mapping[Status, int]] = {
-    Status.CANCELLED: 499,
-    Status.INVALID_ARGUMENT: 400,
-    Status.DEADLINE_EXCEEDED: 504,
-    Status.NOT_FOUND: 404,
-    Status.ALREADY_EXISTS: 409,
-    Status.PERMISSION_DENIED: 403,
-    Status.RESOURCE_EXHAUSTED: 429,
-    Status.FAILED_PRECONDITION: 400,
-    Status.ABORTED: 409,
-    Status.OUT_OF_RANGE: 400,
-    Status.UNIMPLEMENTED: 501,
-    Status.UNAVAILABLE: 503,
-    Status.UNAUTHENTICATED: 401,
-}
 _LONGEST: Final = 4096
 
 
@@ -40,7 +25,7 @@ def code_of(status: Status) -> str:
 
 def http_status(error: InvocationError) -> int:
     """The HTTP status of a response that has only this error."""
-    return _HTTP.get(Status(error.status), 500)
+    return HTTP_STATUS[Status(error.status)]
 
 
 def error_body(error: InvocationError) -> bytes:

@@ -50,6 +50,7 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
+from invoker.errors.http import HTTP_STATUS
 from invoker.mediatypes import parse, ranges
 from invoker.message import Message
 
@@ -58,7 +59,6 @@ __all__ = [
     "HOP_BY_HOP",
     "LINES",
     "NOTHING",
-    "STATUSES",
     "answer",
     "fit",
     "opened",
@@ -68,26 +68,6 @@ __all__ = [
     "told_text",
     "typed_by",
 ]
-
-STATUSES: Mapping[Status, int] = {
-    Status.INVALID_ARGUMENT: 400,
-    Status.FAILED_PRECONDITION: 400,
-    Status.OUT_OF_RANGE: 400,
-    Status.UNAUTHENTICATED: 401,
-    Status.PERMISSION_DENIED: 403,
-    Status.NOT_FOUND: 404,
-    Status.ALREADY_EXISTS: 409,
-    Status.ABORTED: 409,
-    Status.RESOURCE_EXHAUSTED: 429,
-    Status.CANCELLED: 499,
-    Status.UNIMPLEMENTED: 501,
-    Status.UNAVAILABLE: 503,
-    Status.DEADLINE_EXCEEDED: 504,
-    Status.UNKNOWN: 500,
-    Status.INTERNAL: 500,
-    Status.DATA_LOSS: 500,
-}
-"""HTTP status of a `StatusError`."""
 
 HOP_BY_HOP = frozenset(
     {
@@ -141,7 +121,7 @@ _RETRY = (("Retry-After", "1"),)
 def status_of(error: InvocationError) -> int:
     """The HTTP status of an ending; see the table above."""
     if isinstance(error, StatusError):
-        return STATUSES.get(error.status, 500)
+        return HTTP_STATUS.get(error.status, 500)
     return next((status for kind, status in _KINDS if isinstance(error, kind)), 500)
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from invoker.connect.failure import CallFailed
 from invoker.errors import Status
+from invoker.errors.http import STATUS
 from invoker.protocols.federated.client.cache import Cache, Entry
 from invoker.protocols.federated.wire.names import GZIP_SUFFIX
 
@@ -25,18 +26,6 @@ MOST_BYTES: Final = 64 << 20
 """The most bytes of a body, as it comes and once it is inflated (F-034)."""
 
 _LOCAL: Final = "http://localhost:"
-_STATUS: Final = {
-    400: Status.INVALID_ARGUMENT,
-    401: Status.UNAUTHENTICATED,
-    403: Status.PERMISSION_DENIED,
-    404: Status.NOT_FOUND,
-    409: Status.ABORTED,
-    429: Status.RESOURCE_EXHAUSTED,
-    499: Status.CANCELLED,
-    501: Status.UNIMPLEMENTED,
-    503: Status.UNAVAILABLE,
-    504: Status.DEADLINE_EXCEEDED,
-}
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -181,7 +170,7 @@ def _unpacked(entry: Entry, most: int) -> bytes:
 
 
 def _status_of(status: int) -> Status:
-    if found := _STATUS.get(status):
+    if found := STATUS.get(status):
         return found
     return Status.FAILED_PRECONDITION if 400 <= status < 500 else Status.INTERNAL
 

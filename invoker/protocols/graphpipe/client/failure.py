@@ -10,23 +10,10 @@ from typing import Final
 
 from invoker.connect.failure import CallFailed, ConnectFailed
 from invoker.errors import Status
+from invoker.errors.http import status_of
 from invoker.tensors import RemoteError
 
 __all__ = ["GraphPipeError", "NotReached", "lost", "silent"]
-
-_BY_HTTP: Final = {
-    400: Status.INVALID_ARGUMENT,
-    401: Status.UNAUTHENTICATED,
-    403: Status.PERMISSION_DENIED,
-    404: Status.NOT_FOUND,
-    405: Status.UNIMPLEMENTED,
-    408: Status.DEADLINE_EXCEEDED,
-    413: Status.RESOURCE_EXHAUSTED,
-    429: Status.RESOURCE_EXHAUSTED,
-    502: Status.UNAVAILABLE,
-    503: Status.UNAVAILABLE,
-    504: Status.DEADLINE_EXCEEDED,
-}
 
 _SHOWN: Final = 200
 """Characters that are shown of a connection's error."""
@@ -55,7 +42,7 @@ class GraphPipeError(CallFailed):
         status: Status | None = None,
         errors: tuple[RemoteError, ...] = (),
     ) -> None:
-        super().__init__(status or _BY_HTTP.get(http_status or 0, Status.UNKNOWN), message)
+        super().__init__(status or status_of(http_status or 0), message)
         self.args = (code, message, http_status)
         self.code = code
         self.http_status = http_status

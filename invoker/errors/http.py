@@ -1,0 +1,59 @@
+"""gRPC's statuses beside those of HTTP: the one table, for servers from left to right and for clients back.
+
+Connect, Google's API guide and riff's HTTP adapter agree on it; what only HTTP tells apart is added for the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from invoker.errors import Status
+
+__all__ = ["HTTP_STATUS", "STATUS", "status_of"]
+
+HTTP_STATUS: Final[Mapping[Status, int]] = {
+    Status.INVALID_ARGUMENT: 400,
+    Status.FAILED_PRECONDITION: 400,
+    Status.OUT_OF_RANGE: 400,
+    Status.UNAUTHENTICATED: 401,
+    Status.PERMISSION_DENIED: 403,
+    Status.NOT_FOUND: 404,
+    Status.ABORTED: 409,
+    Status.ALREADY_EXISTS: 409,
+    Status.RESOURCE_EXHAUSTED: 429,
+    Status.CANCELLED: 499,
+    Status.INTERNAL: 500,
+    Status.UNKNOWN: 500,
+    Status.DATA_LOSS: 500,
+    Status.UNIMPLEMENTED: 501,
+    Status.UNAVAILABLE: 503,
+    Status.DEADLINE_EXCEEDED: 504,
+}
+"""The HTTP status of a response that has only an error of this status."""
+
+STATUS: Final[Mapping[int, Status]] = {http: status for status, http in reversed(HTTP_STATUS.items())}
+"""The status of an error of which only the HTTP status is known: of several, the one that stands first above."""
+
+_REFUSED: Final[Mapping[int, Status]] = {
+    **STATUS,
+    405: Status.UNIMPLEMENTED,
+    406: Status.INVALID_ARGUMENT,
+    408: Status.DEADLINE_EXCEEDED,
+    413: Status.RESOURCE_EXHAUSTED,
+    415: Status.INVALID_ARGUMENT,
+    426: Status.FAILED_PRECONDITION,
+    431: Status.RESOURCE_EXHAUSTED,
+    502: Status.UNAVAILABLE,
+    505: Status.UNIMPLEMENTED,
+}
+
+
+def status_of(http: int, otherwise: Status = Status.UNKNOWN) -> Status:
+    """The status of a response that HTTP itself, a proxy or a server of another kind may have refused.
+
+    Args:
+        http: The status of the response; 500 says no more than ``otherwise``.
+        otherwise: The status of a response of which nothing is known.
+    """
+    return otherwise if http == 500 else _REFUSED.get(http, otherwise)
