@@ -21,7 +21,7 @@ _CONFIG = """
 [run]
 branch = true
 parallel = true
-patch = subprocess
+patch = subprocess, fork, _exit
 source = {source}
 data_file = {data}
 [report]
