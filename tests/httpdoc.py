@@ -218,10 +218,10 @@ def _statuses() -> Table:
 
 def _chosen() -> Table:
     """The statuses that a function chooses by `StatusError`."""
-    from invoker.protocols.web.reply import STATUSES
+    from invoker.errors.http import HTTP_STATUS
 
     by_status: dict[int, list[str]] = {}
-    for status, number in STATUSES.items():
+    for status, number in HTTP_STATUS.items():
         by_status.setdefault(number, []).append(f"`{status.name}`")
     return Table(
         ("status", "of `StatusError`"), [(str(number), ", ".join(names)) for number, names in by_status.items()]

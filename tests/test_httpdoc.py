@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invoker.protocols.web.reply import STATUSES
+from invoker.errors.http import HTTP_STATUS
 from tests import gendocs, trace
 from tests.httpdoc import tables
 
@@ -24,7 +24,7 @@ def test_the_formats_are_those_that_are_written() -> None:
 def test_every_status_that_a_function_may_choose_is_told() -> None:
     """By the names of `Status`."""
     names = {one.strip("`") for row in tables()["chosen"].rows for one in row[1].split(", ")}
-    assert names == {status.name for status in STATUSES}
+    assert names == {status.name for status in HTTP_STATUS}
 
 
 def test_the_page_marks_every_table() -> None:

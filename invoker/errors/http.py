@@ -32,7 +32,7 @@ HTTP_STATUS: Final[Mapping[Status, int]] = {
 }
 """The HTTP status of a response that has only an error of this status."""
 
-STATUS: Final[Mapping[int, Status]] = {http: status for status, http in reversed(HTTP_STATUS.items())}
+STATUS: Final[Mapping[int, Status]] = {http: status for status, http in reversed([*HTTP_STATUS.items()])}
 """The status of an error of which only the HTTP status is known: of several, the one that stands first above."""
 
 _REFUSED: Final[Mapping[int, Status]] = {
