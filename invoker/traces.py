@@ -20,9 +20,10 @@ import msgspec
 
 from invoker.message import Headers
 
-__all__ = ["SPAN", "Trace", "begun", "new_span", "request_id_of", "trace_id_of", "trace_of"]
+__all__ = ["REQUEST_ID", "SPAN", "Trace", "begun", "new_span", "request_id_of", "trace_id_of", "trace_of"]
 
 SPAN: Final = "x-http-span"
+REQUEST_ID: Final = "x-request-id"
 
 # Version ff is none; 00 ends behind the flags, later ones may go on (Trace Context, 3.2.2.1 to 3.2.2.5 and 4.3).
 _PARENT: Final = re.compile(
@@ -101,7 +102,7 @@ def trace_id_of(metadata: Headers) -> str:
 
 def request_id_of(metadata: Mapping[str, str]) -> str:
     """What the caller calls its request, at most 128 visible ASCII characters; empty if that is no such text."""
-    sent = metadata.get("x-request-id", "")
+    sent = metadata.get(REQUEST_ID, "")
     return sent if _REQUEST.fullmatch(sent) else ""
 
 

@@ -24,7 +24,8 @@ FIELDS = {
     "function": "Name of the function.",
     "parent": "Id of the invocation whose function called this one by its context; of nested calls only.",
     "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",
-    "request_id": "What the caller calls its request, by `X-Request-Id`: at most 128 visible ASCII characters.",
+    "request_id": "What the caller calls its request, by `X-Request-Id` (`x-request-id` in the metadata of gRPC): at "
+    "most 128 visible ASCII characters.",
     "status": "How it ended: a status of gRPC by its name. In lines of HTTP requests: the number of the response.",
     "detail": "The text that the caller was told, of an ending or a refusal.",
     "seconds": "How long it took.",

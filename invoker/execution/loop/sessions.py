@@ -89,7 +89,7 @@ class StoringSession(Protocol):
 
 
 class SessionWire(Wire, Protocol):
-    """A wire with headers of the response, which ``accepted`` sends."""
+    """A wire with headers of the response, which ``accepted`` sends; the session adds its own."""
 
     headers: tuple[tuple[str, str], ...]
 
@@ -136,7 +136,7 @@ class SessionReactor(Reactor):
         self._actions = 0
         driver.sessions.running += 1
         driver.drains.add(self._drained)
-        wire.headers = session.headers
+        wire.headers = (*wire.headers, *session.headers)
         wire.accepted()  # E-014
 
     # The listener of the call, which hears what the peer sends.

@@ -20,6 +20,7 @@ import grpc.aio
 from invoker.core.peers import with_peer
 from invoker.errors import InternalError, InvocationError
 from invoker.execution.driver import Driver
+from invoker.traces import REQUEST_ID
 from invoker.transports.grpc.aiocall import AioCall
 from invoker.transports.grpc.details import clip
 from invoker.transports.grpc.methods import (
@@ -30,6 +31,7 @@ from invoker.transports.grpc.methods import (
     checked_bytes,
     largest_message,
     metadata_of,
+    repeated_id,
 )
 from invoker.transports.grpc.settings import GrpcSettings
 from invoker.transports.sockets import no_grpc
@@ -116,10 +118,16 @@ class AioTransport:
         self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
         most_bytes = checked_bytes(method, self.settings)
-        call = AioCall(
-            context, self.settings.settle_s, joins=False, most_bytes=most_bytes, memory=self.driver.engine.memory
-        )
         metadata = metadata_of(context.invocation_metadata())
+        headers = repeated_id(metadata) if dict.__contains__(metadata, REQUEST_ID) else ()
+        call = AioCall(
+            context,
+            self.settings.settle_s,
+            joins=False,
+            most_bytes=most_bytes,
+            memory=self.driver.engine.memory,
+            headers=headers,
+        )
         if method.knows_peer:
             metadata = with_peer(metadata, context.peer(), context.peer_identities())
         session = method.session(metadata)
@@ -129,7 +137,14 @@ class AioTransport:
         self, method: SessionMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
         most_bytes = checked_bytes(method, self.settings)
+        metadata = metadata_of(context.invocation_metadata())
+        headers = repeated_id(metadata) if dict.__contains__(metadata, REQUEST_ID) else ()
         call = AioCall(
-            context, self.settings.settle_s, joins=True, most_bytes=most_bytes, memory=self.driver.engine.memory
+            context,
+            self.settings.settle_s,
+            joins=True,
+            most_bytes=most_bytes,
+            memory=self.driver.engine.memory,
+            headers=headers,
         )
-        return await call.run(method.begin(call, metadata_of(context.invocation_metadata()), call.close, deadline))
+        return await call.run(method.begin(call, metadata, call.close, deadline))

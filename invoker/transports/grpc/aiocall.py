@@ -36,6 +36,7 @@ class AioCall:
         joins: Whether frames may be joined to one message.
         most_bytes: A message with more of them ends the call (R-121).
         memory: Counts large frames that the peer has not taken.
+        headers: Headers that the response has in any case.
 
     Attributes:
         headers: The headers of the response.
@@ -53,12 +54,13 @@ class AioCall:
         joins: bool,
         most_bytes: int = UNCHECKED,
         memory: ProcessBudget | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self._memory = memory or ProcessBudget()
         self._unread: Unread | None = None
         self._refusal: InvocationError | None = None
         self._listener: Listener | None = None
-        self.headers: tuple[tuple[str, str], ...] = ()
+        self.headers = headers
         self.is_gone = False
         self.over: Callable[[], None] = nothing
         self._context = context
@@ -66,7 +68,8 @@ class AioCall:
         self._joins = joins
         self._most_bytes = most_bytes
         self._outbox = Outbox() if joins else Singles()
-        self._is_accepted = self._headers_due = self._is_due = False
+        self._is_accepted = self._is_due = False
+        self._headers_due = bool(headers)
         self._writing: Coroutine[Any, Any, None] | None = None
         self._loop = asyncio.get_running_loop()
         self._idle: asyncio.Future[None] | None = None  # set while `run` waits until nothing is written any more
@@ -139,6 +142,8 @@ class AioCall:
         reader = self._loop.create_task(self._read(listener, asyncio.current_task()), name="read")
         try:
             error = await self._closed
+            if self.headers and self._headers_due:
+                self._advance()
             while self._is_busy():
                 self._idle = self._loop.create_future()
                 await self._idle
@@ -196,7 +201,7 @@ class AioCall:
         self._is_due = False
         while self._writing is None and self._is_busy():
             if self._headers_due and (self.headers or not self._outbox):  # otherwise the write sends the empty headers
-                self._headers_due = False
+                self._is_accepted, self._headers_due = True, False
                 self._writing = self._context.send_initial_metadata(self.headers)
             else:
                 self._is_accepted, self._headers_due = True, False

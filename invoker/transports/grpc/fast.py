@@ -35,6 +35,7 @@ from invoker.execution.thread.direct import DirectConversation
 from invoker.execution.thread.leader_follower import LeaderFollower, Turn
 from invoker.execution.whole import Whole
 from invoker.message import EMPTY, Headers
+from invoker.traces import REQUEST_ID
 from invoker.transports.grpc.cygrpc import cygrpc
 from invoker.transports.grpc.details import status_of
 from invoker.transports.grpc.joiningcall import JoiningCall
@@ -43,10 +44,12 @@ from invoker.transports.grpc.methods import (
     CallMethod,
     Method,
     OnClose,
+    ResponseHeaders,
     SessionMethod,
     checked_bytes,
     largest_message,
     metadata_of,
+    repeated_id,
 )
 from invoker.transports.grpc.queue_poller import QueuePoller
 from invoker.transports.grpc.replybatch import ReplyBatch
@@ -105,7 +108,12 @@ class FastTransport:
             self._server.register_method(method.path)
         self._accepts = {method.path: functools.partial(self._accept_on_loop, method) for method in self._methods}
         self._most_bytes = {method.path: checked_bytes(method, self.settings) for method in self._methods}
-        self._last_metadata: tuple[Any, Headers, float] = (None, EMPTY, 0.0)  # a call may have no metadata: ()
+        self._last_metadata: tuple[Any, Headers, float, ResponseHeaders] = (
+            None,
+            EMPTY,
+            0.0,
+            (),
+        )  # a call may have no metadata: ()
         self._side: Any = None
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -244,6 +252,7 @@ class FastTransport:
             driver.threads.enter()
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
+            call.headers = self._metadata(event.invocation_metadata)[2]
             self._finish(call, [], Close(error))
             return
         self._closing_calls.glance()
@@ -260,7 +269,7 @@ class FastTransport:
         driver = self.driver
         sent: list[bytes] = []
         try:
-            metadata, call.settle_s = self._metadata(event.invocation_metadata)
+            metadata, call.settle_s, call.headers = self._metadata(event.invocation_metadata)
             call.most_bytes = self._most_bytes[method.path]
             if method.knows_peer:
                 metadata = _with_peer(event.call, metadata)
@@ -333,25 +342,31 @@ class FastTransport:
             return
         self._request_on_loop(method)
         queue_poller = self._queue_poller or self._lend()
-        metadata, settle_s = self._metadata(event.invocation_metadata)
+        metadata, settle_s, headers = self._metadata(event.invocation_metadata)
         most_bytes = self._most_bytes[method.path]
         call: LoopCall
         if isinstance(method, SessionMethod):
             call = joining = JoiningCall(event.call, queue_poller, settle_s, most_bytes)
+            call.headers = headers
             call.open(method.begin(joining, metadata, _closing(call), _deadline(event)))
         else:
             call = LoopCall(event.call, queue_poller, settle_s, most_bytes, takes_one=method.takes_one)
+            call.headers = headers
             session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
             call.open(method.reactor(session, call, self.driver, _closing(call), deadline=_deadline(event)))
 
-    def _metadata(self, pairs: Any) -> tuple[Headers, float]:
-        """The text metadata of a call, and how long its half-close has to settle; both are kept for the next call."""
-        known, metadata, settle_s = self._last_metadata
+    def _metadata(self, pairs: Any) -> tuple[Headers, float, ResponseHeaders]:
+        """The text metadata of a call, how long its half-close has to settle, and the headers of its response.
+
+        All are kept for the next call.
+        """
+        known, metadata, settle_s, headers = self._last_metadata
         if pairs != known:
             metadata = metadata_of(pairs)
             settle_s = settle_time(metadata, self.settings.settle_s)
-            self._last_metadata = (pairs, metadata, settle_s)
-        return metadata, settle_s
+            headers = repeated_id(metadata) if dict.__contains__(metadata, REQUEST_ID) else ()
+            self._last_metadata = (pairs, metadata, settle_s, headers)
+        return metadata, settle_s, headers
 
 
 class _Accept:

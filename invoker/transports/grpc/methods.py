@@ -17,6 +17,7 @@ from invoker.core.steps import Close
 from invoker.execution.loop.reactor import Reactor
 from invoker.execution.loop.sessions import SessionWire
 from invoker.message import EMPTY, Headers
+from invoker.traces import REQUEST_ID, request_id_of
 from invoker.transports.grpc.loopcall import Listener
 from invoker.transports.grpc.settings import UNCHECKED, GrpcSettings
 
@@ -27,14 +28,19 @@ __all__ = [
     "LoopMethod",
     "Method",
     "OnClose",
+    "ResponseHeaders",
     "SessionMethod",
     "checked_bytes",
     "largest_message",
     "metadata_of",
+    "repeated_id",
 ]
 
 OnClose: TypeAlias = Callable[[Close], None]
 """Called once, with the ending of a conversation."""
+
+ResponseHeaders: TypeAlias = tuple[tuple[str, str], ...]
+"""Initial metadata of a response."""
 
 
 class CallWire(SessionWire, Protocol):
@@ -153,3 +159,9 @@ def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:
         if isinstance(value, str):
             texts[name] = f"{texts[name]}, {value}" if name in texts else value
     return Headers(texts) if texts else EMPTY
+
+
+def repeated_id(metadata: Headers) -> ResponseHeaders:
+    """The response headers that repeat the caller's id of its request; none if it is no such id (H-153)."""
+    sent = request_id_of(metadata)
+    return ((REQUEST_ID, sent),) if sent else ()

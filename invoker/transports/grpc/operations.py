@@ -41,6 +41,7 @@ class Operations:
     Attributes:
         is_ended: The peer has half-closed.
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
+        headers: The headers of the response.
         settles: Whether the function would see a difference between an end of its input and a cancel.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
         memory: Counts large frames that the peer has not taken; set before the first one.
@@ -50,7 +51,7 @@ class Operations:
     __slots__ = (
         "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_is_headed",
         "_large_bytes", "_most_bytes", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending",
-        "_until", "is_ended", "is_gone", "lock", "memory", "queue", "settle_s", "settles", "unread",
+        "_until", "headers", "is_ended", "is_gone", "lock", "memory", "queue", "settle_s", "settles", "unread",
     )  # fmt: skip
 
     memory: ProcessBudget
@@ -60,6 +61,7 @@ class Operations:
         self.lock = threading.Lock()
         self.is_ended = False
         self.is_gone = False
+        self.headers: Trailers = ()
         self._most_bytes, self._large_bytes = UNCHECKED, STEP_BYTES
         self.settles = True
         self.settle_s = 0.0
@@ -94,7 +96,7 @@ class Operations:
             operations = (cygrpc.SendMessageOperation(held, NO_FLAGS), status)
         if not self._is_headed:
             self._is_headed, self._headers_due = True, False
-            operations = (cygrpc.SendInitialMetadataOperation((), NO_FLAGS), *operations)
+            operations = (cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS), *operations)
         self._pending += 1
         if self._post(operations, _OTHER):
             self._refused()
@@ -117,7 +119,7 @@ class Operations:
         elif self._headers_due:
             self._is_headed, self._headers_due = True, False
             self._pending += 1
-            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
+            self._post((cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),), _OTHER)
 
     def send_now(self, frame: bytes) -> bool:
         """Send one frame, unless it would have to wait; returns whether that was done."""
@@ -192,7 +194,7 @@ class Operations:
         self._pending += 1
         if not self._is_headed:
             self._is_headed, self._headers_due = True, False
-            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
+            headers = cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS)
             # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
             code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), SENT)
         else:

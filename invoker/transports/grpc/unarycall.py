@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from invoker.core.budget import STEP_BYTES, Unread
-from invoker.core.steps import Close
+from invoker.core.steps import Close, Trailers
 from invoker.errors import Cancelled, InvocationError
 from invoker.execution.driver import Driver
 from invoker.execution.pace.gate import UNGATED
@@ -80,28 +80,20 @@ class UnaryCall:
 
     Attributes:
         frames: What was received.
+        headers: The headers of the response.
         most_bytes: A message with more of them ends the call (R-121).
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
     """
 
     __slots__ = (
-        *(
-            "_call",
-            "_driver",
-            "_is_finished",
-            "_is_gone",
-            "_is_headed",
-            "_is_sending",
-            "_is_watched",
-            "_thread_call",
-            "_lock",
-        ),
-        *("_pending", "_receive", "_turn", "_unread", "frames", "most_bytes", "queue", "settle_s"),
-    )
+        "_call", "_driver", "_is_finished", "_is_gone", "_is_headed", "_is_sending", "_is_watched", "_lock", "_pending",
+        "_receive", "_thread_call", "_turn", "_unread", "frames", "headers", "most_bytes", "queue", "settle_s",
+    )  # fmt: skip
 
     def __init__(self, call: Any, queue: Any, driver: Driver, turn: Turn) -> None:
         self.queue = queue
         self.frames: list[bytes] = []
+        self.headers: Trailers = ()
         self.most_bytes = UNCHECKED
         self.settle_s = 0.0
         self._call = call
@@ -299,7 +291,7 @@ class UnaryCall:
         if self._is_headed:
             return ()
         self._is_headed = True
-        return (cygrpc.SendInitialMetadataOperation((), NO_FLAGS),)
+        return (cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),)
 
     def _watch(self) -> None:
         if not self._is_watched:
@@ -345,7 +337,7 @@ class UnaryCall:
         limits, sweeper = self._driver.engine.limits, self._driver.sweeper
         call = ThreadCall(self._call, self.queue, sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes)
         call.allow(self.most_bytes)
-        call.settle_s = self.settle_s
+        call.settle_s, call.headers = self.settle_s, self.headers
         call.before_wait, call.memory = self._turn.pass_on, self._driver.engine.memory
         return call
 

@@ -7,11 +7,11 @@ its request goes back to it as it came; no two are alike, so none of these heads
 from __future__ import annotations
 
 from invoker.core.http import RequestHead
-from invoker.traces import SPAN, begun, request_id_of
+from invoker.traces import REQUEST_ID, SPAN, begun, request_id_of
 
 __all__ = ["traced"]
 
-_TRACE, _REQUEST = "traceparent", "x-request-id"
+_TRACE = "traceparent"
 
 
 def traced(head: RequestHead) -> tuple[RequestHead, tuple[tuple[str, str], ...]]:
@@ -20,11 +20,11 @@ def traced(head: RequestHead) -> tuple[RequestHead, tuple[tuple[str, str], ...]]
     Args:
         head: The head of the request, with names in lower case.
     """
-    sent = [one for one in head.headers if one[0] in (_TRACE, _REQUEST)]
+    sent = [one for one in head.headers if one[0] in (_TRACE, REQUEST_ID)]
     if not sent:
         return head, ()
-    ids = [value for name, value in sent if name == _REQUEST]
-    request = request_id_of({_REQUEST: ids[0]}) if len(ids) == 1 else ""
+    ids = [value for name, value in sent if name == REQUEST_ID]
+    request = request_id_of({REQUEST_ID: ids[0]}) if len(ids) == 1 else ""
     told: tuple[tuple[str, str], ...] = (("X-Request-Id", request),) if request else ()
     traces = [value for name, value in sent if name == _TRACE]
     met = begun(", ".join(traces)) if traces else None
