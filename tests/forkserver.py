@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -185,10 +186,12 @@ class _Server:
         socket.send_fds(self._requests, [json.dumps(request).encode()], [*fds])
 
 
-def _server(_made: list[_Server] = []) -> _Server:  # noqa: B006 - the one of this process
-    if not _made or _made[0].owner != os.getpid():
-        _made[:] = [_Server()]
-    return _made[0]
+def _server(_made: list[_Server] = [], _lock: threading.Lock = threading.Lock()) -> _Server:  # noqa: B006, B008
+    """The one of this process. A second one, made by another thread, would end the first with all that it started."""
+    with _lock:
+        if not _made or _made[0].owner != os.getpid():
+            _made[:] = [_Server()]
+        return _made[0]
 
 
 def serve(requests: socket.socket) -> None:

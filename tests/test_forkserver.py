@@ -9,15 +9,17 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.attack.floods import GOAWAY, PING, PREFACE, frame
-from tests.forkserver import ROOT, Forked, _beyond, is_forkable
+from tests.forkserver import ROOT, Forked, _beyond, _Server, is_forkable
 from tests.serving import READY, start
 
 pytestmark = pytest.mark.timeout(60)
@@ -96,6 +98,33 @@ def test_grpc_logs_no_lines_of_its_own(tmp_path: Path) -> None:
             process.terminate()
             process.wait(20)
         assert "oaway" not in Path(log.name).read_text()
+
+
+def test_threads_that_start_at_once_share_the_server_that_forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever came last ended what the others had started."""
+    made: list[_Server] = []
+    all_here = threading.Barrier(8)
+
+    class Slow(_Server):
+        def __init__(self) -> None:
+            made.append(self)
+            time.sleep(0.1)
+            super().__init__()
+
+    def start() -> int:
+        all_here.wait(10)
+        one = Forked(["--version"], cwd=ROOT, env=os.environ)
+        with one.stderr:
+            return one.wait(20)
+
+    monkeypatch.setattr("tests.forkserver._Server", Slow)
+    monkeypatch.setattr("tests.forkserver._server.__defaults__", ([], threading.Lock()))
+    with ThreadPoolExecutor(8) as pool:
+        assert [one.result(30) for one in [pool.submit(start) for _ in range(8)]] == [0] * 8
+    for server in made:
+        server._requests.close()
+        server._process.wait(20)
+    assert len(made) == 1
 
 
 def test_it_is_where_and_what_it_was_told_to_be(tmp_path: Path) -> None:
