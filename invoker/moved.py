@@ -186,6 +186,7 @@ KEPT: Final = frozenset({"aggregators", "secagg"})
 """Old names that are public, and stay."""
 
 GONE: Final = {
+    "author.calling": "`Binder` of `invoker.author.binding`",
     "author.traits": "options of protocols (`from invoker.protocols import evergreen, graphpipe, toolbridge`), and "
     "fields of FunctionSpec: safe, version, examples, options",
 }

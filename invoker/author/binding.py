@@ -1,239 +1,296 @@
-"""Binds inputs to parameters by name, for callers who say which parameters get an input stream.
+"""What a caller gives -> the parameters of a function: the one place that says who takes what, and what is wrong.
 
-Most callers do not: they feed a function's own inputs by index. Where names decide, a parameter with a default may be
-an input, or be left to its default, and ``**kwargs`` takes names that are no parameter's. `parameters` reads a
-signature for that, once; `bind` makes the spec of a function with just the inputs that were named.
+Theory. A caller gives values by position, by keyword as a call in Python does (`Binder.call`), or by the names of the
+inputs (`Binder.named`). The answer is an `Assignment`: for each value the name of its input, as ``Open.bound`` has it,
+and its parameter; or the faults, all of them, each with a code, a place and a sentence. Protocols translate their
+frames into this, and the faults into their errors; values stay encoded.
+
+Two kinds of names are no parameter's. An element of ``*args`` that is given by position is ``#INDEX``. A name that
+``**kwargs`` takes has the prefix `KEYWORD` where the name alone would mean another input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from invoker.author.annotations import Reading, read_parameter
-from invoker.author.parameters import Argument, input_spec
-from invoker.author.signature import Facts
-from invoker.author.spec import FunctionSpec, Parameter, ResultShape, Slot, StreamSpec, Style
-from invoker.errors import ProtocolViolation
-from invoker.errors.wording import known_as
+from invoker.author.spec import FunctionSpec, Parameter, StreamSpec
+from invoker.errors.wording import known_as, quoted
 
-__all__ = ["KEYWORD", "bind", "bind_options", "parameters"]
+__all__ = ["KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "Fault"]
 
 KEYWORD: Final = "**"
 """Prefix for the name of a ``**kwargs`` input that would be the name of another input without it."""
 
+MOST_INPUTS: Final = 1000
+"""Inputs that one request may open; each takes memory before its value is looked at."""
 
-def parameters(
-    facts: Facts,
-    inputs: Sequence[Argument],
-    specs: Sequence[StreamSpec],
-    order: dict[str, int],
-    *,
-    style: Style,
-    is_async: bool,
-) -> tuple[Parameter, ...]:
-    """List every parameter, each with the description of the input that it can become.
+_MOST_KEPT: Final = 64
+"""Assignments that a binder keeps; callers choose the names if there is ``**kwargs``."""
 
-    Args:
-        facts: The facts of the function.
-        inputs: The parameters that are inputs in any case.
-        specs: What those take, in the order of their index.
-        order: Their indexes by name.
-        style: The style of the function.
-        is_async: Whether it runs on the loop.
+_MOST_NAMES: Final = 4096
+"""Characters in all names of an assignment that is kept."""
+
+_MOST_FAULTS: Final = 100
+"""The most wrong names that are told; for each a similar one is looked for."""
+
+_LONGEST: Final = 256
+"""Characters of a name for which a similar one is looked for."""
+
+_LISTED: Final = 32
+"""The most names that a fault lists of those that exist."""
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with what a caller gives.
+
+    Attributes:
+        code: ``missing_arg``, ``unknown_arg``, ``duplicate_arg`` or ``too_many_args``.
+        name: The place: the name of the input, or the name that the caller gave; empty where there is none.
+        function: The name of the function.
+        words: What is wrong, as it is said behind the name of the function.
+        details: Further facts by name, such as ``expected`` and ``actual``.
     """
-    known = {one.name: one for one in inputs}
-    found: list[Parameter] = []
-    for one in facts.parameters:
-        reading = read_parameter(one, facts.options.inputs or ())
-        made = Parameter(
-            one.name,
-            slot=reading.slot,
-            is_optional=one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
-            by_position=one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD),
-            by_keyword=one.kind not in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL),
-            is_variadic=one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
-            streams=bool(reading.stream),
-            default=None if one.default is one.empty else one.default,
+
+    code: str
+    name: str
+    function: str
+    words: str
+    details: Mapping[str, str] = {}
+
+    def __str__(self) -> str:
+        return f"'{self.function}' {self.words}"
+
+    def said_of(self, caller: str) -> str:
+        """The sentence about something else than the function itself, such as an action that has an id."""
+        return f"{caller} {self.words}"
+
+
+class Assignment(NamedTuple):
+    """Which parameter takes each value, in the order in which the values were given.
+
+    Attributes:
+        names: The names of the inputs, for ``Open.bound``; that of a value that nobody takes is what the caller said.
+        parameters: The parameters; None for a value that nobody takes.
+        faults: What is wrong; the first is the one to tell where only one is told.
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[Parameter | None, ...]
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[StreamSpec, ...]:
+        """What the inputs take; only if nothing is wrong."""
+        return tuple(
+            replace(one.stream or StreamSpec(name), name=name)
+            for name, one in zip(self.names, self.parameters, strict=True)
+            if one is not None
         )
-        argument = known.get(one.name)
-        if reading.slot is not None:
-            found.append(made)
-        elif argument is None:
-            found.append(replace(made, stream=_spare(facts, one.name, reading, style=style, is_async=is_async)))
-        elif argument.variadic and len(specs) >= len(inputs) and facts.options.inputs is not None:
-            several = specs[len(inputs) - 1 :]  # the decorator says how many there are
-            found += [replace(made, stream=spec, is_optional=False) for spec in several]
-        else:
-            index = len(specs) - 1 if argument.variadic else order[one.name]
-            found.append(replace(made, stream=specs[index]))
-    return tuple(found)
 
 
-def _spare(facts: Facts, name: str, reading: Reading, *, style: Style, is_async: bool) -> StreamSpec | None:
-    """Describe the input that a parameter becomes if a caller names it; None if it cannot be an input."""
-    if reading.stream and ((reading.stream == "async") is not is_async or facts.options.style is Style.REQUEST_REPLY):
-        return None
-    spec = input_spec(facts, Argument(name, reading, name), style)
-    return replace(spec, single=style is Style.STREAMING and not reading.stream)
+class _Making:
+    """An assignment in the making.
+
+    Attributes:
+        given: For each value the name of its input, and who takes it.
+        takers: Who takes an input, by its name.
+        faults: What is wrong so far.
+        meant: Inputs that wrong names were probably meant for, so that these are not missing.
+    """
+
+    def __init__(self) -> None:
+        self.given: list[tuple[str, Parameter | None]] = []
+        self.takers: dict[str, Parameter] = {}
+        self.faults: list[Fault] = []
+        self.meant: set[str] = set()
+
+    def give(self, name: str, one: Parameter) -> None:
+        self.given.append((name, one))
+        self.takers[name] = one
 
 
-def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
-    """The spec of the same function with exactly these inputs, in this order.
+class Binder:
+    """The parameters of one function as callers give them; made once, and asked for each call.
 
     Args:
         spec: The spec as it was read.
-        names: The names of the inputs; parameters that are not named keep their defaults.
+        most: The most values of one call; 0: any number.
+        is_ordered: Whether positions mean all inputs in their order, also those that Python takes by keyword only.
+        has_labels: Whether each name that is no parameter's is an element of ``*args``, if there is one.
 
-    Raises:
-        ProtocolViolation: A name is unknown, given twice or missing, or cannot be given without another.
+    Attributes:
+        kept: What was found before, by the number of positions and the names; assignments with faults are not kept.
     """
-    own = [one.stream.name for one in spec.call.parameters if one.stream is not None]
-    names = tuple([name if name.isascii() else known_as(name, own) for name in names])
-    indexes = {name: index for index, name in enumerate(names)}
-    if len(indexes) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ProtocolViolation(f"input {twice!a} of '{spec.name}' is given twice")
-    if spec.inputs and spec.inputs[0].is_ignored and names == (spec.inputs[0].name,) and not spec.open_names:
-        return spec
-    slots, taken = _slots(spec, indexes)
-    for name in names:
-        if name not in taken:
-            raise ProtocolViolation(_unknown(spec, name))
-    inputs = tuple(taken[name].stream or StreamSpec(name) for name in names)
-    style, result = spec.style, spec.call.result
-    if style is Style.REQUEST_REPLY and any(taken[name].streams for name in names):
-        # A function that is handed a stream is called once an invocation. Its other inputs stay values.
-        style, result = Style.STREAMING, ResultShape.VALUE if result is not ResultShape.NOTHING else result
-        inputs = tuple(replace(one, single=not taken[one.name].streams) for one in inputs)
-    call = replace(spec.call, slots=slots, variadic=False, result=result)
-    return replace(spec, style=style, inputs=inputs, open_inputs=False, call=call)
 
-
-def bind_options(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
-    """The spec of the same function with those options among its inputs that a riff caller may give (R-164 to R-167).
-
-    Args:
-        spec: The spec as it was read; it has `FunctionSpec.spare`.
-        names: As the caller sent them: labels of the required inputs, then names of options; empty: it sent none.
-
-    Raises:
-        ProtocolViolation: There are too few or too many names, or one of those behind the labels is no option's.
-    """
-    options = tuple(one.name for one in spec.spare)
-    if spec.open_inputs:
-        return _bind_open(spec, names, options)
-    own = tuple(one.name for one in spec.inputs if not one.is_ignored)
-    labels = own or options[:1]  # R-167: if every parameter has a default, the first one is what is mapped
-    further = options if own else options[1:]
-    if not len(own) <= len(names) <= len(labels) + len(further) and names:
-        counts = f"{len(own)} to {len(labels) + len(further)}"
-        raise ProtocolViolation(
-            f"Invalid input count {len(names)}: '{spec.name}' takes {counts} inputs ({_signed(own, options)}); "
-            f"inputNames were {list(names)}"
+    def __init__(self, spec: FunctionSpec, *, most: int = 0, is_ordered: bool = False, has_labels: bool = True) -> None:
+        self.kept: dict[tuple[Any, ...], Assignment] = {}
+        self._spec = spec
+        self._most = most
+        each = spec.call.parameters
+        self._own = tuple(one for one in each if one.stream is not None and not _is_pattern(spec, one))
+        self._inputs = {one.stream.name: one for one in self._own if one.stream is not None}
+        self._by_position = tuple(
+            one for one in self._own if one.by_position and not (one.is_variadic and one.is_optional)
         )
-    announced = tuple([known_as(name, further) for name in names[len(labels) :]])
-    for name in announced:
-        if name not in further:
-            near = get_close_matches(name, further, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(further)}"
-            raise ProtocolViolation(
-                f"inputNames {list(names)} end with {name!a}, but '{spec.name}' has no such option; {hint}"
-            )
-    streams = {one.stream.name for one in spec.call.parameters if one.stream is not None and one.streams}
-    # A stream has no first value to wait for, so a caller who sends no names cannot give it.
-    chosen = announced if names else tuple(name for name in further if name not in streams)
-    bound = bind(spec, labels + chosen)
-    inputs = tuple(
-        replace(one, is_option=index >= len(own) and one.name not in streams, single=one.single or index >= len(labels))
-        if one.name not in streams
-        else one
-        for index, one in enumerate(bound.inputs)
-    )
-    return replace(bound, inputs=inputs)
+        # The decorator may name the elements of ``*args``; then they are given by these names, too.
+        self._by_keyword = {one.name: one for one in self._own if one.by_keyword}
+        self._by_keyword |= {name: one for name, one in self._inputs.items() if one.by_keyword or _is_element(one)}
+        self._reserved = {one.name for one in each if one.by_keyword and not one.is_variadic}
+        self._rest = next((one for one in each if one.is_variadic and one.by_position and one.is_optional), None)
+        self._others = each[-1] if spec.open_names else None  # ``**kwargs`` is the last parameter of any signature
+        self._has_labels = has_labels and spec.open_inputs
+        fixed = spec.inputs if spec.open_inputs else (*spec.inputs, *spec.optional)
+        ordered = dict.fromkeys(one.name for one in fixed if one.name in self._inputs)
+        self._places = {name: place for place, name in enumerate(ordered)}
+        if is_ordered:
+            self._by_position = tuple([self._inputs[name] for name in ordered])
+
+    def call(self, count: int, keywords: Collection[str] = ()) -> Assignment:
+        """Bind as Python does: values by position, then others by the names of their parameters.
+
+        Args:
+            count: How many values are given by position.
+            keywords: The names of the others.
+        """
+        key = (count, *keywords)
+        return self.kept.get(key) or self._keep(key, self._called(count, keywords))
+
+    def named(self, names: Sequence[str]) -> Assignment:
+        """Bind by the names of inputs, which also parameters have that Python takes by position only."""
+        key = tuple(names)
+        return self.kept.get(key) or self._keep(key, self._named(names))
+
+    def order(self, names: Sequence[str]) -> list[int]:
+        """The places of names of inputs in the order of the parameters; then all others, sorted, numbers by size."""
+        last = len(self._places)
+        return sorted(range(len(names)), key=lambda at: (self._places.get(names[at], last), _natural(names[at])))
+
+    def _keep(self, key: tuple[Any, ...], found: Assignment) -> Assignment:
+        if not found.faults and sum(map(len, found.names)) <= _MOST_NAMES:
+            if len(self.kept) >= _MOST_KEPT:
+                self.kept.clear()
+            self.kept[key] = found
+        return found
+
+    def _called(self, count: int, keywords: Collection[str]) -> Assignment:
+        if self._most and count + len(keywords) > self._most:
+            return Assignment((), (), (self._far_too_many(count + len(keywords)),))
+        made = _Making()
+        for name, one in self._positions(count):
+            made.give(name, one)
+        if len(made.given) < count:
+            made.faults.append(self._too_many(count))
+            made.given += [("", None)] * (count - len(made.given))
+        for keyword in keywords:
+            self._take(made, keyword, *self._of_keyword(keyword))
+        return self._assigned(made)
+
+    def _named(self, names: Sequence[str]) -> Assignment:
+        if self._most and len(names) > self._most:
+            return Assignment((), (), (self._far_too_many(len(names)),))
+        made = _Making()
+        for said in names:
+            name = said if said.isascii() else known_as(said, self._inputs)
+            self._take(made, said, name, self._inputs.get(name) or self._further(name))
+        made.faults += self._unreachable(made)
+        return self._assigned(made)
+
+    def _take(self, made: _Making, said: str, name: str, one: Parameter | None) -> None:
+        """Let a parameter take a value, unless there is none, or it has one."""
+        if one is not None and name not in made.takers:
+            made.give(name, one)
+            return
+        made.given.append((name, None))
+        if len(made.faults) < _MOST_FAULTS:
+            made.faults.append(self._unknown(said, made) if one is None else self._twice(name))
+
+    def _assigned(self, made: _Making) -> Assignment:
+        required = (name for name, one in self._inputs.items() if not one.is_optional)
+        made.faults += (self._missing(name) for name in required if name not in made.takers and name not in made.meant)
+        names, takers = zip(*made.given, strict=True) if made.given else ((), ())
+        return Assignment(names, takers, tuple(made.faults))
+
+    def _positions(self, count: int) -> Iterable[tuple[str, Parameter]]:
+        """The names and parameters of values by position, as many as are taken."""
+        for one in self._by_position[:count]:
+            yield _name_of(one), one
+        if self._rest is not None:
+            for index in range(len(self._by_position), count):
+                yield f"#{index}", self._rest
+
+    def _of_keyword(self, keyword: str) -> tuple[str, Parameter | None]:
+        one = self._by_keyword.get(keyword if keyword.isascii() else known_as(keyword, self._by_keyword))
+        if one is not None:
+            return _name_of(one), one
+        if self._others is None or keyword in self._reserved:
+            return keyword, None
+        is_clear = self._rest is None and keyword not in self._inputs and not keyword.startswith(KEYWORD)
+        return keyword if is_clear else KEYWORD + keyword, self._others
+
+    def _further(self, name: str) -> Parameter | None:
+        """Which variadic parameter takes an input of a name that is no parameter's."""
+        if self._rest is not None and (self._has_labels or name.startswith("#")) and not name.startswith(KEYWORD):
+            return self._rest
+        return None if name.removeprefix(KEYWORD) in self._reserved else self._others
+
+    def _unreachable(self, made: _Making) -> Iterable[Fault]:
+        """Parameters that Python takes by position only, behind one that is left to its default."""
+        skipped = ""
+        for name, one in self._inputs.items():
+            if name not in made.takers:
+                skipped = skipped or (name if one.by_position and one.is_optional else "")
+            elif skipped and one.by_position and not one.by_keyword:
+                yield self._fault("missing_arg", skipped, f"cannot be given its input '{name}' without '{skipped}'")
+
+    def _fault(self, code: str, name: str, words: str, **details: str) -> Fault:
+        return Fault(code, name, self._spec.name, words, details)
+
+    def _missing(self, name: str) -> Fault:
+        return self._fault("missing_arg", name, f"needs its input '{name}', which is not given")
+
+    def _twice(self, name: str) -> Fault:
+        return self._fault("duplicate_arg", name, f"is given its input {quoted(name)} twice")
+
+    def _too_many(self, count: int) -> Fault:
+        most = len(self._by_position)
+        takes = f"{most or 'no'} input{'s' if most > 1 else ''}"
+        words = f"takes {takes} by position, and {count} are given"
+        return self._fault("too_many_args", "", words, expected=str(most), actual=str(count))
+
+    def _far_too_many(self, count: int) -> Fault:
+        words = f"is given {count} inputs, which exceeds the limit of {self._most}"
+        return self._fault("too_many_args", "", words, expected=str(self._most), actual=str(count))
+
+    def _unknown(self, name: str, made: _Making) -> Fault:
+        if name in self._inputs:
+            made.meant.add(name)
+            return self._fault("unknown_arg", name, f"takes its input '{name}' by position only")
+        there = list(self._inputs)
+        near = get_close_matches(name, there, n=1) if len(name) <= _LONGEST else []
+        made.meant.update(near)
+        listed = ", ".join([*there[:_LISTED], *(["..."] if len(there) > _LISTED else [])])
+        hint = f"did you mean '{near[0]}'?" if near else f"it has {listed or 'none'}"
+        return self._fault("unknown_arg", name[:_LONGEST], f"has no input {quoted(name)}; {hint}")
 
 
-def _bind_open(spec: FunctionSpec, names: tuple[str, ...], options: tuple[str, ...]) -> FunctionSpec:
-    """With ``*args`` every name is a label, but those of options behind the first ones."""
-    fixed = tuple(one.name for one in spec.inputs[:-1])
-    free = max(len(fixed), 1)
-    names = tuple([known_as(name, options) for name in names])
-    called = [name if index >= free and name in options else f"#{index}" for index, name in enumerate(names)]
-    called[: len(fixed)] = fixed
-    bound = bind(spec, tuple(called))
-    inputs = tuple(
-        replace(one, single=one.single or one.name in options, is_option=one.name in options) for one in bound.inputs
-    )
-    return replace(bound, inputs=inputs)
+def _is_pattern(spec: FunctionSpec, one: Parameter) -> bool:
+    """Whether a parameter takes any number of inputs; ``*args`` behind a default is one input."""
+    return one.is_variadic and one.is_optional and (one.by_keyword or spec.open_inputs)
 
 
-def _signed(own: tuple[str, ...], options: tuple[str, ...]) -> str:
-    return ", ".join((*own, *(f"{name}=..." for name in options)))
+def _is_element(one: Parameter) -> bool:
+    return one.is_variadic and not one.is_optional
 
 
-def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...], dict[str, Parameter]]:
-    """The arguments of the call, and which parameter takes each input."""
-    slots: list[Slot] = []
-    taken: dict[str, Parameter] = {}
-    skipped = ""  # the first parameter not passed by position; later ones cannot be passed so either
-    for one in spec.call.parameters:
-        if one.is_variadic and one.by_keyword:
-            continue
-        if spec.open_inputs and one.is_variadic and one.stream is not None:
-            rest = [name for name in indexes if name not in _own_names(spec) and not name.startswith(KEYWORD)]
-            slots += (Slot(indexes[name]) for name in rest)
-            taken.update((name, replace(one, stream=replace(one.stream, name=name))) for name in rest)
-            continue
-        name = one.stream.name if one.stream is not None else ""
-        index = indexes.get(name) if one.stream is not None else None
-        if one.slot is not None:
-            index = one.slot.index
-        if index is None:
-            if not one.is_optional:
-                raise ProtocolViolation(f"'{spec.name}' needs its input '{name}', which is not given; {_there(spec)}")
-            skipped = skipped or (one.name if one.by_position and not one.is_variadic else "")
-            continue
-        if one.by_position and not skipped and not (one.is_optional and one.by_keyword):
-            slots.append(replace(one.slot or Slot(index), keyword=""))
-        elif one.by_keyword:
-            slots.append(replace(one.slot or Slot(index), keyword=one.name))
-            skipped = skipped or (one.name if one.by_position else "")
-        else:
-            raise ProtocolViolation(f"input '{name}' of '{spec.name}' cannot be given without '{skipped}'")
-        if one.slot is None:
-            taken[name] = one
-    more = _rest(spec, [name for name in indexes if name not in taken])
-    slots += (Slot(indexes[name], one.name) for name, one in more.items())
-    return tuple(slots), taken | more
+def _name_of(one: Parameter) -> str:
+    return one.name if one.stream is None else one.stream.name
 
 
-def _own_names(spec: FunctionSpec) -> set[str]:
-    return {one.stream.name for one in spec.call.parameters if one.stream is not None and not one.is_variadic}
-
-
-def _rest(spec: FunctionSpec, names: list[str]) -> dict[str, Parameter]:
-    """The inputs that ``**kwargs`` takes: those whose names no parameter has."""
-    if not spec.open_names:
-        return {}
-    pattern = spec.call.parameters[-1]  # ``**kwargs`` is the last parameter of any signature
-    own = {one.name for one in spec.call.parameters if one.by_keyword and not one.is_variadic}
-    stream = pattern.stream or StreamSpec(pattern.name)
-    found = {name: name.removeprefix(KEYWORD) for name in names}
-    return {
-        name: replace(pattern, name=keyword, stream=replace(stream, name=name))
-        for name, keyword in found.items()
-        if keyword not in own
-    }
-
-
-def _unknown(spec: FunctionSpec, name: str) -> str:
-    near = get_close_matches(name, [one.name for one in (*spec.inputs, *spec.optional)], n=1)
-    hint = f"did you mean '{near[0]}'?" if near else _there(spec)
-    return f"'{spec.name}' has no input {name!a}; {hint}"
-
-
-def _there(spec: FunctionSpec) -> str:
-    known = dict.fromkeys(one.name for one in (*spec.inputs, *spec.optional))
-    return f"there are {', '.join(known)}" if known else "there are none"
+def _natural(name: str) -> list[tuple[int, str, str]]:
+    """A key that sorts names by their numbers: ``args10`` comes after ``args9``."""
+    pieces = ((digits.lstrip("0"), rest) for digits, rest in re.findall(r"(\d*)(\D*)", name))
+    return [(len(number), number, rest) for number, rest in pieces]

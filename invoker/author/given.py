@@ -22,7 +22,7 @@ def given_sync(spec: FunctionSpec, inputs: Sequence[Iterator[Any]]) -> tuple[tup
     """The names and the streams of the inputs that were given.
 
     Args:
-        spec: The spec that `invoker.author.binding.bind_options` gives.
+        spec: The spec that `invoker.author.named.bind_options` gives.
         inputs: One iterator for each of its inputs.
     """
     found: dict[str, Iterator[Any]] = {}

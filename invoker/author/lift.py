@@ -14,10 +14,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import AsyncGeneratorType
 from typing import Any, Final
 
-from invoker.author.binding import bind, bind_options
+from invoker.author.binding import Binder
 from invoker.author.given import given_async, given_sync
 from invoker.author.hooks import Hooks
 from invoker.author.mapping import PLAIN, gather_map, is_plain, map_async, map_sync
+from invoker.author.named import bind, bind_options
 from invoker.author.results import async_results, parted, parted_async, sync_results, wanted
 from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, ResultShape, Slot, Style, Take
 from invoker.context import Context, Inputs
@@ -70,13 +71,18 @@ class Function:
         self._whole = self
         self._bindings: dict[tuple[str, ...], Function] = {}
 
+    @functools.cached_property
+    def binder(self) -> Binder:
+        """Which parameters take what a caller within the process gives; any number of values."""
+        return Binder(self.spec)
+
     @property
     def in_parts(self) -> Function:
         """The same function with an output for each of its parts; itself if it has none."""
         return Function(self.hooks, self.spec.in_parts) if self.spec.parts else self
 
     def binding(self, names: tuple[str, ...]) -> Function:
-        """The same function with just these inputs, in this order; see `invoker.author.binding`.
+        """The same function with just these inputs, in this order; see `invoker.author.named`.
 
         Raises:
             ProtocolViolation: A name is unknown, given twice or missing.
@@ -92,7 +98,7 @@ class Function:
         return found
 
     def with_options(self, names: tuple[str, ...]) -> Function:
-        """The same function with those options among its inputs that a caller may give; see `invoker.author.binding`.
+        """The same function with those options among its inputs that a caller may give; see `invoker.author.named`.
 
         Args:
             names: The names of the inputs, as the caller sent them.

@@ -9,10 +9,19 @@ from difflib import get_close_matches
 from invoker.author.annotations import Reading, read_parameter
 from invoker.author.decorator import Options
 from invoker.author.signature import Facts
-from invoker.author.spec import IGNORED, StreamSpec, Style, Take
+from invoker.author.spec import IGNORED, Parameter, StreamSpec, Style, Take
 from invoker.errors import SpecError
 
-__all__ = ["Argument", "fixes_inputs", "input_order", "input_spec", "input_specs", "read_arguments", "wrong_names"]
+__all__ = [
+    "Argument",
+    "every_parameter",
+    "fixes_inputs",
+    "input_order",
+    "input_spec",
+    "input_specs",
+    "read_arguments",
+    "wrong_names",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +133,58 @@ def input_spec(facts: Facts, one: Argument, style: Style) -> StreamSpec:
         item = IGNORED if take is Take.HEADERS else item
     is_single = style is Style.STREAMING and not streams
     return StreamSpec(one.name, item, take, single=is_single, constraints=reading.constraints)
+
+
+def every_parameter(
+    facts: Facts,
+    inputs: Sequence[Argument],
+    specs: Sequence[StreamSpec],
+    order: dict[str, int],
+    *,
+    style: Style,
+    is_async: bool,
+) -> tuple[Parameter, ...]:
+    """List every parameter, each with the description of the input that it can become.
+
+    Args:
+        facts: The facts of the function.
+        inputs: The parameters that are inputs in any case.
+        specs: What those take, in the order of their index.
+        order: Their indexes by name.
+        style: The style of the function.
+        is_async: Whether it runs on the loop.
+    """
+    known = {one.name: one for one in inputs}
+    found: list[Parameter] = []
+    for one in facts.parameters:
+        reading = read_parameter(one, facts.options.inputs or ())
+        made = Parameter(
+            one.name,
+            slot=reading.slot,
+            is_optional=one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
+            by_position=one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD),
+            by_keyword=one.kind not in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL),
+            is_variadic=one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
+            streams=bool(reading.stream),
+            default=None if one.default is one.empty else one.default,
+        )
+        argument = known.get(one.name)
+        if reading.slot is not None:
+            found.append(made)
+        elif argument is None:
+            found.append(replace(made, stream=_spare(facts, one.name, reading, style=style, is_async=is_async)))
+        elif argument.variadic and len(specs) >= len(inputs) and facts.options.inputs is not None:
+            several = specs[len(inputs) - 1 :]  # the decorator says how many there are
+            found += [replace(made, stream=spec, is_optional=False) for spec in several]
+        else:
+            index = len(specs) - 1 if argument.variadic else order[one.name]
+            found.append(replace(made, stream=specs[index]))
+    return tuple(found)
+
+
+def _spare(facts: Facts, name: str, reading: Reading, *, style: Style, is_async: bool) -> StreamSpec | None:
+    """Describe the input that a parameter becomes if a caller names it; None if it cannot be an input."""
+    if reading.stream and ((reading.stream == "async") is not is_async or facts.options.style is Style.REQUEST_REPLY):
+        return None
+    spec = input_spec(facts, Argument(name, reading, name), style)
+    return replace(spec, single=style is Style.STREAMING and not reading.stream)

@@ -12,10 +12,9 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from invoker.author.binding import parameters as every_parameter
 from invoker.author.loader import module_of
 from invoker.author.options import with_media_types, with_tensors
-from invoker.author.parameters import Argument, fixes_inputs, input_order, input_specs, read_arguments
+from invoker.author.parameters import Argument, every_parameter, fixes_inputs, input_order, input_specs, read_arguments
 from invoker.author.returns import check_names, outputs_of
 from invoker.author.signature import Facts, examine, layers
 from invoker.author.spec import (

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.errors.wording import known_as, quoted
 
-__all__ = ["MOST_INPUTS", "Names", "Words", "bind_outputs", "in_order", "is_slip", "listed", "meant"]
-
-MOST_INPUTS: Final = 1000
-"""Inputs that one request may open; each takes memory before its value is looked at."""
+__all__ = ["Names", "Words", "bind_outputs", "is_slip", "listed", "meant"]
 
 _LONG_ENOUGH: Final = 4
 
@@ -90,29 +87,18 @@ def is_slip(text: str, meant: str) -> bool:
     return len(wrong) == 1 and len(meant) >= _LONG_ENOUGH
 
 
-def listed(
-    ports: Iterable[tuple[str, str]], kind: str, words: Words, alias: Callable[[str], str] = str
-) -> dict[str, str]:
-    """Ids by the names of ports; ``alias`` gives the name that the function knows.
+def listed(ports: Iterable[tuple[str, str]], kind: str, words: Words) -> dict[str, str]:
+    """Ids by the names of ports.
 
     Raises:
         Exception: A name is given twice; the error is the one that ``words`` makes.
     """
     found: dict[str, str] = {}
     for name, id in ports:
-        known = alias(name)
-        if known in found:
+        if name in found:
             raise words.refuse(f"has the {kind} {words.quote(name)} twice")
-        found[known] = id
+        found[name] = id
     return found
-
-
-def in_order(spec: FunctionSpec, names: Iterable[str], key: Callable[[str], Any] | None = None) -> tuple[str, ...]:
-    """Sort names of inputs as an invocation has them: parameters in their order, then all others by ``key``."""
-    own = spec.inputs[:-1] if spec.open_inputs else (*spec.inputs, *spec.optional)
-    given = set(names)
-    first = dict.fromkeys(one.name for one in own if one.name in given)
-    return (*first, *sorted(given - first.keys(), key=key))
 
 
 def bind_outputs(

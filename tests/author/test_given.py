@@ -98,7 +98,7 @@ def test_R167_a_stream_may_have_a_default():
 def test_R164_what_cannot_be_passed_alone_is_refused():
     """A positional-only parameter cannot be given without the one before it."""
     assert run(positional, [1], [5], [6]) == [(1, 5, 6)]
-    with pytest.raises(ProtocolViolation, match="'z' of 'positional' cannot be given without 'y'"):
+    with pytest.raises(ProtocolViolation, match="'positional' cannot be given its input 'z' without 'y'"):
         run(positional, [1], [], [6])
 
 
@@ -148,7 +148,7 @@ def test_R165_a_function_of_any_number_of_inputs_has_its_options_by_name():
     assert run(cat, ["a"], ["b"], names=("sep", "y")) == ["a,b"]
     function = prepare_function(cat).function
     assert function.with_options(("x", "y")) is function
-    with pytest.raises(ProtocolViolation, match="given twice"):
+    with pytest.raises(ProtocolViolation, match="is given its input 'sep' twice"):
         function.with_options(("x", "sep", "sep"))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from invoker.author.reader import read
-from invoker.core.naming import Names, Words, bind_outputs, in_order, is_slip, listed, meant
-from tests.protocols.evergreen.action_engine.functions import concat, echo, gather, greet, split, tag, total
+from invoker.core.naming import Names, Words, bind_outputs, is_slip, listed, meant
+from tests.protocols.evergreen.action_engine.functions import echo, split, tag
 
 WORDS = Words(repr, LookupError)
 
@@ -49,37 +49,11 @@ def test_a_hint_is_a_name_that_is_near_or_all_of_them() -> None:
 
 
 def test_a_port_is_listed_once() -> None:
-    """By the name that the function knows; the error quotes what the peer said."""
+    """The error quotes what the peer said."""
     ports = [("a", "1"), ("b", "2")]
     assert listed(ports, "input", WORDS) == {"a": "1", "b": "2"}
-    assert listed(ports, "input", WORDS, {"a": "x", "b": "y"}.__getitem__) == {"x": "1", "y": "2"}
     with pytest.raises(LookupError, match="has the output 'b' twice"):
-        listed(ports, "output", WORDS, lambda _: "x")
-
-
-@pytest.mark.parametrize(
-    ("of", "given", "order"),
-    [
-        (concat, "ba", "ab"),
-        (concat, "a", "a"),
-        (greet, ["greeting", "name"], ["name", "greeting"]),
-        (gather, "cab", "abc"),
-        (total, ["p10", "p9"], ["p10", "p9"]),
-        (concat, "zba", "abz"),
-    ],
-)
-def test_inputs_come_in_the_order_of_the_parameters(of: Any, given: Any, order: Any) -> None:
-    """Then those that are none, as they sort."""
-    assert in_order(read(of), given) == tuple(order)
-
-
-def test_inputs_of_any_number_sort_as_the_protocol_says() -> None:
-    """Behind those that have a parameter of their own."""
-
-    def join(first: Iterator[str], *rest: Iterator[str]) -> Iterator[str]:
-        yield ""
-
-    assert in_order(read(join), ["p10", "p9", "first"], lambda name: int(name[1:])) == ("first", "p9", "p10")
+        listed([*ports, ("b", "3")], "output", WORDS)
 
 
 def bound(of: Any, *given: str) -> tuple[list[tuple[int, str, str]], tuple[int, ...]]:

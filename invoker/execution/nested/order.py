@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from invoker.author.calling import BindError, bound_names
 from invoker.author.lift import Function
 from invoker.author.spec import FunctionSpec, ResultShape, Style
 from invoker.codecs.exact import ACCEPTS
@@ -59,12 +58,12 @@ class Order:
         self._keywords, self._count = kwargs, len(args)
         try:
             function: Function = engine.catalog.find(name)
-            bound = bound_names(function.spec, len(args), kwargs)
-            self.spec: FunctionSpec = function.binding(bound).spec
         except ProtocolViolation as error:
             raise NestedError(Status.NOT_FOUND, str(error)) from None
-        except BindError as error:
-            raise NestedError(Status.INVALID_ARGUMENT, str(error)) from None
+        bound, _, faults = function.binder.call(len(args), kwargs)
+        if faults:
+            raise NestedError(Status.INVALID_ARGUMENT, str(faults[0]))
+        self.spec: FunctionSpec = function.binding(bound).spec
         count = len(self.spec.outputs) or self.spec.open_outputs
         self.open = Open(
             KEY,

@@ -114,7 +114,7 @@ def open_step(
         key,
         spec.name,
         accepts=ranges,
-        input_names=binding.names if binding.bound is None else binding.bound,
+        input_names=binding.bound,
         output_names=binding.output_names,
         metadata=metadata,
         bound=binding.bound,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import msgspec
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.author.binding import MOST_INPUTS, Binder
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
 from invoker.core.cache import Cache
-from invoker.core.naming import Names, Words, bind_outputs, in_order, listed, meant
-from invoker.errors.wording import known_as, quoted
+from invoker.core.naming import Names, Words, bind_outputs, listed
+from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
 
@@ -36,8 +36,7 @@ class Binding(msgspec.Struct, frozen=True):
         inputs: What is bound, in the order of the invocation's inputs: the parameter and the id of its root.
         outputs: What is listed: index of the invocation's output, its description, and the id of its node.
         unwanted: Indexes of outputs that are not listed.
-        bound: For `Open`; None where the number of inputs is the caller's choice.
-        names: Names of inputs, where their number is the caller's choice.
+        bound: The names of the inputs, for `Open`.
         output_names: Names of outputs, where their number is the caller's choice.
         takes_context: Whether the function takes a `Context`.
     """
@@ -46,8 +45,7 @@ class Binding(msgspec.Struct, frozen=True):
     inputs: tuple[tuple[StreamSpec, str], ...]
     outputs: tuple[tuple[int, StreamSpec, str], ...]
     unwanted: tuple[int, ...]
-    bound: tuple[str, ...] | None
-    names: tuple[str, ...] = ()
+    bound: tuple[str, ...]
     output_names: tuple[str, ...] = ()
     takes_context: bool = False
 
@@ -68,7 +66,9 @@ class Table:
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings, *, tells: bool = True) -> None:
         self.settings = settings
-        self._names = Names(specs, settings.actions, tells=tells)
+        own = tuple(specs)
+        self._names = Names(own, settings.actions, tells=tells)
+        self._binders = {one.name: Binder(one, most=MOST_INPUTS) for one in own}
         # Bindings of actions with the same names; each id in them is the place of its parameter in the action.
         self._kept: Cache[Hashable, Binding] = Cache(_MOST, _MOST_BYTES)
 
@@ -120,26 +120,28 @@ class Table:
 
     def _bind(self, spec: FunctionSpec, inputs: Sequence[Port], outputs: Sequence[Port], where: str) -> Binding:
         words = Words(quoted, lambda text: bad_action(f"{where} {text}"))
-        own = {one.name for one in (*spec.inputs, *spec.optional)}
-
-        def alias(name: str) -> str:
-            known = self.settings.inputs.get(name, "")
-            return known if known in own and name not in own else name
-
-        given = listed(self._checked(inputs, where, "input"), "input", words, alias)
-        bound_inputs, bound = _bound(spec, given, where)
+        binder = self._binders[spec.name]
+        found = binder.named([self._alias(spec, name) for name, _ in self._checked(inputs, where, "input")])
+        if found.faults:
+            raise bad_action(found.faults[0].said_of(where))
+        order, streams = binder.order(found.names), found.inputs
         ports = listed(self._checked(outputs, where, "output"), "output", words)
         bound_outputs, unwanted = bind_outputs(spec, ports, words)
         return Binding(
             spec,
-            bound_inputs,
+            tuple([(streams[place], inputs[place][1]) for place in order]),
             bound_outputs,
             unwanted,
-            bound,
-            names=() if bound is not None else tuple(one.name for one, _ in bound_inputs),
+            tuple([found.names[place] for place in order]),
             output_names=tuple(one.name for _, one, _ in bound_outputs) if spec.open_outputs else (),
             takes_context=spec.takes_context,
         )
+
+    def _alias(self, spec: FunctionSpec, name: str) -> str:
+        """The name that the function knows; an exact one wins over an alias (E-075)."""
+        known = self.settings.inputs.get(name, "")
+        own = [one.name for one in (*spec.inputs, *spec.optional)] if known else ()
+        return known if known in own and name not in own else name
 
     def _are_short(self, ports: Sequence[Port]) -> bool:
         """Whether all ids are right, and none is so long that it must be looked at."""
@@ -185,37 +187,6 @@ def _filled(places: Binding, inputs: Sequence[Port], outputs: Sequence[Port]) ->
         tuple([(index, one, outputs[int(place)][1]) for index, one, place in places.outputs]),
         places.unwanted,
         places.bound,
-        places.names,
         places.output_names,
         places.takes_context,
     )
-
-
-def _bound(
-    spec: FunctionSpec, given: dict[str, str], where: str
-) -> tuple[tuple[tuple[StreamSpec, str], ...], tuple[str, ...] | None]:
-    """The inputs in the order of the function's parameters."""
-    own = {one.name for one in (*spec.inputs, *spec.optional)}
-    free = own - given.keys()  # computed once, since its time grows with the names
-    given = {known_as(name, free): id for name, id in given.items()}
-    if spec.open_inputs:
-        names = in_order(spec, given)
-        by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.spare)}
-        last = spec.inputs[-1]
-        inputs = tuple((by_name.get(name) or replace(last, name=name), given[name]) for name in names)
-        return inputs, names if any(one.name in names for one in spec.spare) else None
-    takes = {one.name: one for one in (*spec.inputs, *spec.optional) if not one.is_ignored}
-    for name in given:
-        if name not in takes and not spec.open_names:
-            hint = meant(name, takes, f"it has {', '.join(takes) or 'none'}")
-            raise bad_action(f"{where} has no input {quoted(name)}; {hint}")
-    missing = [one.name for one in spec.required if one.name not in given]
-    if missing:
-        raise bad_action(
-            f"{where} needs the input {quoted(missing[0])}, which has no default; given: {', '.join(given) or 'none'}"
-        )
-    ordered = in_order(spec, given)
-    inputs = tuple(
-        (takes.get(name) or StreamSpec(name, single=spec.style is Style.STREAMING), given[name]) for name in ordered
-    )
-    return inputs, ordered

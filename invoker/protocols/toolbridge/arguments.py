@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from invoker.author.binding import KEYWORD
+from invoker.author.binding import MOST_INPUTS, Binder, Fault
 from invoker.author.spec import IGNORED, FunctionSpec, Parameter, StreamSpec, Style
 from invoker.codecs.anyvalue import ANY, BadAny, known, pack, unpack
 from invoker.codecs.anyvalue.codec import converting
 from invoker.codecs.refusal import reason
 from invoker.codecs.standins import is_odd
 from invoker.codecs.typed import members
-from invoker.errors.wording import known_as
 from invoker.message import EMPTY, Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, python_type, spelled
@@ -28,19 +26,6 @@ __all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
 
 _SCALARS: Final = (str, int, float, bool, bytes)
 _MOST_TOLD: Final = 100
-_MOST_ARGUMENTS: Final = 1000
-"""The most arguments of one call; each is an input of its own, which costs some 30 microseconds."""
-
-_MOST_KEPT: Final = 64
-"""Bindings of a tool that are remembered, one for each set of given names; callers choose names if it has
-``**kwargs``."""
-
-_MOST_NAMES: Final = 4096
-"""Characters in all names of a binding that is remembered."""
-
-_NAME: Final = 256
-"""Characters of a name that errors quote, and for which a similar name is looked for."""
-
 
 Feed: TypeAlias = tuple[int, Message[bytes]]
 """The index of an input, and a message for it."""
@@ -203,21 +188,12 @@ class Arguments:
     """
 
     def __init__(self, spec: FunctionSpec) -> None:
-        self._function = spec.name
-        self._kept: dict[tuple[Any, ...], tuple[tuple[str, ...], tuple[tuple[Argument, str], ...]]] = {}
-        own = [(one, one.stream) for one in spec.call.parameters if one.stream is not None and not one.is_variadic]
-        made = [(one, Argument(one, stream, spec)) for one, stream in own if not stream.is_ignored]
-        self.each = tuple(argument for _, argument in made)
-        self._by_position = tuple(argument for one, argument in made if one.by_position)
-        self._by_keyword = {one.name: argument for one, argument in made if one.by_keyword}
-        self._by_keyword |= {argument.name: argument for one, argument in made if one.by_keyword}
-        self._required = tuple(argument for argument in self.each if argument.is_required)
-        self._reserved = {one.name for one in spec.call.parameters if one.by_keyword and not one.is_variadic}
-        self._marks_extras = spec.open_inputs
-        variadic = [one for one in spec.call.parameters if one.is_variadic and one.stream is not None]
-        extra = {one.by_keyword: Argument(one, one.stream, spec) for one in variadic if one.stream is not None}
-        self._rest = extra.get(False) if spec.open_inputs else None
-        self._others = extra.get(True) if spec.open_names else None
+        self._binder = Binder(spec, most=MOST_INPUTS)
+        self._kept = self._binder.kept
+        each = [one for one in spec.call.parameters if one.stream is not None or (one.is_variadic and one.by_keyword)]
+        made = [(one, Argument(one, one.stream or StreamSpec(one.name), spec)) for one in each]
+        self.each = tuple(argument for one, argument in made if not (one.is_variadic and one.is_optional))
+        self._takers = {one.name: argument for one, argument in made}
 
     def bind(self, args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Binding:
         """Bind, decode, convert and check.
@@ -229,99 +205,28 @@ class Arguments:
         Raises:
             BridgeError: An argument is wrong; the error lists everything that is.
         """
+        names, takers, faults = self._kept.get((len(args), *kwargs)) or self._binder.call(len(args), kwargs)
         wrong: list[Violation] = []
         feeds: list[Feed] = []
-        key = (len(args), *kwargs)
-        kept = self._kept.get(key)
-        if kept is None:
-            return self._bind_anew(key, args, kwargs)
-        known_names, takers = kept
-        for index, data in enumerate((*args, *kwargs.values()) if kwargs else args):
-            argument, said = takers[index]
-            argument.take(data, said, index, feeds, wrong)
-        if wrong:
-            raise refusal(self._in_order(wrong))
-        return Binding(known_names, feeds)
+        said = (*names[: len(args)], *kwargs) if kwargs else names
+        given = (*args, *kwargs.values()) if kwargs else args
+        for index, (name, taker, data) in enumerate(zip(said, takers, given, strict=False)):
+            if taker is not None:
+                self._takers[taker.name].take(data, name, index, feeds, wrong)
+        if faults or wrong:
+            raise refusal([*map(self._told, faults), *self._in_order(wrong)])
+        return Binding(names, feeds)
 
-    def _bind_anew(self, key: tuple[Any, ...], args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Binding:
-        """Find which parameter takes which argument, and keep that for later calls with arguments like these."""
-        if len(key) - 1 + len(args) > _MOST_ARGUMENTS:
-            raise refusal([self._far_too_many(len(key) - 1 + len(args))])
-        wrong: list[Violation] = []
-        names: dict[str, None] = {}  # the names are in order, and each is found at once
-        feeds: list[Feed] = []
-        takers: list[tuple[Argument, str]] = []
-        for index, data in enumerate(args):
-            if index < len(self._by_position):
-                argument = self._by_position[index]
-                name = argument.name
-            elif self._rest is not None:
-                argument, name = self._rest, f"#{index}"
-            else:
-                wrong.append(self._too_many(len(args)))
-                break
-            argument.take(data, name, len(names), feeds, wrong)
-            takers.append((argument, name))
-            names[name] = None
-        for keyword, data in kwargs.items():
-            found, name = self._called(keyword)
-            if found is None:
-                wrong.append(self._unknown(keyword))
-            elif name in names:
-                text = f"argument '{keyword}' of '{self._function}' is given twice, by position and by name"
-                wrong.append(Violation("duplicate_arg", keyword, text))
-            else:
-                found.take(data, keyword, len(names), feeds, wrong)
-                takers.append((found, keyword))
-                names[name] = None
-        wrong += [self._missing(one) for one in self._required if one.name not in names]
-        if wrong:
-            raise refusal(self._in_order(wrong))
-        if len(self._kept) < _MOST_KEPT and sum(map(len, names)) <= _MOST_NAMES:
-            self._kept[key] = (tuple(names), tuple(takers))
-        return Binding(tuple(names), feeds)
+    def _told(self, fault: Fault) -> Violation:
+        if fault.code != "missing_arg":
+            return Violation(fault.code, fault.name, str(fault), fault.details)
+        missing = next(one for one in self.each if one.name == fault.name)
+        return Violation(fault.code, fault.name, str(fault), {"expected": python_type(missing.type)})
 
     def _in_order(self, wrong: list[Violation]) -> list[Violation]:
         """A map comes in any order, and callers should get the same error each time."""
         order = {argument.name: number for number, argument in enumerate(self.each)}
         return sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order)))
-
-    def _called(self, keyword: str) -> tuple[Argument | None, str]:
-        """The parameter that takes an argument given by name, and its name as an input."""
-        found = self._by_keyword.get(known_as(keyword, self._by_keyword))
-        if found is not None:
-            return found, found.name
-        if self._others is None or keyword in self._reserved:
-            return None, ""
-        is_clear = not self._marks_extras and keyword not in self._by_position_names()
-        return self._others, keyword if is_clear else KEYWORD + keyword
-
-    def _by_position_names(self) -> set[str]:
-        return {one.name for one in self._by_position}
-
-    def _too_many(self, count: int) -> Violation:
-        most = len(self._by_position)
-        text = f"'{self._function}' takes {most} argument{'s' if most != 1 else ''} by position, and {count} are given"
-        return Violation("too_many_args", "", text, {"expected": str(most), "actual": str(count)})
-
-    def _far_too_many(self, count: int) -> Violation:
-        text = f"'{self._function}' is given {count} arguments, which exceeds the limit of {_MOST_ARGUMENTS}"
-        return Violation("too_many_args", "", text, {"expected": str(_MOST_ARGUMENTS), "actual": str(count)})
-
-    def _missing(self, argument: Argument) -> Violation:
-        text = f"'{self._function}' needs its argument '{argument.name}', which is not given"
-        return Violation("missing_arg", argument.name, text, {"expected": python_type(argument.type)})
-
-    def _unknown(self, keyword: str) -> Violation:
-        if keyword in self._by_position_names():
-            text = f"argument '{keyword}' of '{self._function}' can be given by position only"
-            return Violation("unknown_arg", keyword, text)
-        known = list(dict.fromkeys(one.name for one in self._by_keyword.values()))
-        near = get_close_matches(keyword, known, n=1) if len(keyword) <= _NAME else ()
-        there = f"it has {', '.join(known)}" if known else "it takes none by name"
-        hint = f"did you mean '{near[0]}'?" if near else there
-        text = f"'{self._function}' has no argument {_shown(keyword)}; {hint}"
-        return Violation("unknown_arg", keyword[:_NAME], text)
 
 
 def _converting(type_: Any) -> Callable[[Any], Any]:

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from invoker.author.binding import MOST_INPUTS
 from invoker.codecs import charsets
 from invoker.codecs.containers import json_list_exceeds
-from invoker.core.naming import MOST_INPUTS
 from invoker.core.steps import (
     CallStep,
     Cancel,

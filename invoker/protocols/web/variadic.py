@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
+from invoker.author.binding import MOST_INPUTS
 from invoker.codecs import Part
 from invoker.codecs.containers import json_list_exceeds
-from invoker.core.naming import MOST_INPUTS, meant
+from invoker.core.naming import meant
 from invoker.errors import DecodeError
 from invoker.protocols.web.fields import Signature
 from invoker.protocols.web.values import form_pairs, is_form_of, object_members, query_pairs, read_parts

@@ -179,10 +179,10 @@ def test_E129_values_of_several_outputs_say_which(stream: Any) -> None:
         ("abroken", (3,), {}, Status.UNKNOWN, "ValueError: no 3"),
         ("square", ("x",), {}, Status.UNKNOWN, "int"),
         ("squares", (1,), {}, Status.NOT_FOUND, "no function is named 'squares'"),
-        ("square", (1, 2), {}, Status.INVALID_ARGUMENT, "takes 1 argument by position, and 2 are given"),
-        ("square", (), {}, Status.INVALID_ARGUMENT, "needs its argument 'x'"),
+        ("square", (1, 2), {}, Status.INVALID_ARGUMENT, "takes 1 input by position, and 2 are given"),
+        ("square", (), {}, Status.INVALID_ARGUMENT, "needs its input 'x'"),
         ("power", (1,), {"exponents": 2}, Status.INVALID_ARGUMENT, "did you mean 'exponent'"),
-        ("power", (1,), {"x": 2}, Status.INVALID_ARGUMENT, "argument 'x' of 'power' is given twice"),
+        ("power", (1,), {"x": 2}, Status.INVALID_ARGUMENT, "'power' is given its input 'x' twice"),
     ],
 )
 def test_E129_an_uncaught_error_ends_the_caller_with_its_status(

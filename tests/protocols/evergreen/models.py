@@ -73,8 +73,7 @@ def mapped(function: Callable[..., Any], spec: FunctionSpec) -> Callable[[Invoca
     streams = {one.name: one for one in (*spec.inputs, *spec.optional)}
 
     def body(invocation: Invocation) -> Body:
-        bound = invocation.open.bound
-        names = bound if bound is not None else invocation.open.input_names
+        names = invocation.open.bound or ()
         while True:
             given = []
             for index, name in enumerate(names):
@@ -82,7 +81,7 @@ def mapped(function: Callable[..., Any], spec: FunctionSpec) -> Callable[[Invoca
                 if message is None:
                     return
                 given.append(value_of(message, streams.get(name) or spec.inputs[-1]))
-            yield Give(_called(function, dict(zip(names, given, strict=True)), by_name=bound is not None))
+            yield Give(_called(function, dict(zip(names, given, strict=True)), by_name=not spec.open_inputs))
             if not names:
                 return
 

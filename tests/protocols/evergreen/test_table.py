@@ -130,7 +130,7 @@ def test_E075_an_exact_name_wins_over_an_alias():
 def test_E078_an_alias_and_its_parameter_are_one_name():
     """Both at once are a name that comes twice."""
     c = Conversation(upper, inputs={"prompt": "x"}).send(A("upper", {"x": "p", "prompt": "q"}, {"y": "r"}))
-    c.fails("ACT", "action 'upper' #1 has the input 'prompt' twice")
+    c.fails("ACT", "action 'upper' #1 is given its input 'x' twice")
 
 
 def test_E076_an_unknown_input_aborts():
@@ -165,13 +165,13 @@ def test_E075_R164_a_function_of_any_number_has_its_options_by_name():
     )
     c.fails("BAD", "input 'sep': expected 1 chunk, got 2")
     plain = Conversation(cat).send(A("cat", {"a": "p"}, {"y": "r"}), F("p", 0, "1"))
-    assert opened(plain).bound is None
+    assert opened(plain).bound == ("a",)
 
 
 def test_E075_a_function_of_any_number_takes_names_as_they_sort():
     """They are positions."""
     c = Conversation(several).send(A("several", {"b": "q", "a": "p"}, {"y": "r"}), F("p", 0, "1"), F("q", 0, "2"))
-    assert (opened(c).bound, opened(c).input_names) == (None, ("a", "b"))
+    assert opened(c).bound == opened(c).input_names == ("a", "b")
     assert c.texts("r") == ["12"]
 
 
@@ -179,7 +179,7 @@ def test_E075_a_function_of_any_number_takes_names_as_they_sort():
 def test_E077_a_missing_input_without_default_aborts_at_once(inputs):
     """Not at the half-close: the names are known."""
     c = Conversation(add).send(A("add", inputs, {"y": "r"}))
-    c.fails("ACT", "action 'add' #1 needs the input 'a', which has no default")
+    c.fails("ACT", "action 'add' #1 needs its input 'a', which is not given")
 
 
 def test_E077_a_default_stands_for_a_missing_input():
@@ -227,7 +227,8 @@ def test_E078_a_name_that_comes_twice_aborts(kind):
     """Among inputs or among outputs; the same name in both is legal."""
     twice = [("x", "p"), ("x", "q")]
     action = A("relay", twice) if kind == "input" else A("relay", {"x": "p"}, twice)
-    Conversation(relay).send(action).fails("ACT", f"action 'relay' #1 has the {kind} 'x' twice")
+    said = "is given its input" if kind == "input" else "has the output"
+    Conversation(relay).send(action).fails("ACT", f"action 'relay' #1 {said} 'x' twice")
     assert Conversation(relay).send(A("relay", {"x": "p"}, {"x": "r"})).is_open
 
 

@@ -63,7 +63,7 @@ def test_arguments_by_name_take_a_time_that_grows_with_their_number_alone() -> N
 )
 def test_more_than_1000_arguments_are_refused_by_their_number(function: Any, args: int, kwargs: int) -> None:
     """Each argument is an input of its own, so they are refused before one is read."""
-    with pytest.raises(BridgeError, match="1001 arguments, which exceeds the limit of 1000") as caught:
+    with pytest.raises(BridgeError, match="1001 inputs, which exceeds the limit of 1000") as caught:
         Arguments(read(function)).bind([ONE] * args, named(kwargs))
     assert caught.value.details["code"] == "too_many_args"
 

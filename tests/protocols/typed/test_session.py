@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker import function
-from invoker.core.naming import MOST_INPUTS
+from invoker.author.binding import MOST_INPUTS
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Feed, Finished, Open, OutputEnded, Send
 from invoker.errors import CallError, DecodeError, InternalError, LimitExceeded, Status
 from invoker.errors.wording import Place

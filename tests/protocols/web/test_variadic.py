@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from invoker.author.binding import MOST_INPUTS
 from invoker.codecs import Part
-from invoker.core.naming import MOST_INPUTS
 from invoker.errors import DecodeError
 from invoker.message import Headers
 from invoker.protocols.web.fields import Field, Signature

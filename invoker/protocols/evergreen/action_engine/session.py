@@ -162,7 +162,7 @@ class ActionEngineSession:
                 key,
                 binding.function,
                 ("*/*",) * len(binding.output_names) if binding.output_names else None,
-                binding.input_names,
+                (),
                 binding.output_names,
                 metadata or EMPTY,
                 bound=binding.bound,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
+from invoker.author.binding import MOST_INPUTS, Binder
 from invoker.author.spec import FunctionSpec, StreamSpec
-from invoker.core.naming import Names, Words, bind_outputs, in_order, listed
+from invoker.core.naming import Names, Words, bind_outputs, listed
 from invoker.errors import Status, StatusError
 from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
 from invoker.protocols.evergreen.action_engine.wire import BYTES, Action
@@ -37,8 +37,7 @@ class Binding:
         inputs: Ids of nodes, in the order of the invocation's inputs.
         outputs: Index of an output -> id of its node.
         unwanted: Indexes of outputs that have no port.
-        bound: Names of the parameters, for `Open`; None where the number of inputs is the caller's choice.
-        input_names: The names of the inputs where their number is the caller's choice.
+        bound: The names of the inputs, for `Open`.
         output_names: The names of the outputs where their number is the caller's choice.
     """
 
@@ -46,8 +45,7 @@ class Binding:
     inputs: tuple[str, ...]
     outputs: dict[int, str]
     unwanted: tuple[int, ...] = ()
-    bound: tuple[str, ...] | None = None
-    input_names: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
     output_names: tuple[str, ...] = ()
 
 
@@ -62,7 +60,9 @@ class Table:
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings, *, tells: bool = True) -> None:
         self._settings = settings
-        self._names = Names(specs, settings.actions, tells=tells)
+        own = tuple(specs)
+        self._names = Names(own, settings.actions, tells=tells)
+        self._binders = {one.name: Binder(one, most=MOST_INPUTS) for one in own}
 
     def lists(self, name: str) -> bool:
         """Whether an action of this name asks what there is."""
@@ -87,34 +87,32 @@ class Table:
             raise StatusError(Status.NOT_FOUND, f"Action Not Found: {text}")
         words = Words(ascii, partial(_bad, action))
         aliases = self._settings.inputs
-        given = listed(action.inputs, "input", words, lambda name: aliases.get(name, name))
-        if not action.inputs:
-            given = {one.name: node_id(action.id, one.name) for one in spec.required}
+        given = [(aliases.get(name, name), id) for name, id in action.inputs]
+        if not given:
+            given = [(one.name, node_id(action.id, one.name)) for one in spec.required]
+        binder = self._binders[spec.name]
+        found = binder.named([name for name, _ in given])
+        if found.faults:
+            raise StatusError(Status.INVALID_ARGUMENT, f"Invalid Action: {found.faults[0]}")
+        order = binder.order(found.names)
         ports = listed(action.outputs, "output", words)
         if len(set(ports.values())) < len(ports):
             raise words.refuse("gives two outputs one node")
         if not ports and not spec.open_outputs:
             ports = {one.name: node_id(action.id, one.name) for one in spec.outputs}
         several, unwanted = bind_outputs(spec, ports, words)
-        names = in_order(spec, given, _natural if spec.open_inputs else None)
         return Binding(
             spec.name,
-            tuple(given[name] for name in names),
+            tuple([given[place][1] for place in order]),
             {index: id for index, _, id in sorted(several, key=itemgetter(0))},
             unwanted,
-            bound=None if spec.open_inputs else names,
-            input_names=names if spec.open_inputs else (),
+            bound=tuple([found.names[place] for place in order]),
             output_names=tuple(ports) if spec.open_outputs else (),
         )
 
 
 def _bad(action: Action, text: str) -> StatusError:
     return StatusError(Status.INVALID_ARGUMENT, f"Invalid Action: {action.name!a} {text}")
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts names by their numbers: ``args10`` comes after ``args9``."""
-    return [(int(digits or -1), rest) for digits, rest in re.findall(r"(\d*)(\D*)", name)]
 
 
 def _described(name: str, spec: FunctionSpec) -> dict[str, Any]:

@@ -1,0 +1,321 @@
+"""The same call over every protocol: arguments as its peers write them, and what they hear, without the wire's prefix.
+
+Each wire is a function of a `Given`; it returns the text that the function gives, raises `Refused` with a sentence, or
+raises `CannotSay` with the reason if a peer of this wire cannot write such a call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from invoker._pb.riff import riff_rpc_pb2
+from invoker.author.lift import Function
+from invoker.author.prepare import prepare_function
+from invoker.codecs import builtin
+from invoker.codecs.anyvalue import pack, unpack
+from invoker.context import Context
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.http import BodyChunk, RequestHead, Response
+from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send
+from invoker.errors import NestedError
+from invoker.execution.nested.order import Order
+from invoker.protocols.evergreen.action_engine.session import ActionEngineSession
+from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
+from invoker.protocols.evergreen.action_engine.table import Table
+from invoker.protocols.evergreen.action_engine.wire import Action, Chunk, Fragment, Metadata, decode, encode
+from invoker.protocols.evergreen.session import EvergreenSession
+from invoker.protocols.graphpipe.answer import Answer
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.session import GraphPipeSession
+from invoker.protocols.riff.session import RiffSession
+from invoker.protocols.toolbridge.errors import BridgeError
+from invoker.protocols.toolbridge.tools import Tool
+from invoker.protocols.typed.calls import calls_of
+from invoker.protocols.typed.codec import Book, FieldCodec
+from invoker.protocols.typed.session import TypedSession
+from invoker.protocols.web.fields import signature_of
+from invoker.protocols.web.http import HttpSession
+from invoker.tensors import InferRequest, read_infer_response, write_request
+from invoker.tensors.arrays import to_array, to_tensor
+from tests.protocols.evergreen.notation import JSON, A, F, K, M, Sent
+from tests.reference.driver import HALF_CLOSE, Heard, Reference
+
+__all__ = ["WIRES", "CannotSay", "Given", "Refused", "World"]
+
+_CALL = "the-call"
+
+
+class Refused(Exception):
+    """The call was refused; the text is the sentence without the wire's prefix."""
+
+
+class CannotSay(Exception):
+    """A peer of this wire cannot write the call; the text is the reason."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a caller gives: values by position, then values by name; a list is a stream of values.
+
+    A name may come twice.
+    """
+
+    args: tuple[Any, ...] = ()
+    named: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The values by name, for wires on which a name comes once."""
+        found = dict(self.named)
+        if len(found) < len(self.named):
+            raise CannotSay("a map has each name once")
+        return found
+
+    @property
+    def all_named(self) -> tuple[tuple[str, Any], ...]:
+        """The values, for wires on which each has a name."""
+        if self.args:
+            raise CannotSay("each value has a name")
+        return self.named
+
+
+class World:
+    """Functions in one engine, for every wire."""
+
+    def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
+        self.functions: dict[str, Function] = {}
+        for one in functions:
+            made = prepare_function(one).function
+            self.functions[made.spec.name] = made
+        registry = builtin(arrays=True, entry_points=False)
+        registry.register(FieldCodec(Book(lambda: [one.spec for one in self.functions.values()])), first=False)
+        self.engine = Engine(Catalog(list(self.functions.values())), registry, new_lock=threading.Lock)
+        self.registry = registry
+        self.tool = cache(lambda name: Tool(self.functions[name].spec))
+        self.model = cache(lambda name: Model(self.functions[name].spec, has_arrays=True))
+        self.signature = cache(lambda name: signature_of(self.functions[name].spec, registry))
+
+    def play(self, session: Any, *frames: Any, is_storing: bool = False) -> Heard:
+        """Let a peer send frames and end."""
+        return Reference(session, self.engine, is_storing=is_storing).run([*frames, HALF_CLOSE])
+
+
+class _Plain:
+    """A session of one invocation, whose values are fed as they are."""
+
+    def __init__(self, opening: Open, feeds: Sequence[tuple[int, Any]]) -> None:
+        self._steps = [opening, *(Feed(_CALL, index, message) for index, message in feeds), EndInput(_CALL)]
+
+    def receive(self, _: Any) -> Sequence[Any]:
+        return self._steps
+
+    def half_close(self) -> Sequence[Any]:
+        return ()
+
+    def deliver(self, event: Any) -> Sequence[Any]:
+        if isinstance(event, Emitted):
+            return (Send(event.message),)
+        return (Close(event.error),) if isinstance(event, Finished) else ()
+
+
+def _only(heard: Heard, prefix: str) -> Any:
+    """The only frame; a refusal loses the prefix of its wire."""
+    assert heard.close is not None
+    if heard.close.error is not None:
+        raise Refused(_bare(str(heard.close.error), prefix))
+    (frame,) = heard.frames
+    return frame
+
+
+def _bare(text: str, prefix: str) -> str:
+    found = re.match(prefix, text)
+    assert found, (text, prefix)
+    return text[found.end() :]
+
+
+def nested(world: World, name: str, given: Given) -> str:
+    """``Context.call``."""
+    try:
+        order = Order(world.engine, Context("1", "caller"), name, given.args, given.kwargs, 8)
+    except NestedError as error:
+        raise Refused(error.detail) from None
+    feeds = [(one.index, one.message) for one in order.given() if isinstance(one, Feed)]
+    opening = Open(_CALL, name, ("application/json",), bound=order.open.bound, protocol="nested")
+    return json.loads(_only(world.play(_Plain(opening, feeds), b""), "Invoker: ").payload)
+
+
+def toolbridge(world: World, name: str, given: Given) -> str:
+    """ExecuteTool."""
+    tool = world.tool(name)
+    try:
+        bound = tool.bind([pack(one) for one in given.args], {key: pack(one) for key, one in given.kwargs.items()})
+    except BridgeError as error:
+        raise Refused(error.detail) from None
+    opening = Open(_CALL, name, tool.accepts, bound=bound.names, input_names=bound.names, protocol="toolbridge")
+    return unpack(_only(world.play(_Plain(opening, bound.feeds), b""), "Invoker: ").payload)
+
+
+def graphpipe(world: World, name: str, given: Given) -> str:
+    """A request with a name for each tensor, which is empty for a default."""
+    values = [*given.args, *(one for _, one in given.named)]
+    names = [*([""] * len(given.args)), *(key for key, _ in given.named)]
+    for one in values:
+        if one is None:
+            raise CannotSay("no tensor is None")
+        if isinstance(one, list):
+            raise CannotSay("an input is one tensor")
+    if "" in [key for key, _ in given.named]:
+        raise CannotSay("an empty name is no name")
+    asked = InferRequest(tuple(map(to_tensor, values)), input_names=tuple(names) if given.named else ())
+    heard = world.play(GraphPipeSession(world.model(name)), bytes(write_request(asked)))
+    (frame,) = heard.frames
+    read = read_infer_response(bytes(frame.response() if isinstance(frame, Answer) else frame))
+    if read.errors:
+        raise Refused(_bare(read.errors[0].message, r"GraphPipe: [A-Z][A-Za-z ]*: "))
+    return bytes(to_array(read.tensors[0]).tolist()).decode()
+
+
+def evergreen(world: World, name: str, given: Given) -> str:
+    """A session of one action; each value is a node."""
+    nodes = [(key, f"n{place}", value) for place, (key, value) in enumerate(given.all_named)]
+    parts: list[Any] = [A(name, [(key, id) for key, id, _ in nodes], {"y": "r"})]
+    for _, id, value in nodes:
+        if not isinstance(value, list):
+            parts.append(F(id, 0, json.dumps(value), type=JSON))
+            continue
+        leaves = [f"{id}.{at}" for at in range(len(value))]
+        parts += [
+            K(id, 0, *leaves),
+            *(F(leaf, 0, json.dumps(one), type=JSON) for leaf, one in zip(leaves, value, strict=True)),
+        ]
+    session = EvergreenSession([one.spec for one in world.functions.values()])
+    heard = world.play(session, M(*parts), is_storing=True)
+    assert heard.close is not None
+    if heard.close.error is not None:
+        raise Refused(_bare(str(heard.close.error).replace(f"action '{name}' #1", f"'{name}'"), "Evergreen: .*?: "))
+    sent = Sent()
+    for frame in heard.frames:
+        sent.take(frame)
+    return b"".join(one.chunk_fragment.data for one in sent.of("r")).decode()
+
+
+def action_engine(world: World, name: str, given: Given) -> str:
+    """The same on the wire of action-engine."""
+    if not given.all_named and world.functions[name].spec.required:
+        raise CannotSay("an action that lists no inputs has those that are required, in nodes of their names")
+    nodes = [(key, f"n{place}", value) for place, (key, value) in enumerate(given.all_named)]
+    fragments = []
+    for _, id, value in nodes:
+        each = value if isinstance(value, list) else [value]
+        fragments += [
+            Fragment(id, Chunk(json.dumps(one).encode(), metadata=Metadata(JSON)), at, continued=at < len(each) - 1)
+            for at, one in enumerate(each)
+        ]
+    action = Action("A", name, tuple((key, id) for key, id, _ in nodes), (("y", "r"),))
+    settings = ActionEngineSettings()
+    session = ActionEngineSession(Table([one.spec for one in world.functions.values()], settings), {}, settings)
+    heard = world.play(session, encode(fragments, [action]), is_storing=True)
+    told = [one for frame in heard.frames for one in decode(frame).fragments if one.id == "r"]
+    chunks = [one.content for one in told if isinstance(one.content, Chunk)]
+    for one in chunks:
+        if one.metadata is not None and one.metadata.media_type == "__status__" and one.data[:1] != b"\0":
+            raise Refused(_bare(one.data[1:].decode(), "Invalid Action: |Invoker: .*?: "))
+    return b"".join(
+        one.data for one in chunks if one.metadata is None or one.metadata.media_type != "__status__"
+    ).decode()
+
+
+def riff(world: World, name: str, given: Given) -> str:
+    """Labels for required inputs, then names of options."""
+    spec = world.functions[name].spec
+    required = [one for one in spec.inputs if not one.is_ignored]
+    free = max(len(required), 1)
+    if len(given.args) < min(free, len(given.args) + len(given.named)):
+        raise CannotSay("the first names are labels, which mean positions")
+    if len(given.args) > free:
+        raise CannotSay("an option has a name")
+    values = [*given.args, *(one for _, one in given.named)]
+    names = [*(f"in{place}" for place in range(len(given.args))), *(key for key, _ in given.named)]
+    start = riff_rpc_pb2.StartFrame(expectedContentTypes=[JSON], inputNames=names)
+    frames = [riff_rpc_pb2.InputSignal(start=start)]
+    for index in reversed(range(len(values))):
+        for one in values[index] if isinstance(values[index], list) else [values[index]]:
+            data = riff_rpc_pb2.InputFrame(argIndex=index, payload=json.dumps(one).encode(), contentType=JSON)
+            frames.append(riff_rpc_pb2.InputSignal(data=data))
+    heard = world.play(RiffSession(function=name), *(one.SerializeToString() for one in frames))
+    frame = _only(heard, "Invoker: .*?: ")
+    return json.loads(riff_rpc_pb2.OutputSignal.FromString(frame).data.payload)
+
+
+def _web(world: World, name: str, query: str, body: bytes, kind: str) -> str:
+    head = RequestHead("POST", f"/{name}", query, "1.1", [("Content-Type", kind)] if kind else [])
+    session = HttpSession(lambda _: world.signature(name), max_body_bytes=10_000)
+    heard = world.play(session, head, *([BodyChunk(body)] if body else []))
+    (answer,) = heard.frames
+    assert isinstance(answer, Response)
+    text = (answer.body + b"".join(map(bytes, answer.pieces))).decode()
+    if answer.status != 200:
+        raise Refused(_bare(text.strip(), "Invoker: .*?: "))
+    return json.loads(text) if text[:1] == '"' else text
+
+
+def web_json(world: World, name: str, given: Given) -> str:
+    """A JSON object with a member for each parameter."""
+    if not given.named:
+        raise CannotSay("a request without a body gives nothing")
+    members = dict(given.all_named)
+    if any(isinstance(value, list) for value in members.values()):
+        raise CannotSay("the values of a stream are lines")
+    if len(members) < len(given.named):
+        raise CannotSay("the last of two members of a name counts")
+    return _web(world, name, "", json.dumps(members).encode(), JSON)
+
+
+def web_query(world: World, name: str, given: Given) -> str:
+    """A query with a value for each parameter."""
+    pairs = [(key, one) for key, value in given.all_named for one in (value if isinstance(value, list) else [value])]
+    if any(value is None for _, value in pairs):
+        raise CannotSay("no text is None")
+    return _web(world, name, urlencode(pairs), b"", "")
+
+
+def typed(world: World, name: str, given: Given) -> str:
+    """The JSON of the method's request."""
+    (call,) = calls_of([world.functions[name].spec])
+    known = {slot.name: slot for slot in call.slots}
+    if call.streams_in:
+        raise CannotSay("a stream of requests has one item in each message")
+    fields: dict[str, Any] = {}
+    for key, value in dict(given.all_named).items():
+        if key not in known:
+            raise CannotSay("a field that is not in the schema is not there (protobuf)")
+        fields[known[key].field] = value
+    if len(fields) < len(given.named):
+        raise CannotSay("a field is there once")
+    if any(not slot.is_option and slot.field not in fields for slot in call.slots):
+        raise CannotSay("a field that is not there has its default value (protobuf)")
+    heard = world.play(TypedSession(call, is_json=True), json.dumps(fields).encode())
+    frame = _only(heard, "Invoker: .*?: ")
+    return next(iter(json.loads(frame).values()))
+
+
+Wire = Callable[[World, str, Given], str]
+WIRES: dict[str, Wire] = {
+    "nested": nested,
+    "toolbridge": toolbridge,
+    "graphpipe": graphpipe,
+    "evergreen": evergreen,
+    "action-engine": action_engine,
+    "riff": riff,
+    "web, json": web_json,
+    "web, query": web_query,
+    "typed": typed,
+}
