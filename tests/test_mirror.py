@@ -49,6 +49,7 @@ TOGETHER = {
     "execution/outlet.py": "so is this: tests/execution/wholes.py has one",
     "execution/loop/wire.py": "so is this: tests/execution/loopcalls.py has one",
     "transports/grpc/operations.py": "the base of calls: tests/transports/grpc/test_threadcall.py",
+    "codecs/annotations.py": "what codecs ask: tests/codecs/test_typed.py",
     "codecs/anyvalue/errors.py": "raised by tests/codecs/anyvalue/test_pack.py and test_unpack.py",
     "codecs/anyvalue/names.py": "names only, and Opaque: tests/codecs/anyvalue/test_unpack.py",
     "codecs/anyvalue/builtin.py": "a part of pack: tests/codecs/anyvalue/test_pack.py",

@@ -28,6 +28,7 @@ from invoker.codecs.costs import limit_on_loop
 from invoker.codecs.exponents import SMALL_BYTES, bounded, capped, json_value
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.leftout import completed
+from invoker.codecs.misspelt import LARGE_BYTES, Spelling, spelling_of
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.standins import understood
 from invoker.codecs.typed import (
@@ -49,6 +50,8 @@ from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
 __all__ = ["JsonCodec"]
+
+_Parse = Callable[[Any], Any]
 
 _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
 _PACK = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
@@ -88,21 +91,19 @@ class JsonCodec(Specialised):
         except (TypeError, RuntimeError) as error:
             return refusing(refuse_decode(error, where, essence, type_))
         parse_large = careful(parse, json_exceeds, self.max_containers)
+        names = (where, essence, type_)
+        spelling = None if is_any(type_) else spelling_of(type_)
         if charset != "utf-8":
-            return _transcoding(parse_large, charset, (where, essence, type_))
+            return _transcoding(parse_large if spelling is None else spelling.checked(parse_large), charset, names)
+        if spelling is not None:
+            return _spelt(parse, parse_large, spelling, names)
 
         def decode(message: Message[bytes]) -> Any:
             payload = message.payload
             try:
                 return parse(payload) if len(payload) <= SMALL_BYTES else parse_large(payload)
-            except BaseException as error:
-                behind_mark = charsets.strip_mark(message.payload)
-                if behind_mark is None:
-                    raise refuse_decode(error, where, essence, type_) from error
-            try:
-                return parse(behind_mark)
-            except BaseException as error:
-                raise refuse_decode(error, where, essence, type_) from error
+            except BaseException as error:  # noqa: BLE001 - it is raised there
+                return _behind_mark(parse, payload, error, names)
 
         return decode
 
@@ -137,6 +138,45 @@ class JsonCodec(Specialised):
 
             return encode_scalar
         return encode
+
+
+def _spelt(parse: _Parse, parse_large: _Parse, spelling: Spelling, names: tuple[Place, str, Any]) -> Decode:
+    """A decoder of objects that looks at their keys, without a call of Python where all are known."""
+    checked, classes = spelling.checked(parse), spelling.classes
+    strict, strict_large = spelling.json, spelling.json_large
+
+    def decode(message: Message[bytes]) -> Any:
+        payload = message.payload
+        try:
+            made = parse(payload) if len(payload) <= SMALL_BYTES else parse_large(payload)
+        except BaseException as error:  # noqa: BLE001 - it is raised there
+            return _behind_mark(checked, payload, error, names, spelling)
+        if type(made) not in classes:
+            return made
+        try:
+            strict(payload) if len(payload) < LARGE_BYTES else strict_large(payload)
+        except msgspec.ValidationError:
+            try:
+                spelling.check_json(made, payload)
+            except msgspec.ValidationError as error:
+                raise refuse_decode(error, *names) from error
+        return made
+
+    return decode
+
+
+def _behind_mark(
+    parse: _Parse, payload: bytes, error: BaseException, names: tuple[Place, str, Any], spelling: Spelling | None = None
+) -> Any:
+    """What a payload says behind a byte order mark; without one, the error is raised."""
+    behind_mark = charsets.strip_mark(payload)
+    if behind_mark is None:
+        cause = spelling.cause_json(payload) if spelling is not None and isinstance(error, ValueError) else ""
+        raise refuse_decode(cause or error, *names) from error
+    try:
+        return parse(behind_mark)
+    except BaseException as further:
+        raise refuse_decode(further, *names) from further
 
 
 def _parser(type_: Any) -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from invoker.codecs.collisions import checking
 from invoker.codecs.containers import SMALL_BYTES, careful, msgpack_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.leftout import completed
+from invoker.codecs.misspelt import spelling_of
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.standins import understood
 from invoker.codecs.typed import (
@@ -46,18 +48,25 @@ class MsgpackCodec(Specialised):
         except (TypeError, RuntimeError) as error:
             return refusing(refuse_decode(error, where, essence, type_))
 
+        spelling = None if is_any(type_) or holds_pydantic(type_) else spelling_of(type_)
+        classes, strict = ({}, bytes) if spelling is None else (spelling.classes, spelling.msgpack)
+        convert = cache(partial(converter, type_))
         unpack_large = careful(unpack, msgpack_exceeds, self.max_containers)
 
         def decode(message: Message[bytes]) -> Any:
             payload = message.payload
             try:
-                return unpack(payload) if len(payload) <= SMALL_BYTES else unpack_large(payload)
+                made = unpack(payload) if len(payload) <= SMALL_BYTES else unpack_large(payload)
+                if type(made) in classes:
+                    strict(payload)  # refuses a key that no class knows, which the converter looks at
             except msgspec.ValidationError:
                 pass
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
+            else:
+                return made
             try:  # 2.0 is an integer here, and not for msgspec's decoder
-                return converter(type_)(msgspec.msgpack.decode(payload))
+                return convert()(msgspec.msgpack.decode(payload))
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 

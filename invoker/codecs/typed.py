@@ -11,16 +11,17 @@ from __future__ import annotations
 import collections
 import enum
 import sys
-import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from invoker.codecs.annotations import bare, fields, is_any, is_structured, leaves, members
 from invoker.codecs.collisions import Check, checking, checks
 from invoker.codecs.containers import check_array
 from invoker.codecs.leftout import complete, completed, is_incomplete
+from invoker.codecs.misspelt import spelling_of
 from invoker.codecs.standins import StandIn, understood
 from invoker.codecs.wholes import REFUSED, retried
 from invoker.fields.aliases import hints_of, unaliased
@@ -52,32 +53,13 @@ __all__ = [
 BYTES_LIKE: tuple[type, ...] = (bytes, bytearray, memoryview)
 
 _NATIVE = (dict, list, tuple, set, frozenset, str, int, float, bool, type(None))
-_UNIONS = (typing.Union, types.UnionType)
 _MOST_WITHIN = 1000  # a named type may have ever larger ones in it
 _LIBRARIES = frozenset({"pydantic", "annotated_types"})  # of `Field(gt=0)` and of the parts of `PositiveInt`
-
-
-def is_any(type_: Any) -> bool:
-    """Whether the annotation leaves the choice to the codec."""
-    return type_ is Any or type_ is object
 
 
 def is_frame(type_: Any) -> bool:
     """Whether the annotation is pandas' class of DataFrames (T-108)."""
     return isinstance(type_, type) and type_.__name__ == "DataFrame" and type_.__module__.partition(".")[0] == "pandas"
-
-
-def members(type_: Any) -> tuple[Any, ...]:
-    """What the annotation may be: the members of a union, without Annotated, aliases and NewTypes around them."""
-    return tuple(_bare(one) for one in leaves(type_))
-
-
-def leaves(type_: Any) -> tuple[Any, ...]:
-    """The members of a union, with what Annotated says of them."""
-    bare = _bare(type_)
-    if typing.get_origin(bare) not in _UNIONS:
-        return (type_,)
-    return tuple(one for arg in typing.get_args(bare) for one in leaves(arg))
 
 
 def bytes_like(type_: Any) -> type | None:
@@ -91,8 +73,8 @@ def bytes_like(type_: Any) -> type | None:
 def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
     """The annotation without these members of a union; as it is when nothing else would be left."""
     every = leaves(type_)
-    rest = tuple(one for one in every if not any(_bare(one) is cls for cls in drop))
-    if len(rest) == len(every) or not [one for one in rest if _bare(one) is not type(None)]:
+    rest = tuple(one for one in every if not any(bare(one) is cls for cls in drop))
+    if len(rest) == len(every) or not [one for one in rest if bare(one) is not type(None)]:
         return type_
     return typing.Union[rest]  # noqa: UP007 - made at run time
 
@@ -211,9 +193,10 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
     """
     if is_any(type_):
         return lambda value: value
-    check = collisions_of(type_)
+    check, spelling = collisions_of(type_), spelling_of(type_)
     if holds_pydantic(type_):
-        return checking(adapter(type_).validate_python, _same, check)
+        validate = checking(adapter(type_).validate_python, _same, check)
+        return validate if spelling is None else spelling.converting(validate)
 
     hook = lax_hook if is_lax else dec_hook
 
@@ -228,11 +211,15 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
 
         def convert_numbers(value: Any) -> Any:
             try:
-                return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=hook)
+                made = msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=hook)
             except msgspec.ValidationError:
                 if (made := retried(convert, value)) is REFUSED:
+                    if spelling is not None and type(value) is dict and (cause := spelling.cause(value)):
+                        raise msgspec.ValidationError(cause) from None
                     raise
-                return made
+            if spelling is not None and type(value) is dict and not value.keys() <= spelling.known:
+                spelling.check(made, value)
+            return made
 
         return completed(convert_numbers, one)
 
@@ -260,25 +247,6 @@ def adapter(type_: Any) -> Any:
     except Exception as error:  # pydantic raises many classes of errors here and documents none
         raise TypeError(str(error).partition("\n")[0]) from error
     return made
-
-
-def fields(type_: Any) -> Mapping[str, Any] | None:
-    """Names and annotations of a class with fields (pydantic, dataclass, Struct, TypedDict, attrs); None for others."""
-    for one in members(type_):
-        if isinstance(one, type) and is_structured(one):
-            try:
-                return hints_of(one)
-            except (NameError, TypeError):
-                return {}
-    return None
-
-
-def is_structured(cls: type) -> bool:
-    """Whether values of this class are objects with named fields."""
-    marks = ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__", "__pydantic_fields__")
-    return (
-        any(hasattr(cls, mark) for mark in marks) or type(cls).__name__ == "_TypedDictMeta"
-    )  # of `typing_extensions`, too
 
 
 def plain(cls: type) -> bool:
@@ -356,13 +324,6 @@ def enc_hook(value: Any) -> Any:
     if isinstance(value, collections.deque):
         return list(value)
     raise TypeError(f"{cls.__name__} has no form in it; give a dict, a list, text, a number or a dataclass instead")
-
-
-def _bare(type_: Any) -> Any:
-    """Strip Annotated, NewType and named types."""
-    while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
-        type_ = type_.__origin__
-    return type(None) if type_ is None else type_
 
 
 def _is_pydantic(cls: Any) -> bool:

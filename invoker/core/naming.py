@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Final
 
 from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.errors.wording import known_as, quoted
 
-__all__ = ["Names", "Words", "bind_outputs", "is_slip", "listed", "meant"]
-
-_LONG_ENOUGH: Final = 4
+__all__ = ["Names", "Words", "bind_outputs", "listed", "meant"]
 
 
 class Names:
@@ -71,20 +68,6 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
     """Ask whether the most similar known name was meant; give the text ``otherwise`` if none is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f"did you mean {quoted(near[0])}?" if near else otherwise
-
-
-def is_slip(text: str, meant: str) -> bool:
-    """Whether one typing error makes one text of the other, which has the same length.
-
-    Two letters have changed places, or, in a name of at least four letters, one is wrong; `get_close_matches` finds
-    neither in short names.
-    """
-    if len(text) != len(meant):
-        return False
-    wrong = [at for at, (one, other) in enumerate(zip(text, meant, strict=True)) if one != other]
-    if len(wrong) == 2:
-        return wrong[1] == wrong[0] + 1 and text[wrong[0]] == meant[wrong[1]] and text[wrong[1]] == meant[wrong[0]]
-    return len(wrong) == 1 and len(meant) >= _LONG_ENOUGH
 
 
 def listed(ports: Iterable[tuple[str, str]], kind: str, words: Words) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from invoker.author.reader import read
-from invoker.core.naming import Names, Words, bind_outputs, is_slip, listed, meant
+from invoker.core.naming import Names, Words, bind_outputs, listed, meant
 from tests.protocols.evergreen.action_engine.functions import echo, split, tag
 
 WORDS = Words(repr, LookupError)
@@ -92,17 +92,3 @@ def test_a_function_without_outputs_has_none() -> None:
 
     with pytest.raises(LookupError, match="has no output 'a'; it has none"):
         bound(sink, "a")
-
-
-@pytest.mark.parametrize(
-    ("text", "meant_", "is_one"),
-    [
-        ("nmae", "name", True), ("nane", "name", True), ("kye", "key", True), ("di", "id", True),
-        ("paht", "path", True),
-        ("key", "key", False), ("kex", "key", False), ("ref", "red", False), ("x", "y", False), ("nam", "name", False),
-        ("eman", "name", False), ("nmea", "name", False), ("", "", False), ("v", "n", False), ("utm", "num", False),
-    ],
-)  # fmt: skip
-def test_H201_slips_of_short_names(text: str, meant_: str, is_one: bool) -> None:
-    """Two neighbours that changed places, or one wrong letter of four; not what trackers call their keys."""
-    assert is_slip(text, meant_) is is_one

@@ -10,6 +10,8 @@ a ``google.protobuf.Value``, which is refused here, as by other codecs.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf import json_format
@@ -17,12 +19,15 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from invoker.codecs.exponents import read_constant, read_float
 from invoker.codecs.handover import HANDED_OVER
+from invoker.fields.spelling import misspelt
 from invoker.protocols.typed.calls import EACH, ENTRY
 
 __all__ = ["AROUND", "parse_json"]
 
 AROUND: Final = {"": b'{"%b":%b}', EACH: b'{"%b":[%b]}', ENTRY: b'{"%b":{"":%b}}'}
 """The JSON that is put around a part of a message: around a field, an element of a field, or the value of an entry."""
+
+_PLAIN, _ELEMENT = AROUND[""], AROUND[EACH]
 
 _SLICE: Final = 16 * 1024
 
@@ -58,15 +63,21 @@ def parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
         return cls()
     text = around % (field.encode(), payload)
     if len(text) <= _SHORT_BYTES:
-        return _parsed(cls, field, text)
+        return _parsed(cls, field, around, text)
     with HANDED_OVER:
-        return _parsed(cls, field, text)
+        return _parsed(cls, field, around, text)
 
 
-def _parsed(cls: Any, field: str, text: bytes) -> Any:
+def _parsed(cls: Any, field: str, around: bytes, text: bytes) -> Any:
     try:
         found, message = _DECODER.decode(str(text, "utf-8")), cls()
-        if not _is_filled(message, field, found[field]):
+        given = found[field]
+        names = _names(message.DESCRIPTOR.fields_by_name[field], around)
+        if names is not None:
+            one = given if around is _PLAIN else given[0] if around is _ELEMENT else given[""]
+            if type(one) is dict and not one.keys() <= names.keys():
+                _check_spelling(names, one)
+        if not _is_filled(message, field, given):
             json_format.ParseDict(found, message, ignore_unknown_fields=True)
         return message
     except (json_format.ParseError, ArithmeticError, AttributeError, TypeError) as error:
@@ -92,6 +103,27 @@ def _is_filled(message: Any, field: str, items: Any) -> bool:
             message.ClearField(field)
             return False
     return True
+
+
+@lru_cache(maxsize=512)
+def _names(field: FieldDescriptor, around: bytes) -> Mapping[str, str] | None:
+    """The names of the fields of the message in a field, by each key that means them; None: it holds none, or several.
+
+    The messages of protobuf itself have forms of their own in JSON.
+    """
+    inner = field.message_type
+    if inner is None or inner.full_name.startswith("google.protobuf."):
+        return None
+    if inner.GetOptions().map_entry:
+        return _names(inner.fields_by_name["value"], _PLAIN) if around == AROUND[ENTRY] else None
+    return {key: one.name for one in inner.fields for key in (one.json_name, one.name)}
+
+
+def _check_spelling(names: Mapping[str, str], given: Mapping[str, Any]) -> None:
+    """Refuse a key that protobuf would ignore, and that is nearly a field which is not given (R-171)."""
+    missing = {*names.values()} - {names.get(key) for key in given}
+    if found := misspelt([key for key in given if key not in names], sorted(missing)):
+        raise ValueError(f"it has {found[0]!a}, which is no field; did you mean '{found[1]}'?")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

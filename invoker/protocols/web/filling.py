@@ -8,14 +8,14 @@ A key that this value would lose, because it is another parameter and no field o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from difflib import get_close_matches
 from typing import TypeAlias
 
 import msgspec
 
 from invoker.codecs import Part
-from invoker.core.naming import is_slip, meant
+from invoker.core.naming import meant
 from invoker.errors import DecodeError
+from invoker.fields.spelling import misspelt
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.web.fields import Field, Signature
 from invoker.protocols.web.values import (
@@ -44,11 +44,6 @@ _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 _MOST_NAMES = 100
 """Names that ``**kwargs`` takes of one request; what is bound by names is remembered."""
 
-_NEAR = 0.8
-"""How similar a key must be to a parameter's name to count as misspelt; 1 means equal."""
-
-_MOST_CHECKED = 8
-_LONGEST_CHECKED = 64
 _OF_SOCKETS = ("inputs", "outputs")
 """Keys that name the streams of a WebSocket (H-059)."""
 
@@ -249,17 +244,9 @@ def _check_spelling(names: Sequence[str], keys: Collection[str], where: str) -> 
 
     A link has keys of others in it (of trackers, of caches), so a key that is like no parameter is ignored.
     """
-    strangers = [key for key in keys if key not in names and key not in _OF_SOCKETS and len(key) <= _LONGEST_CHECKED]
-    missing = {_plain(name): name for name in names if name not in keys}
-    for key in strangers[:_MOST_CHECKED]:
-        plain = _plain(key)
-        near = get_close_matches(plain, missing, n=1, cutoff=_NEAR) or [one for one in missing if is_slip(plain, one)]
-        if near:
-            raise DecodeError(f"the {where} has {key!a}, which is no parameter; did you mean '{missing[near[0]]}'?")
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "_")
+    strangers = [key for key in keys if key not in names and key not in _OF_SOCKETS]
+    if strangers and (found := misspelt(strangers, [name for name in names if name not in keys])):
+        raise DecodeError(f"the {where} has {found[0]!a}, which is no parameter; did you mean '{found[1]}'?")
 
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:

@@ -1,0 +1,209 @@
+"""`spelling_of`: a key of an object that is nearly a field which the object lacks is refused, not ignored (R-171).
+
+Theory. msgspec and pydantic ignore the keys that a class does not know, so ``{"nmae": "a"}`` is an object without name.
+Whether all keys are known is seen without a call of Python: of a dict by its keys; of a payload by a decoder for a
+*twin*, a Struct with the same names which forbids all others and keeps its fields as they are. It passes a small object
+in a quarter of a microsecond. Of a large list of numbers that would be a third of the time to decode it, so the strings
+of a large text are looked at, if they are few. Only where there are other keys are they compared with the fields that
+were not given.
+
+This holds for the object that is the whole value of a parameter, not for those in it: a decoder for these would have to
+pass each of them twice. A class that forbids unknown fields, or keeps them, does that as ever.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from invoker.codecs.annotations import is_structured, members
+from invoker.fields.aliases import hints_of
+from invoker.fields.spelling import misspelt
+
+__all__ = ["LARGE_BYTES", "Spelling", "spelling_of"]
+
+LARGE_BYTES: Final = 8 * 1024
+"""A text from this size on may have few strings for its size."""
+
+_FEW: Final = 64
+_RAW: Final = msgspec.Raw(b"")
+_KEYS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class Spelling:
+    """The fields of the classes that an annotation names.
+
+    Args:
+        classes: By the class of the values, a dict of a TypedDict, the names that an object may have.
+
+    Attributes:
+        classes: As given.
+        known: All of these names.
+    """
+
+    def __init__(self, classes: dict[type, frozenset[str]]) -> None:
+        self.classes = classes
+        self.known = frozenset().union(*classes.values())
+        self._longest = max(map(len, self.known)) * 4 + 1
+        self._keys = frozenset(one.encode("utf-8", "surrogatepass") for one in self.known)
+
+    @cached_property
+    def json(self) -> Callable[[Any], Any]:
+        """Raises ``msgspec.ValidationError`` for the JSON of an object that has another key."""
+        return msgspec.json.Decoder(self._twin).decode
+
+    def json_large(self, payload: bytes) -> None:
+        """As `json`, for a text of at least `LARGE_BYTES`."""
+        end, is_plain = -1, b"\\" not in payload
+        for _ in range(_FEW if is_plain else 0):
+            if (start := payload.find(b'"', end + 1)) < 0:
+                return
+            end = payload.find(b'"', start + 1)
+            is_value = payload[end + 1 : end + _FEW].lstrip()[:1] not in (b":", b"")
+            if not is_value and (end - start > self._longest or payload[start + 1 : end] not in self._keys):
+                break
+        self.json(payload)
+
+    @cached_property
+    def msgpack(self) -> Callable[[Any], Any]:
+        """As `json`, for MessagePack."""
+        return msgspec.msgpack.Decoder(self._twin).decode
+
+    @cached_property
+    def _twin(self) -> type:
+        names = {f"f{number}": name for number, name in enumerate(sorted(self.known))}
+        fields = [(one, msgspec.Raw, _RAW) for one in names]
+        return msgspec.defstruct("Twin", fields, rename=names, forbid_unknown_fields=True)
+
+    def check(self, made: Any, keys: Iterable[Any]) -> None:
+        """Look at the keys of an object that became a value.
+
+        Raises:
+            msgspec.ValidationError: One of them is nearly a field that is not given.
+        """
+        if (names := self.classes.get(type(made))) is not None and (found := self._found(names, keys)):
+            raise msgspec.ValidationError(found)
+
+    def check_json(self, made: Any, payload: Any) -> None:
+        """As `check`, for the JSON of the object."""
+        self.check(made, _KEYS(payload))
+
+    def checked(self, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A parser of JSON that looks at the keys."""
+
+        def parse_and_check(payload: Any) -> Any:
+            try:
+                made = parse(payload)
+            except ValueError:
+                if cause := self.cause_json(payload):
+                    raise msgspec.ValidationError(cause) from None
+                raise
+            if type(made) in self.classes:
+                self.check_json(made, payload)
+            return made
+
+        return parse_and_check
+
+    def converting(self, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """What makes values of plain ones, and looks at their keys."""
+
+        def convert_and_check(value: Any) -> Any:
+            if type(value) is not dict or value.keys() <= self.known:
+                return convert(value)
+            try:
+                made = convert(value)
+            except ValueError:
+                if cause := self.cause(value):
+                    raise msgspec.ValidationError(cause) from None
+                raise
+            self.check(made, value)
+            return made
+
+        return convert_and_check
+
+    def cause(self, keys: Iterable[Any]) -> str:
+        """The misspelt field of an object that became no value; empty if there is none, or the classes are several."""
+        return self._found(self.known, keys) if len(self.classes) == 1 else ""
+
+    def cause_json(self, payload: Any) -> str:
+        """As `cause`, for the JSON of what may be an object."""
+        try:
+            return self.cause(_KEYS(payload))
+        except (ValueError, RecursionError):
+            return ""
+
+    @staticmethod
+    def _found(names: frozenset[str], keys: Iterable[Any]) -> str:
+        given = [one for one in keys if isinstance(one, str)]
+        found = misspelt([one for one in given if one not in names], sorted(names.difference(given)))
+        return f"it has {found[0]!a}, which is no field; did you mean '{found[1]}'?" if found else ""
+
+
+def spelling_of(type_: Any) -> Spelling | None:
+    """How objects of an annotation are spelt; None: it names no class with fields, or each takes any key."""
+    try:
+        return _cached(type_)
+    except TypeError:  # it cannot be hashed
+        return _spelling(type_)
+
+
+def _spelling(type_: Any) -> Spelling | None:
+    classes: dict[type, frozenset[str]] = {}
+    for one in members(type_):
+        cls = typing.get_origin(one) or one
+        if not isinstance(cls, type):
+            continue
+        is_dict = issubclass(cls, dict)
+        if not is_structured(cls):
+            if is_dict:
+                return None  # it takes any key
+            continue
+        names = _names(cls)
+        if names is None or (is_dict and dict in classes):
+            return None
+        classes[dict if is_dict else cls] = names
+    return Spelling(classes) if any(classes.values()) else None
+
+
+_cached = lru_cache(maxsize=512)(_spelling)
+
+
+def _names(cls: Any) -> frozenset[str] | None:
+    """The keys that objects of a class may have; None: any, or its values are no objects."""
+    if hasattr(cls, "__pydantic_fields__"):
+        return _names_of_model(cls)
+    if hasattr(cls, "__struct_fields__"):
+        config = cls.__struct_config__
+        tag = (config.tag_field,) if config.tag_field else ()
+        return None if config.array_like else frozenset((*cls.__struct_encode_fields__, *tag))
+    if dataclasses.is_dataclass(cls):
+        return frozenset(one.name for one in dataclasses.fields(cls))
+    if hasattr(cls, "__attrs_attrs__"):
+        return frozenset(one.name for one in cls.__attrs_attrs__)
+    try:
+        return frozenset(hints_of(cls))
+    except (NameError, TypeError):
+        return None
+
+
+def _names_of_model(cls: Any) -> frozenset[str] | None:
+    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
+    validators = getattr(cls.__pydantic_decorators__, "model_validators", {})
+    if config.get("extra") == "allow" or any(one.info.mode != "after" for one in validators.values()):
+        return None  # what sees the object before its fields are read may take any key
+    if getattr(cls, "__pydantic_root_model__", False):
+        return None
+    names: set[str] = set()
+    for name, field in cls.__pydantic_fields__.items():
+        alias = field.validation_alias
+        if alias is None or config.get("populate_by_name") or config.get("validate_by_name"):
+            names.add(name)
+        for one in getattr(alias, "choices", (alias,)):
+            first = one if isinstance(one, str) or one is None else one.path[0]
+            names.update((first,) if isinstance(first, str) else ())
+    return frozenset(names)

@@ -1,0 +1,61 @@
+"""`misspelt`: a key that a caller gave, and that is nearly a name which it did not give (H-201, R-171).
+
+Keys that are like no name are left alone: a link has those of trackers in it, and an object those of other readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Final
+
+__all__ = ["is_slip", "misspelt"]
+
+_NEAR: Final = 0.8
+"""How similar a key must be to a name to count as misspelt; 1 means equal."""
+
+_MOST_CHECKED: Final = 8
+_LONGEST_CHECKED: Final = 64
+_LONG_ENOUGH: Final = 4
+
+
+def misspelt(strangers: Iterable[str], missing: Iterable[str]) -> tuple[str, str] | None:
+    """The first key that is nearly a name, and that name; None if there is none. Few keys are looked at.
+
+    Args:
+        strangers: Keys that were given and are no names.
+        missing: Names that were not given.
+    """
+    names = tuple(missing)
+    if not names:
+        return None
+    for key in [one for one in strangers if len(one) <= _LONGEST_CHECKED][:_MOST_CHECKED]:
+        if near := _near(key, names):
+            return key, near
+    return None
+
+
+def is_slip(text: str, meant: str) -> bool:
+    """Whether one typing error makes one text of the other, which has the same length.
+
+    Two letters have changed places, or, in a name of at least four letters, one is wrong; `get_close_matches` finds
+    neither in short names.
+    """
+    if len(text) != len(meant):
+        return False
+    wrong = [at for at, (one, other) in enumerate(zip(text, meant, strict=True)) if one != other]
+    if len(wrong) == 2:
+        return wrong[1] == wrong[0] + 1 and text[wrong[0]] == meant[wrong[1]] and text[wrong[1]] == meant[wrong[0]]
+    return len(wrong) == 1 and len(meant) >= _LONG_ENOUGH
+
+
+@lru_cache(maxsize=512)  # callers that send more than is read send the same keys each time
+def _near(key: str, names: tuple[str, ...]) -> str:
+    plain, known = _plain(key), {_plain(name): name for name in names}
+    near = get_close_matches(plain, known, n=1, cutoff=_NEAR) or [one for one in known if is_slip(plain, one)]
+    return known[near[0]] if near else ""
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "_")
