@@ -106,6 +106,14 @@ def slow() -> float:
     return SLOW
 
 
+@pytest.fixture(scope="session")
+def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ``python`` that has imported invoker: see `tests.forkserver.install`."""
+    from tests.forkserver import install  # it notes the environment, which is settled above
+
+    return install(tmp_path_factory.mktemp("python"))
+
+
 @contextmanager
 def cpu_within(limit_s: float) -> Iterator[None]:
     """Fail if the block takes more of the processor in this thread; what other tests have left is not counted.

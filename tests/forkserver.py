@@ -3,20 +3,27 @@
 A server takes half a second of the processor to start, nearly all of it for imports, and tests start hundreds. One
 process for each process of tests imports what a server imports and waits; each server is a fork of it, with its own
 arguments, folder, environment and log. What a fork cannot show starts as everywhere else: see `is_forkable`.
+
+`install` makes a ``python`` that shells and `subprocess` start, and that is such a fork as well.
 """
 
 from __future__ import annotations
 
+import atexit
+import builtins
 import contextlib
-import json
+import gc
+import marshal
 import os
 import runpy
 import select
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import types
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -72,6 +79,8 @@ _CHOSEN = {"GRPC_VERBOSITY": "NONE"}
 _AT_START = {**_CHOSEN, **os.environ}
 _FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_")
 _LARGEST = 1 << 20
+_OF_SHELLS = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL"}
+_CLIENT = Path(__file__).with_name("forkclient.py")
 
 
 def is_forkable(environment: Mapping[str, str]) -> bool:
@@ -124,7 +133,8 @@ class Forked:
         self._ending, told = socket.socketpair()
         log, theirs = os.pipe()
         with told, Path(os.devnull).open("r+b") as nothing, os.fdopen(theirs, "wb") as pipe:
-            request = {"args": [*args], "cwd": str(cwd), "env": {**env}, "warnings": on_warning}
+            flags = ["-W", on_warning] if on_warning else []
+            request = {"args": [*flags, "-m", "invoker", *args], "cwd": str(cwd), "env": {**env}, "open": [0, 1, 2]}
             streams = (stdin or nothing, stdout or nothing, stderr or pipe, told)
             _server().start(request, [one.fileno() for one in streams])
         self.stderr = os.fdopen(log, encoding="utf-8")
@@ -169,21 +179,42 @@ class Forked:
         return number
 
 
+def install(folder: Path) -> Path:
+    """Make a ``python`` and an ``invoker`` in a folder that are forks: see `tests.forkclient`.
+
+    What the caller limits, such as ``ulimit -v``, does not limit a fork.
+    """
+    address = _server().address.hex()
+    for name, args in (("python", ""), ("invoker", "-m invoker ")):
+        words = [sys.executable, "-I", "-S", str(_CLIENT), sys.executable, address]
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} {args}"$@"\n')
+        (folder / name).chmod(0o755)
+    return folder / "python"
+
+
 class _Server:
-    """The process that forks, as the tests see it."""
+    """The process that forks, as the tests see it.
+
+    Attributes:
+        owner: The process that started it.
+        address: Where others ask it for forks.
+    """
 
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            fd = theirs.fileno()
-            command = [sys.executable, "-m", "tests.forkserver", str(fd)]
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(b"")  # the system chooses a name that nobody has
+            listener.listen()
+            self.address: bytes = listener.getsockname()
+            fds = [theirs.fileno(), listener.fileno()]
+            command = [sys.executable, "-m", "tests.forkserver", *map(str, fds)]
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=_AT_START, pass_fds=[fd], stdin=subprocess.DEVNULL, start_new_session=True
+                command, cwd=ROOT, env=_AT_START, pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True
             )
 
     def start(self, request: Mapping[str, Any], fds: Sequence[int]) -> None:
-        socket.send_fds(self._requests, [json.dumps(request).encode()], [*fds])
+        socket.send_fds(self._requests, [marshal.dumps(request)], [*fds])
 
 
 def _server(_made: list[_Server] = [], _lock: threading.Lock = threading.Lock()) -> _Server:  # noqa: B006, B008
@@ -194,10 +225,11 @@ def _server(_made: list[_Server] = [], _lock: threading.Lock = threading.Lock())
         return _made[0]
 
 
-def serve(requests: socket.socket) -> None:
-    """Fork for each request, and report each end, until nobody asks any more; then kill what still runs."""
+def serve(requests: socket.socket, listener: socket.socket) -> None:
+    """Fork for each request, and report each end, until the tests are over; then kill what still runs."""
     poll = select.poll()
-    poll.register(requests, select.POLLIN)
+    for one in (requests, listener):
+        poll.register(one, select.POLLIN)
     running: dict[int, tuple[int, socket.socket]] = {}
     while True:
         for fd, _ in poll.poll():
@@ -205,22 +237,32 @@ def serve(requests: socket.socket) -> None:
                 poll.unregister(fd)
                 _report(fd, *running.pop(fd))
                 continue
-            text, fds, _, _ = socket.recv_fds(requests, _LARGEST, 4)
+            asked = listener.accept()[0] if fd == listener.fileno() else requests
+            text, fds, _, _ = socket.recv_fds(asked, _LARGEST, 4)
+            if asked is not requests and (not text or not _is_served(marshal.loads(text))):
+                asked.close()
+                _close(fds)
+                continue
             if not text:
                 for pid, _ in running.values():
                     os.kill(pid, signal.SIGKILL)
                 return
+            ending = socket.socket(fileno=fds.pop()) if asked is requests else asked
             pid = os.fork()
             if pid == 0:
-                for one in (requests, *(ending for _, ending in running.values())):
+                for one in (requests, listener, ending, *(ending for _, ending in running.values())):
                     one.detach()  # the descriptors are closed below, and may then be others
-                _become(json.loads(text), *fds)
+                _become(marshal.loads(text), fds)
             watch = os.pidfd_open(pid)
-            running[watch] = pid, socket.socket(fileno=fds[3])
-            running[watch][1].send(pid.to_bytes(4, "big"))
+            running[watch] = pid, ending
+            ending.send(pid.to_bytes(4, "big"))
             poll.register(watch, select.POLLIN)
-            for one in fds[:3]:
-                os.close(one)
+            _close(fds)
+
+
+def _close(fds: Sequence[int]) -> None:
+    for one in fds:
+        os.close(one)
 
 
 def _report(watch: int, pid: int, ending: socket.socket) -> None:
@@ -230,28 +272,96 @@ def _report(watch: int, pid: int, ending: socket.socket) -> None:
         ending.send(code.to_bytes(4, "big", signed=True))
 
 
-def _become(request: Mapping[str, Any], *fds: int) -> NoReturn:
-    """Turn into the program that was asked for."""
+def _is_served(request: Mapping[str, Any]) -> bool:
+    """Whether a fork shows what somebody starts by a command line of Python."""
+    warned, args = _split(request["args"])
+    is_known = bool(args) and (args[0] in ("-c", "-m") or not args[0].startswith("-"))
+    return is_known and all(one.isalpha() for one in warned) and not _beyond(request["env"]) - _OF_SHELLS
+
+
+def _split(args: list[str]) -> tuple[list[str], list[str]]:
+    """What ``-W`` says, and the rest."""
+    warned = []
+    while args[:1] == ["-W"]:
+        warned.append(args[1])
+        args = args[2:]
+    return warned, args
+
+
+def _become(request: Mapping[str, Any], fds: list[int]) -> NoReturn:
+    """Turn into the program that was asked for.
+
+    Where it ends by itself, what is left of it is not taken apart, which takes ten times as long as the fork did. Only
+    those that have to show what is left do so: commands for which warnings are errors, and whatever has daemon threads.
+    """
+    try:
+        _turn(request, fds)
+    except SystemExit as ended:
+        if isinstance(ended.code, int | None) and "-W" not in request["args"]:
+            _ending[os.getpid()] = ended.code or 0
+        raise
+
+
+_ending: dict[int, int] = {}
+"""The code with which this process ends, by its id, since its own forks are others."""
+
+
+def _leave() -> None:
+    """End at once, when all else is done that is to be done at the end of a process."""
+    code = _ending.get(os.getpid())
+    if code is None or threading.active_count() > 1:
+        return
+    gc.collect()
+    with contextlib.suppress(OSError, ValueError):
+        for one in filter(None, (sys.stdout, sys.stderr)):
+            one.flush()
+        os._exit(code & 0xFF)
+
+
+def _turn(request: Mapping[str, Any], fds: list[int]) -> NoReturn:
     os.setsid()
-    for number, fd in enumerate(fds[:3]):
-        os.dup2(fd, number)
-    os.closerange(3, max(int(one.name) for one in Path("/proc/self/fd").iterdir()) + 1)
-    sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8", closefd=False)
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
+    _take_streams(dict(zip(request["open"], fds, strict=True)))
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
-    path = request["env"].get("PYTHONPATH", "")
-    sys.path[:1] = [request["cwd"], *filter(None, path.split(os.pathsep))]
-    if request["warnings"]:
-        warnings.simplefilter(request["warnings"])
-    sys.argv[:] = ["invoker", *request["args"]]
-    runpy.run_module("invoker", run_name="__main__", alter_sys=True)
+    warned, args = _split(request["args"])
+    for one in warned:
+        warnings.simplefilter(one)  # type: ignore[arg-type]  # `_is_served` has looked
+    path = filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep))
+    if args[0] == "-m":
+        sys.path[:1] = [request["cwd"], *path]
+        sys.argv[:] = args[1:]
+        runpy.run_module(args[1], run_name="__main__", alter_sys=True)
+        sys.exit(0)
+    is_text = args[0] == "-c"
+    sys.path[:1] = ["" if is_text else str(Path(args[0]).resolve().parent), *path]
+    sys.argv[:] = ["-c", *args[2:]] if is_text else args
+    program = sys.modules["__main__"] = types.ModuleType("__main__")
+    program.__dict__.update({"__builtins__": builtins, **({} if is_text else {"__file__": args[0]})})
+    text: str | bytes = args[1] if is_text else Path(args[0]).read_bytes()
+    exec(compile(text, "<string>" if is_text else args[0], "exec", dont_inherit=True), program.__dict__)
     sys.exit(0)
 
 
+def _take_streams(given: Mapping[int, int]) -> None:
+    """Have these standard streams, and no other descriptor; one that is not given is closed, as Python has it: None."""
+    for number, fd in given.items():  # none of these is below 3: the server has standard streams of its own
+        os.dup2(fd, number)
+    for number in {0, 1, 2} - given.keys():
+        os.close(number)
+    os.closerange(3, max(int(one.name) for one in Path("/proc/self/fd").iterdir()) + 1)
+    modes = {0: ("r", -1, "strict"), 1: ("w", -1, "strict"), 2: ("w", 1, "backslashreplace")}
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        mode, buffering, errors = modes[number]
+        one = os.fdopen(number, mode, buffering, "utf-8", errors, closefd=False) if number in given else None
+        setattr(sys, name, one)
+        setattr(sys, f"__{name}__", one)
+
+
 if __name__ == "__main__":
+    atexit.register(_leave)  # the first that is registered comes last
     for module in PRELOADED:
         import_module(module)
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    gc.collect()
+    gc.freeze()  # the collector of a fork looks at what the fork has made, and not at what it shares
+    serve(*(socket.socket(fileno=int(one)) for one in sys.argv[1:]))

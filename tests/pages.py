@@ -82,12 +82,15 @@ class Reader:
     Args:
         folder: An empty one.
         patch: Undoes changes of the environment.
+        python: What commands find by that name, before the programs beside the interpreter of the tests.
     """
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, python: Path | None = None) -> None:
         (folder / "functions").symlink_to(ROOT / "functions")
         patch.chdir(folder)
-        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        self._interpreter = python or Path(sys.executable)
+        for one in (Path(sys.executable), self._interpreter):
+            patch.setenv("PATH", str(one.parent), prepend=os.pathsep)
         patch.setenv("PYTHONPATH", str(ROOT))
         for name, value in (("INVOKER_HOST", "127.0.0.1"), ("GRPC_PORT", "0"), ("PORT", "0")):
             patch.setenv(name, value)
@@ -141,7 +144,7 @@ class Reader:
 
     def _paste(self, code: str) -> str:
         if self._python is None:
-            command = [sys.executable, "-W", "error", str(ROOT / "tests" / "paste.py")]
+            command = [str(self._interpreter), "-W", "error", str(ROOT / "tests" / "paste.py")]
             self._python = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._python.stdin is not None
         assert self._python.stdout is not None

@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,3 +179,98 @@ def test_it_has_imported_what_a_server_imports(tmp_path: Path) -> None:
         process.kill()
         process.wait(10)
         process.stderr.close()
+
+
+IS_FORK = "import sys\nprint('prometheus_client' in sys.modules)\n"
+
+
+def said(python: Path, *args: str, **more: Any) -> tuple[int, str, str]:
+    done = subprocess.run([python, *args], capture_output=True, text=True, check=False, timeout=40, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_command_line_of_python_is_a_fork(forked_python: Path, tmp_path: Path) -> None:
+    """Of a text, a file and a module; with its arguments, its folder and its input."""
+    show = f"{IS_FORK}print(sys.argv[1:], __name__, sys.path[0], input())\n"
+    (tmp_path / "shown.py").write_text(show)
+    for args, path in ((["-c", show], ""), ([str(tmp_path / "shown.py")], tmp_path), (["-m", "shown"], tmp_path)):
+        code, out, err = said(forked_python, *args, "a b", "", cwd=tmp_path, input="given\n")
+        assert (code, out, err) == (0, f"True\n['a b', ''] __main__ {path} given\n", "")
+    assert said(forked_python.with_name("invoker"), "--version") == said(forked_python, "-m", "invoker", "--version")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", 0),
+        ("raise SystemExit(3)", 3),
+        ("1 / 0", 1),
+        ("raise SystemExit('x')", 1),
+        ("import os; os.kill(os.getpid(), 9)", -9),
+    ],
+)
+def test_it_ends_as_the_fork_does(forked_python: Path, text: str, code: int) -> None:
+    assert said(forked_python, "-c", text)[0] == code
+
+
+def test_signals_are_passed_on(forked_python: Path) -> None:
+    text = "import signal\nprint('ready', flush=True)\nprint(signal.sigwait({15}))\n"
+    text = f"import signal\nsignal.pthread_sigmask(0, {{15}})\n{text}"
+    with subprocess.Popen([forked_python, "-c", text], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.stdout.read() == "15\n"
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("redirected", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_closed_there(forked_python: Path, tmp_path: Path, redirected: str) -> None:
+    """As Python has it: they are None, and their numbers are free."""
+    text = (
+        "import os, pathlib, sys\n"
+        "found = [one is not None for one in (sys.stdin, sys.stdout, sys.stderr)]\n"
+        "there = [pathlib.Path(f'/proc/self/fd/{one}').is_symlink() for one in range(3)]\n"
+        "pathlib.Path('found').write_text(f'{found}{there}')\n"
+    )
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" {redirected}', forked_python, text], cwd=tmp_path, check=False, timeout=40
+    )
+    closed = [str(number) for number, sign in enumerate(("<&-", " >&-", "2>&-")) if sign in f" {redirected}"]
+    wanted = [str(number) not in closed for number in range(3)]
+    assert (done.returncode, (tmp_path / "found").read_text()) == (0, f"{wanted}{wanted}")
+
+
+@pytest.mark.parametrize(
+    ("args", "env"),
+    [(["-X", "dev"], {}), (["-W", "error::UserWarning"], {}), ([], {"PYTHONHASHSEED": "0"}), ([], {"LC_ALL": "C"})],
+    ids=str,
+)
+def test_what_a_fork_cannot_show_is_started(forked_python: Path, args: list[str], env: dict[str, str]) -> None:
+    assert said(forked_python, *args, "-c", IS_FORK, env={**os.environ, **env}) == (0, "False\n", "")
+
+
+def test_warnings_are_errors_where_that_is_asked_for(forked_python: Path) -> None:
+    """Also what is found only when all that is left is taken apart."""
+    text = "import warnings\nwarnings.warn('x')\n"
+    assert (said(forked_python, "-c", text)[0], said(forked_python, "-W", "error", "-c", text)[0]) == (0, 1)
+    left = "import socket\nleft = socket.socket()\n"
+    assert said(forked_python, "-c", left) == (0, "", "")
+    assert "ResourceWarning: unclosed" in said(forked_python, "-W", "error", "-c", left)[2]
+
+
+def test_what_is_to_be_done_at_the_end_is_done(forked_python: Path, tmp_path: Path) -> None:
+    """What is in no buffer yet, threads, hooks, finalizers of cycles, and the code for an output that is full."""
+    text = (
+        "import atexit, threading, time\n"
+        "class Cycle:\n"
+        "    def __init__(self): self.me = self\n"
+        "    def __del__(self): print('cycle')\n"
+        "Cycle()\n"
+        "atexit.register(print, 'hook')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
+        "print('end')\n"
+    )
+    assert said(forked_python, "-c", text) == (0, "end\nthread\nhook\ncycle\n", "")
+    with Path("/dev/full").open("w") as full:
+        assert subprocess.run([forked_python, "-c", "print(5)"], stdout=full, check=False, timeout=40).returncode == 120

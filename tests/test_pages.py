@@ -24,11 +24,11 @@ EACH = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 @EACH
 @pytest.mark.timeout(60)
-def test_the_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_python: Path) -> None:
     """Every block that is to be run does what the page says."""
     if page.stem in NEEDS:
         pytest.importorskip(NEEDS[page.stem])
-    with Reader(tmp_path, monkeypatch) as reader:
+    with Reader(tmp_path, monkeypatch, forked_python) as reader:
         for step in steps(page.read_text()):
             reader.do(step)
 
@@ -63,20 +63,22 @@ def test_no_command_is_left_out_unseen(page: Path) -> None:
         Step("python", "", "1 / 0"),
     ],
 )
-def test_a_page_that_is_wrong_is_found(step: Step, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_wrong_is_found(
+    step: Step, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_python: Path
+) -> None:
     """A command that fails, one that does not, and what is not printed."""
-    with pytest.raises(AssertionError), Reader(tmp_path, monkeypatch) as reader:
+    with pytest.raises(AssertionError), Reader(tmp_path, monkeypatch, forked_python) as reader:
         reader.do(step)
 
 
-def test_a_script_calls_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_calls_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_python: Path) -> None:
     """It is written with the server's real address; one without a name is shown only."""
     page = (
         "```sh server\npython -m invoker functions.square:square\n```\n```js\nnothing\n```\n"
         "```js\n// one.mjs\nconst at = 'http://localhost:8080'\n```\n"
     )
     assert [step.kind for step in steps(page)] == ["sh", "js"]
-    with Reader(tmp_path, monkeypatch) as reader:
+    with Reader(tmp_path, monkeypatch, forked_python) as reader:
         for step in steps(page):
             reader.do(step)
     text = (tmp_path / "one.mjs").read_text()
@@ -84,12 +86,12 @@ def test_a_script_calls_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "8080" not in text
 
 
-def test_blocks_go_on_from_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_go_on_from_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_python: Path) -> None:
     """Files are written, names stay, ``await`` is allowed, and ``...`` stands for any text."""
     page = (
         "```python\n# one.py\nvalue = 1\n```\n```python\nimport asyncio\nfrom one import value\n```\n"
         "```python\nawait asyncio.sleep(0)\nprint('value', value)\n```\n```output\nv... 1\n```\n"
     )
-    with Reader(tmp_path, monkeypatch) as reader:
+    with Reader(tmp_path, monkeypatch, forked_python) as reader:
         for step in steps(page):
             reader.do(step)

@@ -29,11 +29,13 @@ def test_the_folder_has_a_short_readme_whose_links_lead_to_files(folder: Path) -
 
 @EACH
 @pytest.mark.timeout(60)
-def test_what_the_readme_says_to_try_works(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_readme_says_to_try_works(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_python: Path
+) -> None:
     """It is run as the pages of the documentation are."""
     blocks = steps((folder / "README.md").read_text())
     assert blocks
     assert blocks[-1].output
-    with Reader(tmp_path, monkeypatch) as reader:
+    with Reader(tmp_path, monkeypatch, forked_python) as reader:
         for step in blocks:
             reader.do(step)
