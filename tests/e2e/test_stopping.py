@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import pty
 import signal
 import subprocess
 import sys
-import termios
 import threading
 import urllib.error
 import urllib.request
@@ -367,13 +365,12 @@ def test_a_terminal_that_is_closed_ends_what_runs_in_it(module: Path) -> None:
     ours, theirs = pty.openpty()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "invoker", "stopping", "--log-format", "json"],
+            ["setsid", "--ctty", sys.executable, "-m", "invoker", "stopping", "--log-format", "json"],
             cwd=module,
             env={**os.environ, **LOCAL, **SOON, "INVOKER_DRAIN_S": "5", "INVOKER_LAME_DUCK_S": "0"},
             stdin=theirs,
             stderr=subprocess.PIPE,
             encoding="utf-8",
-            preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),  # noqa: PLW1509
         )
     finally:
         os.close(theirs)
