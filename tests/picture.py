@@ -5,14 +5,13 @@ It takes Chromium and the packages of `make interop`, and overwrites docs/page.p
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from invoker.testing import TestServer
-from tests.interop.tools import run
+from tests.interop.tools import answered, leave
 from tests.pages import ROOT, steps
 
 PICTURE = ROOT / "docs/page.png"
@@ -36,11 +35,13 @@ def take(file: Path) -> None:
         server = TestServer(str(path))
         try:
             options = {"chromium": chromium, "viewport": SIZE, "file": str(file), "limitMs": 20_000}
-            done = run("node", SCRIPT, "readme", f"http://{server.http}/", json.dumps(options), limit_s=60)
+            question = {"scenario": "readme", "base": f"http://{server.http}/", "options": options}
+            answered(SCRIPT, question, limit_s=60)
+        except RuntimeError as error:
+            sys.exit(str(error))
         finally:
+            leave()
             server.close()
-    if done.returncode:
-        sys.exit(done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// A host on @grpc/grpc-js: reads one JSON plan on stdin, prints what each step gave as JSON on stdout.
+// A host on @grpc/grpc-js: reads JSON plans on stdin, a line each, and prints what their steps gave as a line of JSON.
 //
 // plan: {address, proto, metadata, steps: [{method, request, deadlineMs, cancelAfter: n messages, meanwhile: [steps]}]}
 // Steps run one after the other; those in `meanwhile` run when the first message of a stream is there.
@@ -9,13 +9,9 @@ const grpc = require("@grpc/grpc-js");
 const loader = require("@grpc/proto-loader");
 const protobuf = require("protobufjs");
 
-const plan = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const options = { keepCase: true, defaults: true, oneofs: true, longs: String, bytes: String };
-const root = grpc.loadPackageDefinition(loader.loadSync(plan.proto, options));
 const well = new protobuf.Root();
 for (const name of ["struct", "wrappers"]) well.addJSON(protobuf.common.get(`google/protobuf/${name}.proto`).nested);
-
-const client = new root.dspex.bridge.SnakepitBridge(plan.address, grpc.credentials.createInsecure());
 
 function packed(value) {
   const kind = well.lookupType(`google.protobuf.${value.type}`);
@@ -47,37 +43,44 @@ function ended(status) {
   return { code: status.code, details: status.details, trailer: trailer ? trailer.toString("base64") : "" };
 }
 
-function run(step) {
-  const metadata = new grpc.Metadata();
-  for (const [name, value] of Object.entries(plan.metadata || {})) metadata.set(name, value);
-  const call = { deadline: step.deadlineMs ? Date.now() + step.deadlineMs : Infinity };
-  const request = walked(step.request || {}, isValue, packed);
-  const account = { messages: [] };
-  return new Promise((resolve) => {
-    const done = async (status) => resolve({ ...account, ...ended(status), inner: await account.inner });
-    if (!client[step.method].responseStream) {
-      client[step.method](request, metadata, call, (_, answer) => answer && account.messages.push(read(answer)))
-        .on("status", done);
-      return;
-    }
-    const stream = client[step.method](request, metadata, call);
-    stream.on("data", (message) => {
-      account.messages.push(read(message));
-      if (account.messages.length === 1 && step.meanwhile) account.inner = all(step.meanwhile);
-      if (account.messages.length === step.cancelAfter) stream.cancel();
-    });
-    stream.on("error", () => {}); // the status event has it all
-    stream.on("status", done);
-  });
-}
+async function hosted(plan) {
+  const root = grpc.loadPackageDefinition(loader.loadSync(plan.proto, options));
+  const alone = { "grpc.use_local_subchannel_pool": 1 };
+  const client = new root.dspex.bridge.SnakepitBridge(plan.address, grpc.credentials.createInsecure(), alone);
 
-async function all(steps) {
-  const accounts = [];
-  for (const step of steps) accounts.push(await run(step));
+  function run(step) {
+    const metadata = new grpc.Metadata();
+    for (const [name, value] of Object.entries(plan.metadata || {})) metadata.set(name, value);
+    const call = { deadline: step.deadlineMs ? Date.now() + step.deadlineMs : Infinity };
+    const request = walked(step.request || {}, isValue, packed);
+    const account = { messages: [] };
+    return new Promise((resolve) => {
+      const done = async (status) => resolve({ ...account, ...ended(status), inner: await account.inner });
+      if (!client[step.method].responseStream) {
+        client[step.method](request, metadata, call, (_, answer) => answer && account.messages.push(read(answer)))
+          .on("status", done);
+        return;
+      }
+      const stream = client[step.method](request, metadata, call);
+      stream.on("data", (message) => {
+        account.messages.push(read(message));
+        if (account.messages.length === 1 && step.meanwhile) account.inner = all(step.meanwhile);
+        if (account.messages.length === step.cancelAfter) stream.cancel();
+      });
+      stream.on("error", () => {}); // the status event has it all
+      stream.on("status", done);
+    });
+  }
+
+  async function all(steps) {
+    const accounts = [];
+    for (const step of steps) accounts.push(await run(step));
+    return accounts;
+  }
+
+  const accounts = await all(plan.steps);
+  client.close();
   return accounts;
 }
 
-all(plan.steps).then((accounts) => {
-  process.stdout.write(JSON.stringify(accounts));
-  client.close();
-});
+require("./lines.js")(hosted);

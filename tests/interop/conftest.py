@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.interop.tools import leave
 from tests.serving import Served, serving
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_program_left() -> Iterator[None]:
+    """Programs that answer several tests end with the last."""
+    yield
+    leave()
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,12 @@
-// Drives the page in a real Chromium: `node page.js SCENARIO URL [OPTIONS]` prints what it has seen as JSON.
+// Drives the page in a real Chromium: reads lines of JSON, {scenario, base, options}, and prints what each has seen.
+//
+// One browser looks at all of them, each time as somebody who has never been there: in a context of its own.
 "use strict";
 
 const {chromium} = require("playwright-core");
 const {readFileSync} = require("node:fs");
 
-const [, , scenario, base, given] = process.argv;
-const options = JSON.parse(given ?? "{}");
-const seen = {errors: [], foreign: []};
-let page;
+let base, options, seen, page;
 
 const open = async (name) => {
   await page.goto(`${base}#/${name}`);
@@ -26,8 +25,6 @@ const picture = async (name) => { if (options.pictures) await page.screenshot({p
 
 const scenarios = {
   async load() {
-    const sizes = [];
-    page.on("response", async (response) => { if (/_page|\/$/.test(new URL(response.url()).pathname)) sizes.push((await response.body()).length); });
     await page.goto(base);
     await page.getByRole("heading", {level: 1}).waitFor();
     await page.getByText("Nothing runs.").waitFor();
@@ -376,22 +373,28 @@ const scenarios = {
 
 Object.assign(scenarios, require("./page_looks.js")(() => ({page, options, open, box, press, over, picture})));
 
-async function main() {
-  const browser = await chromium.launch({executablePath: options.chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]});
+const browsers = {};
+
+async function look(asked) {
+  ({base, options} = asked);
+  seen = {errors: [], foreign: []};
+  browsers[options.chromium] ??= await chromium.launch({executablePath: options.chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]});
+  const context = await browsers[options.chromium].newContext({viewport: options.viewport ?? {width: 1280, height: 900}, colorScheme: options.scheme ?? "light", reducedMotion: "reduce"});
   try {
-    const context = await browser.newContext({viewport: options.viewport ?? {width: 1280, height: 900}, colorScheme: options.scheme ?? "light", reducedMotion: "reduce"});
     page = await context.newPage();
     page.setDefaultTimeout(options.limitMs ?? 20000);
-    page.on("console", (message) => { if (["error", "warning"].includes(message.type())) seen.errors.push(message.text()); });
-    page.on("pageerror", (error) => seen.errors.push(error.message));
-    const isOurs = (url) => url.startsWith(base) || url.startsWith(base.replace("http", "ws")) || url.startsWith("blob:");
-    page.on("request", (request) => { if (!isOurs(request.url())) seen.foreign.push(request.url()); });
-    page.on("websocket", (socket) => { if (!isOurs(socket.url())) seen.foreign.push(socket.url()); });
-    const result = await scenarios[scenario]();
-    console.log(JSON.stringify({...seen, result}));
+    const {errors, foreign} = seen, here = base;
+    page.on("console", (message) => { if (["error", "warning"].includes(message.type())) errors.push(message.text()); });
+    page.on("pageerror", (error) => errors.push(error.message));
+    const isOurs = (url) => url.startsWith(here) || url.startsWith(here.replace("http", "ws")) || url.startsWith("blob:");
+    page.on("request", (request) => { if (!isOurs(request.url())) foreign.push(request.url()); });
+    page.on("websocket", (socket) => { if (!isOurs(socket.url())) foreign.push(socket.url()); });
+    return {...seen, result: await scenarios[asked.scenario]()};
+  } catch (error) {
+    throw new Error(`${error.stack ?? error} ${JSON.stringify(seen)}`);
   } finally {
-    await browser.close();
+    await context.close();
   }
 }
 
-main().catch((error) => { console.error(error, JSON.stringify(seen)); process.exit(1); });
+require("./lines.js")(look, async () => { for (const one of Object.values(browsers)) await one.close(); });

@@ -6,7 +6,6 @@ What it shares with the server is `proto/dspex/bridge.proto`, which is what a ho
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.conftest import SLOW
-from tests.interop.tools import CLIENT, run
+from tests.interop.tools import CLIENT, answered
 from tests.serving import ROOT, Served, serving
 
 pytestmark = pytest.mark.timeout(60)
@@ -60,9 +59,7 @@ def host(address: str, *steps: dict[str, Any], session: str = "node", **metadata
     begin = {"method": "InitializeSession", "request": {"session_id": session}}
     end = {"method": "CleanupSession", "request": {"session_id": session, "force": True}}
     plan = {"address": address, "proto": str(PROTO), "metadata": metadata, "steps": [begin, *named, end]}
-    done = run("node", CLIENT.with_name("bridge.js"), stdin=json.dumps(plan), limit_s=20)
-    assert done.returncode == 0, done.stderr
-    first, *given, last = [Step(**step) for step in json.loads(done.stdout)]
+    first, *given, last = [Step(**step) for step in answered(CLIENT.with_name("bridge.js"), plan, limit_s=20)]
     assert first.only["success"], first
     assert last.code == OK, last
     return given

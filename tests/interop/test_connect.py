@@ -12,7 +12,7 @@ import pytest
 from invoker.cli.main import main
 from tests.interop.test_buf import documents
 from tests.interop.test_typed import CALLS, SERVICE, in_order
-from tests.interop.tools import BUF, MODULES, run
+from tests.interop.tools import BUF, MODULES, answered, run
 from tests.serving import Served, serving
 
 pytestmark = pytest.mark.timeout(30)
@@ -47,9 +47,7 @@ def connect(served: Served, folder: Path, transport: str, method: str, *requests
     file = str(folder / "gen/tests/protocols/typed/kitchen/kitchen_pb.js")
     address = served.grpc if transport == "grpc" else served.http
     plan |= {"transport": transport, "address": address, "file": file, "service": "KitchenService", "method": name}
-    done = run("node", Path(__file__).parent / "connect.mjs", stdin=json.dumps(plan | {"requests": requests}))
-    assert done.returncode == 0, done.stderr
-    account: dict[str, Any] = json.loads(done.stdout)
+    account: dict[str, Any] = answered(Path(__file__).parent / "connect.mjs", plan | {"requests": requests})
     return account
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from tests.conftest import SLOW
 from tests.interop.page_functions import EVIL
-from tests.interop.tools import MODULES, run
+from tests.interop.tools import MODULES, answered
 from tests.serving import ROOT, Served, serving
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -46,9 +46,8 @@ def looked(served: Served, scenario: str, **options: Any) -> Any:
     """What a scenario has seen; nothing was loaded from elsewhere, and the browser complained of nothing."""
     pictures = os.environ.get("INVOKER_PICTURES")
     given = {"chromium": CHROMIUM, "limitMs": 5000 * SLOW, **({"pictures": pictures} if pictures else {}), **options}
-    done = run("node", SCRIPT, scenario, f"http://{served.http}/", json.dumps(given), limit_s=LIMIT_S)
-    assert done.returncode == 0, f"{done.stderr}\n{served.lines[-5:]}"
-    seen = json.loads(done.stdout)
+    question = {"scenario": scenario, "base": f"http://{served.http}/", "options": given}
+    seen = answered(SCRIPT, question, limit_s=LIMIT_S)
     assert seen["foreign"] == [], "a request has left this machine"
     assert seen["errors"] == []
     return seen["result"]

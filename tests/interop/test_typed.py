@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from invoker.cli.main import main
 from tests.interop.test_buf import curl, documents
-from tests.interop.tools import run
+from tests.interop.tools import answered, run
 from tests.serving import Served, serving
 
 pytestmark = pytest.mark.timeout(30)
@@ -89,9 +88,7 @@ def test_H106_grpc_js_calls_by_the_printed_file(
     """A client of another make, with the file of `invoker proto` alone."""
     plan = {"address": kitchen.grpc, "folder": str(folder), "service": SERVICE, "method": method, "requests": requests}
     plan["file"] = "tests/protocols/typed/kitchen/kitchen.proto"
-    done = run("node", Path(__file__).parent / "typed.js", stdin=json.dumps(plan))
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = answered(Path(__file__).parent / "typed.js", plan)
     assert (answer["code"], answer["details"]) == (0, "")
     shown = [
         {name: one for name, one in each.items() if name not in ("output", "kind")} for each in answer["responses"]

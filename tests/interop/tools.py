@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ from tests.conftest import SLOW
 from tests.serving import ROOT
 
 MODULES = ROOT / ".interop/node_modules"
-BUF = MODULES / ".bin/buf"
+# The program itself, which a script of Node starts otherwise.
+BUF = next((MODULES / "@bufbuild").glob("buf-*/bin/buf"), MODULES / ".bin/buf")
 PROTO = ROOT / "proto/riff/riff-rpc.proto"
 CLIENT = Path(__file__).parent / "client.js"
 LIMIT_S = 10.0
@@ -22,16 +25,72 @@ LIMIT_S = 10.0
 
 def run(*command: str | Path, stdin: str = "", limit_s: float = LIMIT_S) -> subprocess.CompletedProcess[str]:
     """Run a client to its end."""
-    env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     return subprocess.run(
         [str(one) for one in command],
         input=stdin,
         capture_output=True,
         encoding="utf-8",
         timeout=limit_s * SLOW,
-        env={**env, "NODE_PATH": str(MODULES), "HOME": str(MODULES.parent), "PYTHONPATH": str(ROOT)},
+        env=_environment(),
         check=False,
     )
+
+
+def _environment() -> dict[str, str]:
+    env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return {**env, "NODE_PATH": str(MODULES), "HOME": str(MODULES.parent), "PYTHONPATH": str(ROOT)}
+
+
+_running: dict[Path, subprocess.Popen[str]] = {}
+"""Programs that answer lines, by their files."""
+
+
+def answered(program: Path, question: Mapping[str, Any], *, limit_s: float = LIMIT_S) -> Any:
+    """What a program of Node answers, see lines.js; it runs on for the next who asks, until `leave`.
+
+    Raises:
+        RuntimeError: The program told of an error, or has ended.
+        TimeoutError: It has not answered in time, and was killed.
+    """
+    process = _running.get(program)
+    if process is None or process.poll() is not None:
+        command = ["node", str(program)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = _running[program] = subprocess.Popen(command, env=_environment(), encoding="utf-8", **pipes)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(question) + "\n")
+    process.stdin.flush()
+    if not select.select([process.stdout], [], [], limit_s * SLOW)[0]:
+        _end(program)
+        raise TimeoutError(f"{program.name} does not answer {question}")
+    if not (line := process.stdout.readline()):
+        raise RuntimeError(f"{program.name} has ended with {_end(program)}")
+    told = json.loads(line)
+    if "failure" in told:
+        raise RuntimeError(told["failure"])
+    return told["answer"]
+
+
+def leave() -> None:
+    """End the programs that answer."""
+    for program in list(_running):
+        process = _running[program]
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(LIMIT_S * SLOW)
+        finally:
+            _end(program)
+
+
+def _end(program: Path) -> int:
+    process = _running.pop(program)
+    process.kill()
+    for one in (process.stdin, process.stdout):
+        assert one is not None
+        one.close()
+    return process.wait()
 
 
 @dataclass(frozen=True)
@@ -54,9 +113,7 @@ def node(address: str, *signals: dict[str, Any], function: str = "", **plan: Any
     plan |= {"address": address, "proto": str(PROTO), "signals": signals}
     if function:
         plan["metadata"] = {"invoker-function": function}
-    done = run("node", CLIENT, stdin=json.dumps(plan))
-    assert done.returncode == 0, done.stderr
-    account = json.loads(done.stdout)
+    account = answered(CLIENT, plan)
     frames = [{**frame, "payload": base64.b64decode(frame["payload"])} for frame in account["frames"]]
     return Account(frames, account["code"], account["details"], account["events"])
 
