@@ -195,7 +195,8 @@ class Binder:
         made = _Making()
         for said in names:
             name = said if said.isascii() else known_as(said, self._inputs)
-            self._take(made, said, name, self._inputs.get(name) or self._further(name))
+            one = self._inputs.get(name)
+            self._take(made, said, *((name, one) if one is not None else self._further(name)))
         made.faults += self._unreachable(made)
         return self._assigned(made)
 
@@ -231,11 +232,14 @@ class Binder:
         is_clear = self._rest is None and keyword not in self._inputs and not keyword.startswith(KEYWORD)
         return keyword if is_clear else KEYWORD + keyword, self._others
 
-    def _further(self, name: str) -> Parameter | None:
-        """Which variadic parameter takes an input of a name that is no parameter's."""
+    def _further(self, name: str) -> tuple[str, Parameter | None]:
+        """The name of an input that is no parameter's, and the variadic parameter that takes it."""
         if self._rest is not None and (self._has_labels or name.startswith("#")) and not name.startswith(KEYWORD):
-            return self._rest
-        return None if name.removeprefix(KEYWORD) in self._reserved else self._others
+            return name, self._rest
+        if self._others is None or name.removeprefix(KEYWORD) in self._reserved:
+            return name, None
+        is_clear = self._rest is None or name.startswith(KEYWORD)
+        return name if is_clear else KEYWORD + name, self._others
 
     def _unreachable(self, made: _Making) -> Iterable[Fault]:
         """Parameters that Python takes by position only, behind one that is left to its default."""
@@ -272,7 +276,8 @@ class Binder:
         there = list(self._inputs)
         near = get_close_matches(name, there, n=1) if len(name) <= _LONGEST else []
         made.meant.update(near)
-        listed = ", ".join([*there[:_LISTED], *(["..."] if len(there) > _LISTED else [])])
+        more = [f"*{self._rest.name}"] if self._rest is not None and self._spec.open_inputs else []
+        listed = ", ".join([*there[:_LISTED], *(["..."] if len(there) > _LISTED else []), *more])
         hint = f"did you mean '{near[0]}'?" if near else f"it has {listed or 'none'}"
         return self._fault("unknown_arg", name[:_LONGEST], f"has no input {quoted(name)}; {hint}")
 

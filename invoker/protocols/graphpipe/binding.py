@@ -5,8 +5,7 @@ All of it is settled before the function is opened; `fitting` says the same of w
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -26,6 +25,14 @@ from invoker.tensors import (
 )
 
 __all__ = ["GivenInput", "admit", "fitting", "given_inputs", "wanted_outputs"]
+
+_CODES: Final = {
+    "missing_arg": Code.MISSING_INPUT,
+    "unknown_arg": Code.UNKNOWN_INPUT,
+    "duplicate_arg": Code.DUPLICATE_NAME,
+    "too_many_args": Code.UNKNOWN_INPUT,
+}
+"""The codes of faults (G-054, G-055)."""
 
 _HELD_PER_LIMIT: Final = 4
 _LISTED: Final = 32
@@ -61,18 +68,16 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
         GraphPipeError: An input is unknown (E4), given twice (E6), missing (E7), of another type (E8) or shape (E9).
             There is one for each input that is wrong; the first has the others with it (G-084).
     """
-    ports = list(model.inputs)
-    if model.spec.open_inputs:
-        ports += (model.further(index) for index in range(len(ports), len(request.tensors)))
-    found, wrong = _found(model, ports, request)
-    if not wrong:  # if a name is unknown, the missing input may be the one that it was meant for
-        missing = (port for index, port in enumerate(ports) if index not in found and not port.is_optional)
-        wrong += (
-            GraphPipeError(Code.MISSING_INPUT, f"input '{one.name}' is not given; {_there(ports)}") for one in missing
-        )
-    given = tuple(GivenInput(ports[index], found[index]) for index in sorted(found))
+    names, tensors = request.input_names, request.tensors
+    if any(names):
+        found = model.binder.named([model.input_name(name, place, len(names)) for place, name in enumerate(names)])
+    else:
+        found = model.binder.call(len(tensors))
+    wrong = [GraphPipeError(_CODES[one.code], str(one)) for one in found.faults[:MAX_ERRORS]]
+    taken = [(place, found.parameters[place]) for place in model.binder.order(found.names)]
+    given = tuple(GivenInput(model.port(found.names[place], one), tensors[place]) for place, one in taken if one)
     for one in given:
-        if len(wrong) == MAX_ERRORS:
+        if len(wrong) >= MAX_ERRORS:
             break
         try:
             _check(one, known)
@@ -159,49 +164,6 @@ def _check(given: GivenInput, known: dict[str, int]) -> None:
     if not given.port.media_type:
         raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} takes no tensors, nor what one can be made into")
     fitting(given.port, given.tensor, where, known)
-
-
-def _found(
-    model: Model, ports: Sequence[ModelPort], request: InferRequest
-) -> tuple[dict[int, Tensor], list[GraphPipeError]]:
-    """Tensors by the index of their input, and what is wrong with the others."""
-    further = {one.name: index for index, one in enumerate(ports) if index >= len(model.inputs)}
-    found: dict[int, Tensor] = {}
-    wrong: list[GraphPipeError] = []
-    names = request.input_names or ("",) * len(request.tensors)
-    for position, (name, tensor) in enumerate(zip(names, request.tensors, strict=True)):
-        try:
-            index = _named(model, further, name) if name else _position(ports, position)
-            found[_free(index, ports, found)] = tensor
-        except GraphPipeError as error:
-            wrong.append(error.bare)  # a traceback would keep the tensors alive, in a cycle
-            if len(wrong) == MAX_ERRORS:
-                break  # a response has no more errors, and finding each costs time
-    return found, wrong
-
-
-def _free(index: int, ports: Sequence[ModelPort], found: Container[int]) -> int:
-    if index in found:
-        raise GraphPipeError(Code.DUPLICATE_NAME, f"input '{ports[index].name}' is given twice")
-    return index
-
-
-def _position(ports: Sequence[ModelPort], position: int) -> int:
-    """The input at this position, for a tensor without a name (G-052, G-053)."""
-    if position < len(ports):
-        return position
-    raise GraphPipeError(Code.UNKNOWN_INPUT, f"there are more tensors than inputs; {_there(ports)}")
-
-
-def _named(model: Model, further: Mapping[str, int], name: str) -> int:
-    index = model.input_index(name)
-    if index is None:
-        index = further.get(name)
-    if index is None:
-        near = get_close_matches(name, [one.name for one in model.inputs], n=1) if len(name) <= _SHOWN else []
-        hint = f"did you mean '{near[0]}'?" if near else _there(model.inputs)
-        raise GraphPipeError(Code.UNKNOWN_INPUT, f"there is no input {name[:_SHOWN]!a}; {hint}")
-    return index
 
 
 def _there(ports: Sequence[ModelPort]) -> str:

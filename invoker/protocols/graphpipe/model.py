@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import Any
 
 import msgspec
 
-from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.author.binding import KEYWORD, MOST_INPUTS, Binder
+from invoker.author.spec import FunctionSpec, Parameter, StreamSpec
 from invoker.codecs.several import SEVERAL
 from invoker.codecs.tensor import TENSOR, array_wanted
 from invoker.codecs.typed import bytes_like, leaves, members
@@ -70,6 +72,7 @@ class ModelPort(msgspec.Struct, frozen=True):
         is_optional: A request may leave it out.
         note: The note for readers.
         castable: Types that could become its type; ``types`` has them, too, if the function allows it (G-061).
+        bound: Its name for ``Open.bound``, if that is not its own: that of an element of ``*args``, or of ``**kwargs``.
     """
 
     name: str
@@ -83,6 +86,7 @@ class ModelPort(msgspec.Struct, frozen=True):
     is_optional: bool = False
     note: str = ""
     castable: frozenset[TensorType] = frozenset()
+    bound: str = ""
 
     @property
     def is_undeclared(self) -> bool:
@@ -114,6 +118,7 @@ class Model:
     Attributes:
         inputs: In declared order, optional ones last.
         outputs: In declared order; where a value consists of several arrays, each of them.
+        binder: Which input each tensor is for.
         plans: What `invoker.protocols.graphpipe.plans` found out about requests for it, by their sizes.
         rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
 
@@ -136,7 +141,7 @@ class Model:
                 one,
                 one.name,
                 has_arrays=has_arrays,
-                is_optional=not spec.open_inputs and one.name not in required,
+                is_optional=one.name not in required,
             )
             for one in several
         )
@@ -145,6 +150,9 @@ class Model:
             for index, one in enumerate(spec.outputs or ((spec.any_output,) if spec.open_outputs else ()))
         )
         self.plans: Cache[int, tuple[Any, ...]] = Cache(_MOST_PLANS, _MOST_PLAN_BYTES)
+        self.binder = Binder(spec, most=MOST_INPUTS, is_ordered=True, has_labels=False)
+        self._has_arrays = has_arrays
+        self._ports = {one.own: one for one in self.inputs}
         self._inputs = {f"input{index}": index for index in range(len(self.inputs))}
         self._inputs |= {one.name: index for index, one in enumerate(self.inputs)}
         self._outputs = {f"output{index}": index for index in range(len(self.outputs))}
@@ -164,11 +172,35 @@ class Model:
         """Whether only its run says how many outputs it has: it has no return annotation, and names none."""
         return len(self.outputs) == 1 and self.outputs[0].is_undeclared and self.outputs[0].own == "out"
 
-    def further(self, index: int) -> ModelPort:
-        """Input ``index`` of a function that takes any number of them."""
-        own = self.spec.inputs[-1].name
-        last = next(one for one in self.inputs if one.own == own)
-        return msgspec.structs.replace(last, name=f"input{index}", own=f"{own}{index}")
+    def input_name(self, said: str, place: int, count: int) -> str:
+        """The name, for the binder, of the input that a client calls so.
+
+        Args:
+            said: A name or an alias; empty: the default at its place (G-053).
+            place: The place of the tensor in the request.
+            count: How many tensors it has.
+        """
+        index = self.input_index(said) if said else place
+        if index is None and self.spec.open_inputs and (number := numbered(said, "input")) is not None:
+            index = number if number < count else None
+        if index is None or (index >= len(self.inputs) and not self.spec.open_inputs):
+            return said
+        return f"#{index}" if index >= len(self.inputs) - self.spec.open_inputs else self.inputs[index].own
+
+    def port(self, name: str, taker: Parameter) -> ModelPort:
+        """The port of an input, by its name for the binder."""
+        if (found := self._ports.get(name)) is not None:
+            return found
+        own = name.removeprefix(KEYWORD)
+        stream = taker.stream or StreamSpec(own)
+        if not (taker.is_variadic and taker.by_position):
+            made = _port(self.spec, replace(stream, name=own), own, has_arrays=self._has_arrays)
+            return msgspec.structs.replace(made, bound=name)
+        number, first = name.removeprefix("#"), self._ports.get(stream.name)
+        if first is not None and number == str(len(self.inputs) - 1):
+            return first  # metadata tell the first element of ``*args``
+        first = first or _port(self.spec, stream, stream.name, has_arrays=self._has_arrays)
+        return msgspec.structs.replace(first, name=f"input{number}", own=f"{first.own}{number}", bound=name)
 
     @functools.cached_property
     def hint(self) -> str:
@@ -196,9 +228,9 @@ class Model:
         return write_metadata_response(self.metadata)
 
 
-def numbered(name: str) -> int | None:
-    """The number in ``output<i>``; None for any other name."""
-    digits = name.removeprefix("output")
+def numbered(name: str, word: str = "output") -> int | None:
+    """The number in ``output<i>``, or behind another word; None for any other name."""
+    digits = name.removeprefix(word)
     is_number = digits != name and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
     return int(digits) if is_number and str(int(digits)) == digits else None
 

@@ -116,16 +116,14 @@ def _planned(
     if rows is None:
         admit(given, limit_bytes)
     messages = messages_for(given, limit_bytes, weigh) if rows is None else []
-    names = tuple(one.port.own for one in given)
-    is_open = model.spec.open_inputs
     opened = Open(
         ID,
         model.spec.name,
         tuple(one.media_type for one in model.outputs),
-        input_names=names if is_open else (),
+        input_names=tuple(one.port.own for one in given) if model.spec.open_inputs else (),
         output_names=(model.outputs[0].own,) if len(model.spec.call.parts) == 1 else (),
         metadata=metadata,
-        bound=None if is_open else names,
+        bound=tuple(one.port.bound or one.port.own for one in given),
         unwanted=tuple(index for index in range(len(model.outputs)) if index not in wanted),
         configs=(RequestConfig(resolved.config),) if resolved.config else (),
         protocol="graphpipe",

@@ -122,7 +122,10 @@ STREAMS = {"items", "words"}
 OF_CALLS = ("nested", "toolbridge")
 """Wires that give values by position and by keyword, as a call does; on the others each has the name of its input."""
 
-SAME = (*OF_CALLS, "evergreen", "action-engine")
+WITH_LABELS = ("evergreen", "action-engine")
+"""Wires on which each name that is no parameter's is an element of ``*args``, if there is one."""
+
+SAME = (*OF_CALLS, "evergreen", "action-engine", "graphpipe")
 """Wires that say the same."""
 
 
@@ -163,7 +166,8 @@ def cases_of(of: Callable[..., str]) -> Iterator[Case]:
     required = [one.name for one in each if one.default is one.empty]
     by_position = [one.name for one in each if one.kind is not one.KEYWORD_ONLY]
     who, rest_of = f"'{of.__name__}'", [one.name for one in parameters if one.kind is one.VAR_POSITIONAL]
-    there = ", ".join([*values, *([] if required else rest_of)]) or "none"  # behind a default `*args` is one input
+    rest_of = [f"*{name}" if required else name for name in rest_of]  # behind a default `*args` is one input
+    there = ", ".join([*values, *rest_of]) or "none"
 
     def called(what: str, positions: Any, names: Any, sentence: str = "", *more: tuple[str, Any]) -> Case:
         named = tuple((name, values[name]) for name in names)
@@ -203,7 +207,12 @@ EXTRA = (
     Case("maybe", "None by position", Given((None,))),
     Case("others", "two more names", Given((1,), (("b", 3), ("a", 2)))),
     Case("rest", "three more", Given((1, 2, 3, 4))),
-    Case("every", "more and names", Given((1, 2), (("text", 3), ("a", 4)))),
+    Case(
+        "every",
+        "more and names",
+        Given((1, 2), (("text", 3), ("a", 4))),
+        "'every' is given its input 'text' twice",
+    ),
     Case(
         "greek",
         "one name in two spellings",
@@ -228,15 +237,20 @@ def world() -> World:
     return World(FUNCTIONS)
 
 
-def expected(case: Case, *, is_call: bool) -> str:
+def expected(case: Case, wire: str) -> str:
     """What Python makes of it: a result, or the sentence of a refusal; any may be named where values have names."""
+    is_call = wire in OF_CALLS
     of = TWINS.get(case.function) or next(one for one in FUNCTIONS if one.__name__ == case.function)
     whole = inspect.signature(of)
     each = whole.parameters.values()
     names = {normalize("NFKC", name): value for name, value in case.given.named}
     is_open = all(one.default is one.empty for one in each)  # behind a default ``*args`` is one input
     rest = next((one.name for one in each if is_open and one.kind is one.VAR_POSITIONAL), "")
-    elements = {} if is_call or not rest else {name: names.pop(name) for name in {*names} - {*whole.parameters}}
+    elements = (
+        {}
+        if wire not in WITH_LABELS or not rest
+        else {name: names.pop(name) for name in {*names} - {*whole.parameters}}
+    )
     bare = whole
     if not is_call:
         kinds = {one.POSITIONAL_ONLY: one.POSITIONAL_OR_KEYWORD for one in each}
@@ -295,4 +309,4 @@ def heard(world: World, wire: str, case: Case) -> str | None:
 def test_T037_E076_E077_a_call_is_served_or_refused_alike(world: World, case: Case) -> None:
     """With the result that Python gives, or in one sentence."""
     found = {wire: said for wire in SAME if (said := heard(world, wire, case)) is not None}
-    assert found == {wire: expected(case, is_call=wire in OF_CALLS) for wire in found}
+    assert found == {wire: expected(case, wire) for wire in found}

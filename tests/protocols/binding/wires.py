@@ -172,8 +172,9 @@ def graphpipe(world: World, name: str, given: Given) -> str:
             raise CannotSay("no tensor is None")
         if isinstance(one, list):
             raise CannotSay("an input is one tensor")
-    if "" in [key for key, _ in given.named]:
-        raise CannotSay("an empty name is no name")
+    by_keyword = [one for one in world.functions[name].spec.call.parameters if not (one.by_position or one.is_variadic)]
+    if by_keyword and len(given.args) > len(world.model(name).inputs) - len(by_keyword):
+        raise CannotSay("inputs by keyword have positions, too")
     asked = InferRequest(tuple(map(to_tensor, values)), input_names=tuple(names) if given.named else ())
     heard = world.play(GraphPipeSession(world.model(name)), bytes(write_request(asked)))
     (frame,) = heard.frames

@@ -216,7 +216,9 @@ def test_functions_without_inputs_and_with_any_number() -> None:
     assert model_of(nothing).inputs == ()
     model = model_of(several)
     assert [one.name for one in model.inputs] == ["first", "rest"]
-    assert (model.further(2).name, model.further(2).own) == ("input2", "rest2")
+    rest = model.spec.call.parameters[-1]
+    assert [model.port(name, rest).own for name in ("#1", "#2")] == ["rest", "rest2"]
+    assert (model.port("#2", rest).name, model.port("#2", rest).bound) == ("input2", "#2")
 
 
 def test_a_wrong_shape_stops_the_start() -> None:
