@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 import os
@@ -20,6 +21,8 @@ from pathlib import Path
 import certifi
 import hypothesis
 import pytest
+
+from tests.rewriting import collected, rewrite_share
 
 LIMIT_S = 5.0
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "4"))
@@ -52,13 +55,16 @@ _HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-", "invoker-gu
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Hide what is made here from the collector: modules and thousands of tests, which live as long as the process.
 
     Each full collection would look at half a million objects, which takes half a second, in the midst of some test.
     """
     gc.disable()
     try:
+        if worker := getattr(session.config, "workerinput", None):
+            number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+            rewrite_share(session.config, collected(session.config), number, count)
         return (yield)
     finally:
         freeze()
@@ -95,9 +101,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         mark = item.get_closest_marker("timeout")
         seconds = float(mark.args[0] if mark and mark.args else LIMIT_S)
-        item.add_marker(pytest.mark.timeout(seconds * SLOW), append=False)
+        item.add_marker(_limit(seconds * SLOW), append=False)
         if item.nodeid.startswith(SLOW_FAMILIES):
             item.add_marker("slow")
+
+
+@functools.cache
+def _limit(seconds: float) -> pytest.MarkDecorator:
+    return pytest.mark.timeout(seconds)
 
 
 @pytest.fixture(scope="session")
