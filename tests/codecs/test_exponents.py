@@ -24,7 +24,6 @@ from invoker.errors import DecodeError
 from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
-from tests.conftest import SLOW
 
 
 class Color(enum.Enum):
@@ -152,13 +151,20 @@ COSTLY = [b"1e308", b"-1E308", b"1e+0308", b"1e-320", b"17.5e295", b"1e23", b"5E
 @pytest.mark.parametrize("type_", [Any, list[float], list[float | str]], ids=str)
 @pytest.mark.parametrize("number", COSTLY, ids=bytes.decode)
 def test_slow_numbers_take_no_longer_than_others(type_: Any, number: bytes) -> None:
-    """4 MB of each take less than a second of this thread's time, where msgspec takes up to ten."""
-    payload = b"[" + b",".join([number] * (4_000_000 // (len(number) + 1))) + b"]"
+    """Python's own parser takes as long for any number; msgspec takes from six to forty times as long for these."""
+    count = 120_000 if number == b"1e23" else 400_000 // (len(number) + 1)
+    payload = b"[" + b",".join([number] * count) + b"]"
     decode = JsonCodec().decoder(parse("application/json"), type_, Place("input"))
-    began = time.thread_time()
-    value = decode(Message(payload, EMPTY, "application/json"))
-    assert time.thread_time() - began < 0.6 * SLOW
-    assert value[0] == value[-1] == float(number)
+
+    def ratio() -> float:
+        began_s = time.thread_time()
+        value = decode(Message(payload, EMPTY, "application/json"))
+        took_s = time.thread_time() - began_s
+        assert value[0] == value[-1] == float(number)
+        json.loads(payload)
+        return took_s / (time.thread_time() - began_s - took_s)
+
+    assert any(ratio() < 3 for _ in range(3))  # the first time on a quiet machine
 
 
 @dataclass
