@@ -59,17 +59,20 @@ def test_E065_ET38_depth_64_ok_65_fails(depth: int, fits: bool, order: str, when
         assert "nested deeper than 64 levels" in limit_of(run)
 
 
-@pytest.mark.parametrize(("order", "when"), [("downwards", "after"), ("upwards", "before"), ("shuffled", "before")])
-def test_E065_ET39_depth_100k_no_recursion(order: str, when: str, slow: float) -> None:
+# Ten thousand levels are ten times what Python's recursion allows.
+@pytest.mark.parametrize(
+    ("order", "when", "depth"),
+    [("downwards", "after", 10_000), ("upwards", "before", 10_000), ("shuffled", "before", 100_000)],
+)
+def test_E065_ET39_depth_100k_no_recursion(order: str, when: str, depth: int, slow: float) -> None:
     """A limit, however deep; the process lives."""
-    depth = 100_000
     chain: list[Piece] = [K(f"n{one}", 0, f"n{one + 1}") for one in range(depth - 1)] + [F(f"n{depth - 1}", 0, "x")]
     frames = [message_of(some) for some in batches(arranged(chain, order), 1000)]
     read = message_of([READ])
     run = Run(EvergreenSettings(nodes=200_000))
     took = timed(lambda: run.run([read, *frames] if when == "before" else [*frames, read]))
     assert "nested deeper than 64 levels" in limit_of(run)
-    assert took < 5 * slow
+    assert took < 5 * slow * depth / 100_000
 
 
 def batches(some: Sequence[Piece], size: int) -> list[Sequence[Piece]]:
@@ -159,17 +162,17 @@ def wide_and_deep(edges: int) -> list[pb.NodeFragment]:
     return [K("n0", 0, *[f"{head}.0" for head in heads]), *made]
 
 
-@pytest.mark.parametrize("order", ["downwards", "upwards", "shuffled"])
-def test_E070_ET41_edges_50k_linear(order: str, slow: float) -> None:
-    """50,000 edges in less than two seconds, and twice as many in not much more than twice the time."""
+@pytest.mark.parametrize(("order", "most"), [("downwards", 10_000), ("upwards", 10_000), ("shuffled", 50_000)])
+def test_E070_ET41_edges_50k_linear(order: str, most: int, slow: float) -> None:
+    """50,000 edges in less than two seconds, and five times as many in not much more than five times the time."""
     took = []
-    for edges in (25_000, 50_000):
+    for edges in (most // 5, most):
         frames = [message_of(some) for some in batches(arranged(wide_and_deep(edges), order), 100)]
         run = Run(EvergreenSettings(depth=70))
         took.append(timed(lambda frames=frames, run=run: [run.receive(frame) for frame in frames]))
         assert not run.is_closed
-    assert took[1] < 2 * slow
-    assert took[1] < 2.5 * took[0] + 0.2 * slow
+    assert took[1] < 2 * slow * most / 50_000
+    assert took[1] < 6 * took[0] + 0.2 * slow * most / 50_000
 
 
 def criss_cross(edges: int) -> list[pb.NodeFragment]:
@@ -179,12 +182,12 @@ def criss_cross(edges: int) -> list[pb.NodeFragment]:
     return [K(f"n{one}", 0, *[f"n{child}" for child in some]) for one, some in children.items()]
 
 
-@pytest.mark.parametrize("order", ["downwards", "upwards", "shuffled"])
-def test_E070_ET41_edges_50k_of_shared_nodes(order: str, slow: float) -> None:
+@pytest.mark.parametrize(("order", "edges"), [("downwards", 10_000), ("upwards", 10_000), ("shuffled", 50_000)])
+def test_E070_ET41_edges_50k_of_shared_nodes(order: str, edges: int, slow: float) -> None:
     """No tree: each node has about five parents."""
-    frames = [message_of(some) for some in batches(arranged(criss_cross(50_000), order), 100)]
+    frames = [message_of(some) for some in batches(arranged(criss_cross(edges), order), 100)]
     run = Run()
-    assert timed(lambda: [run.receive(frame) for frame in frames]) < 2 * slow
+    assert timed(lambda: [run.receive(frame) for frame in frames]) < 2 * slow * edges / 50_000
     assert not run.is_closed
 
 
@@ -227,7 +230,7 @@ def test_E064_room_in_the_order_is_made_anew_when_it_is_used_up(is_upwards: bool
 
 @pytest.mark.parametrize("function", ["text", "leaves"])
 def test_E018_ten_thousand_shuffled_fragments_take_at_most_twice_the_time(function: str) -> None:
-    """The best of some rounds, in each of which both are run; and the outcome is the same."""
+    """The best of at most five rounds, in each of which both are run; and the outcome is the same."""
     count = 10_000
     sent = [F("n0", seq, f"{seq},", more=seq < count - 1) for seq in range(count)]
     read = message_of([A(function, {"x": "n0"}, {"out": "r"})])
@@ -240,5 +243,7 @@ def test_E018_ten_thousand_shuffled_fragments_take_at_most_twice_the_time(functi
             run = Run()
             best[name] = min(best[name], timed(lambda run=run, some=some: run.run([read, *some])))
             outcomes.add(b"".join(leaf.data for leaf in run.sent.flatten("r")))
+        if best["shuffled"] <= 2 * best["ordered"]:
+            break
     assert len(outcomes) == 1
     assert best["shuffled"] <= 2 * best["ordered"]
