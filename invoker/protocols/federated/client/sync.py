@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 from invoker.connect.portal import Portal
+from invoker.connect.sync import SyncPart, blocking
 from invoker.protocols.federated.client.client import FederatedClient
-from invoker.protocols.federated.client.messages import Attempt
 
 __all__ = ["SyncFederatedClient"]
 
 
-class SyncFederatedClient:
+class SyncFederatedClient(SyncPart[FederatedClient]):
     """One device; each method blocks until it is done.
 
     Args:
@@ -20,16 +20,11 @@ class SyncFederatedClient:
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        self._client = FederatedClient(*args, **options)
-        self._portal = Portal()
+        super().__init__(Portal(), FederatedClient(*args, **options))
 
-    def once(self) -> Attempt:
-        """Take part once; waits for no window."""
-        return self._portal.run(self._client.once())
-
-    def run(self, times: int = 0) -> None:
-        """Take part ``times`` times, each in its window; 0: until ``should_abort`` says yes."""
-        self._portal.run(self._client.run(times))
+    once = blocking(FederatedClient.once)
+    run = blocking(FederatedClient.run)
+    wait = blocking(FederatedClient.wait)
 
     def close(self) -> None:
         """Cancel what is under way. Idempotent."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Iterable, Iterator
 from typing import Any, Self, Unpack
 
-from invoker.codecs import Registry
 from invoker.connect.feeds import Inputs, Pairs, Values, check_inputs, pull
 from invoker.connect.portal import Portal
-from invoker.connect.tls import Tls
-from invoker.message import EMPTY
+from invoker.connect.sync import SyncClient, opening
 from invoker.protocols.riff.client.call import Call, Outputs
-from invoker.protocols.riff.client.client import MAX_OUTPUT_BYTES, RiffClient
+from invoker.protocols.riff.client.client import RiffClient
 from invoker.protocols.riff.client.frames import Received
 from invoker.protocols.riff.client.request import Options
 
@@ -22,45 +20,15 @@ READY = (list, tuple, range, set, frozenset, dict, deque)
 """Iterables whose ``next()`` never blocks; any other one is iterated in a thread of its own."""
 
 
-class SyncRiffClient:
+class SyncRiffClient(SyncClient[RiffClient]):
     """A connection to one riff invoker; the arguments are those of `RiffClient`.
 
     It may be used by several threads at once. Inputs may block: their values are sent as they become available. An
     input that blocks at the end of its call keeps its (daemon) thread until it gives its next value.
     """
 
-    def __init__(
-        self,
-        target: str,
-        *,
-        tls: Tls | None = None,
-        metadata: Mapping[str, str | bytes] = EMPTY,
-        registry: Registry | None = None,
-        connect_timeout_s: float = 10.0,
-        max_output_bytes: int = MAX_OUTPUT_BYTES,
-    ) -> None:
-        self._client = RiffClient(
-            target,
-            tls=tls,
-            metadata=metadata,
-            registry=registry,
-            connect_timeout_s=connect_timeout_s,
-            max_output_bytes=max_output_bytes,
-        )
-        self._portal: Portal | None = None
-
-    def __enter__(self) -> Self:
-        if self._portal is None:
-            self._portal = Portal()
-            try:
-                self._portal.run(self._client.__aenter__())
-            except BaseException:
-                self.close()
-                raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @opening(RiffClient)
+    def __init__(self) -> None: ...
 
     def invoke(self, inputs: Inputs = (), *, pairs: Pairs | None = None, **options: Unpack[Options]) -> SyncCall:
         """Call the function; as `RiffClient.invoke`, but inputs may block.
@@ -70,21 +38,11 @@ class SyncRiffClient:
             ValueError: The options do not fit together.
             RuntimeError: The client is not open.
         """
-        if self._portal is None:
-            raise RuntimeError("the client is not open; use it as `with SyncRiffClient(...) as client:`")
+        portal = self._portal
         check_inputs(inputs)
         inputs = [_unblocked(values) for values in inputs]
         pairs = None if pairs is None else _unblocked(pairs)
-        return SyncCall(self._portal, self._client.invoke(inputs, pairs=pairs, **options))
-
-    def close(self) -> None:
-        """Cancel the calls that still run, close the connection and end the thread. Idempotent."""
-        portal, self._portal = self._portal, None
-        if portal is not None:
-            try:
-                portal.run(self._client.close())
-            finally:
-                portal.close()
+        return SyncCall(portal, self._source.invoke(inputs, pairs=pairs, **options))
 
 
 class SyncCall:

@@ -55,7 +55,7 @@ def test_failures_are_raised(threaded: Peer) -> None:
         session.act("FAIL")
     with pytest.raises(ConnectFailed), SyncEvergreenSession("127.0.0.1:1"):
         raise AssertionError("there is nobody")
-    with pytest.raises(RuntimeError, match="the session is not open"):
+    with pytest.raises(RuntimeError, match="the client is not open; use it as `with SyncEvergreenSession"):
         session.put("x")
 
 
