@@ -1,8 +1,10 @@
 """A pool of daemon threads that grows on demand, for sync functions.
 
 A thread that finished its work waits for the next for a while and then leaves, so short invocations do not pay for
-starting one. The threads are daemons: user code that never returns must not keep the process from ending (R-116,
-R-028).
+starting one. While others work, one more is kept ready: whoever starts a thread waits until that runs, which takes 60
+ms while functions compute, and the event loop must not wait for it. So the thread that takes the place of the ready one
+starts the next before it works. The threads are daemons: user code that never returns must not keep the process from
+ending (R-116, R-028).
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _IDLE_S = 10.0
+_RETRY_S = 1.0
+"""If the system gives no thread, none is asked for by another thread for as long as this."""
+
 _LEAVE_S = 0.5
 """Seconds that idle threads get to leave; they need some microseconds."""
 
@@ -56,7 +61,8 @@ class Threads:
         self._work_came = threading.Condition(self._lock)
         self._work: deque[Work] = deque()
         self._idle = 0
-        self._is_starting = False  # a thread, which starts the next one if there is work for it
+        self._is_starting = False  # a thread, which starts the next one if no other is ready then
+        self._retry_s = 0.0
         self._numbers = 0
         self._threads: set[threading.Thread] = set()
         self._is_closed = False
@@ -112,15 +118,14 @@ class Threads:
     def spawn(self, work: Work) -> None:
         """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
 
-        Starting a thread waits until it runs, and while functions compute that takes them several turns each. So
-        only one is started here at a time: it starts the next one, if more work has come meanwhile.
+        The caller starts a thread only where none is idle, nor is being started.
 
         Raises:
             Overloaded: The system gives no more threads.
         """
         with self._lock:
             self._work.append(work)
-            if self._idle >= len(self._work):
+            if self._idle:
                 self._work_came.notify()
                 return
             if self._is_starting:
@@ -131,7 +136,7 @@ class Threads:
         except RuntimeError as error:
             with self._lock:
                 self._give_up(thread)
-                if work not in self._work:  # an idle thread has taken this work meanwhile
+                if work not in self._work:  # a thread has taken this work meanwhile
                     return
                 self._work.remove(work)
             raise Overloaded(f"no thread can be started for a sync function: {error}") from None
@@ -145,13 +150,14 @@ class Threads:
 
     def _give_up(self, thread: threading.Thread) -> None:
         self._is_starting = False
+        self._retry_s = time.monotonic() + _RETRY_S
         self._threads.discard(thread)
 
     def _start_next(self) -> None:
-        """Start a thread for work that came while this one started. If there is none, a working one does it later."""
+        """Start a thread, so that one is ready. If there is none, what waits for it is done by a working one later."""
         with self._lock:
-            self._is_starting = False
-            if len(self._work) <= self._idle:
+            is_ready = self._is_starting or self._idle > len(self._work)
+            if is_ready or self._is_closed or time.monotonic() < self._retry_s:
                 return
             thread = self._made()
         try:
@@ -159,6 +165,8 @@ class Threads:
         except RuntimeError as error:
             with self._lock:
                 self._give_up(thread)
+                if not self._work:
+                    return
             log.warning("no thread can be started for a sync function, so it waits for another to end: %s", error)
 
     def close(self) -> None:
@@ -166,16 +174,23 @@ class Threads:
         with self._lock:
             self._is_closed = True
             self._work_came.notify_all()
+            until = time.monotonic() + _LEAVE_S
+            if not self.busy:
+                self._work_came.wait_for(lambda: not self._is_starting, _LEAVE_S)
             left = [] if self.busy else list(self._threads)
-        until = time.monotonic() + _LEAVE_S
         for one in left:
             if one.is_alive() and one is not threading.current_thread():
                 one.join(max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
+        with self._lock:
+            self._is_starting = False
+            if self._is_closed:
+                self._work_came.notify_all()
         work = self._next()
-        self._start_next()
         while work is not None:
+            if self._idle <= len(self._work):  # no other thread is ready
+                self._start_next()
             copy_context().run(work)  # what it sets in context variables shall not be seen by the next (R-012)
             work = None  # an idle thread must not keep an ended invocation alive (R-011)
             work = self._next()
@@ -188,10 +203,15 @@ class Threads:
             self._idle += 1
             try:
                 while not self._work:
-                    left = until - time.monotonic()
-                    if left <= 0 or self._is_closed:
+                    if self._is_closed:
                         return None
-                    self._work_came.wait(left)
+                    left = until - time.monotonic()
+                    if left <= 0:
+                        if self._idle > 1 or self._idle == len(self._threads):
+                            return None
+                        until += _IDLE_S  # others work, so that one has to be ready
+                    else:
+                        self._work_came.wait(left)
                 return self._work.popleft()
             finally:
                 self._idle -= 1

@@ -66,10 +66,46 @@ def test_a_burst_waits_for_the_start_of_one_thread(gated):
     assert len(gated.started) == 1
     gated.gate.set()
     all_run.wait()
-    assert gated.started.count(threading.current_thread()) == 1
-    assert len(set(gated.started)) == len(gated.started) == 20
     while pool.busy:
         time.sleep(0)
+    pool.close()
+    assert gated.started.count(threading.current_thread()) == 1
+    assert len(set(gated.started)) == len(gated.started) == 21  # one is ready for more
+
+
+def test_whoever_gives_work_starts_no_thread_while_others_work(gated):
+    """Work that comes bit by bit finds a thread that is ready, which starts the next one before it works."""
+    pool, go = Threads(30), threading.Event()
+    gated.gate.set()
+    for count in range(20):
+        running = threading.Event()
+        pool.start(lambda running=running: running.set() or go.wait(5))
+        assert running.wait(5)
+        assert len(gated.started) == count + 2
+        while not pool._idle:
+            time.sleep(0)
+    assert gated.started.count(threading.current_thread()) == 1
+    go.set()
+    while pool.busy:
+        time.sleep(0)
+    pool.close()
+
+
+def test_a_thread_is_ready_as_long_as_others_work(monkeypatch):
+    """Then all leave."""
+    monkeypatch.setattr("invoker.execution.bodies.pool._IDLE_S", 0.01)
+    pool, go = Threads(8), threading.Event()
+    for _ in range(4):
+        pool.start(lambda: go.wait(5) and None)
+    while len(pool._threads) < 5:
+        time.sleep(0)
+    time.sleep(0.05)
+    assert (len(pool._threads), pool._idle) == (5, 1)
+    go.set()
+    until = time.monotonic() + 5
+    while pool._threads:
+        assert time.monotonic() < until
+        time.sleep(0.001)
     pool.close()
 
 
@@ -84,9 +120,9 @@ def test_work_waits_for_another_where_no_more_threads_start(gated, caplog):
         assert done.acquire(timeout=5)
     while pool.busy:
         time.sleep(0)
-    assert caplog.messages[0] == (
+    assert caplog.messages == [
         "no thread can be started for a sync function, so it waits for another to end: can't start new thread"
-    )
+    ]
     pool.close()
     with pytest.raises(Overloaded, match="no thread can be started for a sync function: can't start new thread"):
         Threads(1).start(lambda: None)
