@@ -296,7 +296,7 @@ def test_H098_a_hostile_page_runs_nothing_in_a_browser(tmp_path: Path) -> None:
         with hosted("uvicorn", app, marks=marks) as running:
             profile = tmp_path / app
             profile.mkdir()
-            met = visited(f"127.0.0.1:{running.port}{running.base}", profile, site="evil.example")
+            (met,) = visited(f"127.0.0.1:{running.port}{running.base}", profile, "evil.example")
         assert calls <= set(marks.read_text().splitlines() if marks.exists() else ())
         assert marks.exists() == bool(calls)
         assert (met["numbers"] == "TypeError") != bool(calls)

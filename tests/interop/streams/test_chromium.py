@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import SLOW
 from tests.interop.streams.conftest import Streamed
-from tests.interop.test_chromium import CHROMIUM, LIMIT_S, browsing
+from tests.interop.test_chromium import CHROMIUM, LIMIT_S, Browser, browser
 from tests.serving import serving
 
 pytestmark = [
@@ -103,6 +103,13 @@ def site() -> Iterator[_Site]:
         thread.join()
 
 
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser with a tab for each test."""
+    with browser(tmp_path_factory.mktemp("profile"), "--no-proxy-server") as made:
+        yield made
+
+
 @pytest.fixture
 def listed(site: _Site, tmp_path: Path) -> Iterator[Streamed]:
     """A server that lets pages of the site call."""
@@ -114,53 +121,52 @@ def listed(site: _Site, tmp_path: Path) -> Iterator[Streamed]:
 
 
 @contextmanager
-def opened(site: _Site, listed: Streamed, profile: Path, script: str) -> Iterator[dict[str, Any]]:
+def opened(site: _Site, listed: Streamed, chromium: Browser, script: str) -> Iterator[dict[str, Any]]:
     """What the page reports; it stays open until the end of the block."""
     site.reported.clear()
     site.page = PAGE % {"target": json.dumps(f"{listed.url}/"), "script": script}
-    with browsing(f"http://127.0.0.1:{site.server_port}/page", profile, "--no-proxy-server"):
-        is_reported = site.reported.wait(LIMIT_S * SLOW)
-        assert is_reported, (profile / "log").read_text(errors="replace")[-2000:]
+    with chromium.tab(f"http://127.0.0.1:{site.server_port}/page"):
+        assert site.reported.wait(LIMIT_S * SLOW), site.page
         yield site.report
 
 
-def test_H010_an_event_source_ends_without_calling_again(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H010_an_event_source_ends_without_calling_again(site: _Site, listed: Streamed, chromium: Browser) -> None:
     """It asks again, with the number of the last event; the answer makes it stop, and nothing runs a second time."""
-    with opened(site, listed, tmp_path, 'report(await listened("counted?to=3"));') as found:
+    with opened(site, listed, chromium, 'report(await listened("counted?to=3"));') as found:
         assert found["saw"] == [["1", "1"], ["2", "2"], ["3", "3"], ["end", "{}"]]
         assert found["opened"] == 1
         assert listed.notes("counted") == ["begun", "done", "closed"]
 
 
-def test_H012_an_event_source_is_told_of_an_error(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H012_an_event_source_is_told_of_an_error(site: _Site, listed: Streamed, chromium: Browser) -> None:
     """As an event with data, which the failure of a connection has not; then it stops as well."""
-    with opened(site, listed, tmp_path, 'report(await listened("failing"));') as found:
+    with opened(site, listed, chromium, 'report(await listened("failing"));') as found:
         assert found["saw"] == [["1", "1"], ["2", "2"], ["error", 500]]
         assert found["opened"] == 1
 
 
-def test_H004_an_event_source_that_is_closed_cancels(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H004_an_event_source_that_is_closed_cancels(site: _Site, listed: Streamed, chromium: Browser) -> None:
     """The function's ``finally`` runs."""
     script = """
     const source = new EventSource(target + "ticks");
     source.onmessage = (event) => { if (event.data === "3") { source.close(); report({last: event.data}); } };"""
-    with opened(site, listed, tmp_path, script) as found:
+    with opened(site, listed, chromium, script) as found:
         assert found == {"last": "3"}
         assert "done" not in listed.waited("ticks", "closed")
         assert listed.notes("ticks").count("begun") == 1
 
 
-def test_H004_a_tab_that_is_closed_cancels(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H004_a_tab_that_is_closed_cancels(site: _Site, listed: Streamed, chromium: Browser) -> None:
     """While an EventSource of it is open."""
     script = """
     const source = new EventSource(target + "ticks");
     source.onmessage = (event) => { if (event.data === "3") report({}); };"""
-    with opened(site, listed, tmp_path, script):
+    with opened(site, listed, chromium, script):
         assert "closed" not in listed.notes("ticks")
     assert "done" not in listed.waited("ticks", "closed")
 
 
-def test_a_fetch_reads_lines_and_is_aborted(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_a_fetch_reads_lines_and_is_aborted(site: _Site, listed: Streamed, chromium: Browser) -> None:
     """Each line comes when the function yields it."""
     script = """
     const stop = new AbortController(), saw = [];
@@ -172,12 +178,12 @@ def test_a_fetch_reads_lines_and_is_aborted(site: _Site, listed: Streamed, tmp_p
       }
     } catch (met) { error = met.name; }
     report({saw: saw.slice(0, 3), error});"""
-    with opened(site, listed, tmp_path, script) as found:
+    with opened(site, listed, chromium, script) as found:
         assert found == {"saw": ["1", "2", "3"], "error": "AbortError"}
         assert "done" not in listed.waited("sync_ticks", "closed")
 
 
-def test_a_form_of_a_page_fills_several_inputs(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_a_form_of_a_page_fills_several_inputs(site: _Site, listed: Streamed, chromium: Browser) -> None:
     """FormData keeps the order of its fields."""
     script = """
     const form = new FormData(), saw = [];
@@ -187,5 +193,5 @@ def test_a_form_of_a_page_fills_several_inputs(site: _Site, listed: Streamed, tm
     }
     for await (const line of lines(await post("repeat", "application/x-ndjson", {body: form}))) saw.push(line);
     report({saw});"""
-    with opened(site, listed, tmp_path, script) as found:
+    with opened(site, listed, chromium, script) as found:
         assert found == {"saw": ['"ho"', '"ho"', '"hi"']}
