@@ -77,7 +77,7 @@ PRELOADED = (
 # gRPC reads its verbosity when it is imported, which `python -m invoker` does after it has chosen this one.
 _CHOSEN = {"GRPC_VERBOSITY": "NONE"}
 _AT_START = {**_CHOSEN, **os.environ}
-_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_")
+_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_", "TEST_")  # the last: what functions of tests read
 _LARGEST = 1 << 20
 _OF_SHELLS = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL"}
 _CLIENT = Path(__file__).with_name("forkclient.py")

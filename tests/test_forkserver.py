@@ -52,7 +52,7 @@ def served() -> Iterator[Forked]:
 def test_what_others_read_from_the_environment_takes_a_start(changed: dict[str, str | None]) -> None:
     environment = {**os.environ, **changed}
     assert not is_forkable({name: value for name, value in environment.items() if value is not None})
-    assert is_forkable({**os.environ, **HERE, "INVOKER_LOG_FORMAT": "text", "PYTHONPATH": str(ROOT)})
+    assert is_forkable({**os.environ, **HERE, "INVOKER_LOG_FORMAT": "text", "TEST_X": "y", "PYTHONPATH": str(ROOT)})
 
 
 def test_nothing_in_this_process_has_changed_what_keeps_tests_from_forks() -> None:

@@ -35,7 +35,7 @@ class Served:
         self.hold = folder / "hold"
 
     def process(self, *args: str) -> Process:
-        env = {"HOLD": str(self.hold), "INVOKER_STORE": f"sqlite:{self.store}"}
+        env = {"TEST_HOLD": str(self.hold), "INVOKER_STORE": f"sqlite:{self.store}"}
         return Process(str(self.rounds), *args, env=env)
 
     @asynccontextmanager

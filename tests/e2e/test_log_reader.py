@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -49,12 +48,12 @@ def call(address: str, name: str) -> int:
 
 @pytest.mark.parametrize("style", ["json", "text"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_reader_that_stands_still_stops_nothing(tmp_path: Path, style, number):
+def test_a_reader_that_stands_still_stops_nothing(tmp_path: Path, style, number, forked_python):
     """Neither calls nor the end, of which one signal is enough; what the pipe holds is whole."""
     (tmp_path / "author.py").write_text(MODULE)
     ours, theirs = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "invoker", "author", "--log-format", style],
+        [str(forked_python), "-m", "invoker", "author", "--log-format", style],
         cwd=tmp_path,
         env={**os.environ, **LOCAL, "INVOKER_LAME_DUCK_S": "0"},
         stdout=theirs,

@@ -30,7 +30,10 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=["functions.conformance_toolbridge", "tests.sync_toolbridge"])
+ASYNC = "functions.conformance_toolbridge"
+
+
+@pytest.fixture(scope="module", params=[ASYNC, "tests.sync_toolbridge"])
 def served(request: pytest.FixtureRequest) -> Any:
     with serving(request.param, env=SETTINGS) as running:
         yield running
@@ -143,9 +146,11 @@ async def test_T130_slow_readers_of_watches_get_the_latest(session: ToolSession)
             pass
 
 
+@pytest.mark.parametrize("served", [ASYNC], indirect=True)
 async def test_T012_ten_thousand_sessions_are_the_most(served: Served) -> None:
     """One more is refused, those that are there work, and afterwards there is room again.
 
+    The bridge keeps them, and asks no function: whether those are async makes no difference.
     All on one connection: rpcs that are over must let go of it, or gRPC refuses further ones after 20,000.
     """
     async with ToolBridge(served.grpc) as bridge:

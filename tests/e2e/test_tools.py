@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -72,13 +71,15 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_T022_T034_T042_T048_what_cannot_be_a_tool_stops_the_process(name: str, tmp_path: Path) -> None:
+def test_T022_T034_T042_T048_what_cannot_be_a_tool_stops_the_process(
+    name: str, tmp_path: Path, forked_python: Path
+) -> None:
     """The exit code is not 0, and the sentence names what is wrong."""
     source, words = SOURCES[name]
     (tmp_path / "served.py").write_text(source)
     entrypoint = "served:f" if "@function" not in source else "served"
     made = subprocess.run(
-        [sys.executable, "-m", "invoker", entrypoint, "--protocols", "riff,toolbridge"],
+        [forked_python, "-m", "invoker", entrypoint, "--protocols", "riff,toolbridge"],
         cwd=tmp_path,
         env={**os.environ, **LOCAL, "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,

@@ -32,13 +32,13 @@ def wait_for(log, pattern, count=1):
     pytest.fail(f"{pattern} did not come {count} times:\n{log.read_text()}")
 
 
-def called(address, value):
-    command = [sys.executable, "-m", "invoker", "call", address, "--data", value]
+def called(python, address, value):
+    command = [python, "-m", "invoker", "call", address, "--data", value]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.mark.timeout(60)
-def test_a_change_is_served_and_a_broken_one_is_survived(tmp_path):
+def test_a_change_is_served_and_a_broken_one_is_survived(tmp_path, forked_python):
     """A syntax error is shown while the old code goes on serving; the next good change takes its place."""
     code, log = tmp_path / "fn.py", tmp_path / "log"
     code.write_text("def fn(x: int) -> int:\n    return x + 1\n")
@@ -49,13 +49,13 @@ def test_a_change_is_served_and_a_broken_one_is_survived(tmp_path):
     try:
         first = wait_for(log, r"grpc=(\S+)")
         wait_for(log, "watching")
-        assert called(first, "1") == "2"
+        assert called(forked_python, first, "1") == "2"
         code.write_text("def fn(x: int) -> int\n    return x\n")
         wait_for(log, "not reloaded: .*fn.py")
-        assert called(first, "1") == "2"
+        assert called(forked_python, first, "1") == "2"
         code.write_text("def fn(x: int) -> int:\n    return x + 10\n")
         second = wait_for(log, r"grpc=(\S+)", count=2)
-        assert called(second, "1") == "11"
+        assert called(forked_python, second, "1") == "11"
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0

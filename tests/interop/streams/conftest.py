@@ -57,7 +57,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Streamed]:
     folder = tmp_path_factory.mktemp("notes")
     # Node ends a request before it resets it; a busy machine may part the two by more than the usual settle time.
     with serving(
-        "tests.interop.streams.functions", env={"STREAM_NOTES": str(folder), "INVOKER_SETTLE_S": str(0.05 * SLOW)}
+        "tests.interop.streams.functions", env={"TEST_NOTES": str(folder), "INVOKER_SETTLE_S": str(0.05 * SLOW)}
     ) as served:
         yield Streamed(served.http, folder)
 

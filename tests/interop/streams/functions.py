@@ -11,7 +11,7 @@ from pathlib import Path
 
 from invoker import function
 
-_FOLDER = Path(os.environ["STREAM_NOTES"])
+_FOLDER = Path(os.environ["TEST_NOTES"])
 
 
 def _note(name: str, text: object) -> None:

@@ -116,7 +116,7 @@ def listed(site: _Site, tmp_path: Path) -> Iterator[Streamed]:
     notes = tmp_path / "notes"
     notes.mkdir()
     args = ("--allowed-origin", f"http://127.0.0.1:{site.server_port}")
-    with serving("tests.interop.streams.functions", *args, env={"STREAM_NOTES": str(notes)}) as served:
+    with serving("tests.interop.streams.functions", *args, env={"TEST_NOTES": str(notes)}) as served:
         yield Streamed(served.http, notes)
 
 

@@ -25,7 +25,7 @@ def add(updates: Iterator[bytes], model: bytes) -> bytes:
 def slow(updates: Iterator[bytes], model: bytes) -> bytes:
     """The same, but it waits at its end as long as the file is there that a variable names."""
     result = add(updates, model)
-    while Path(os.environ["HOLD"]).exists():
+    while Path(os.environ["TEST_HOLD"]).exists():
         time.sleep(0.01)
     return result
 
