@@ -20,7 +20,9 @@ from typing import Any, Final, NamedTuple
 from invoker.author.spec import FunctionSpec, Parameter, StreamSpec
 from invoker.errors.wording import known_as, quoted
 
-__all__ = ["KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "Fault"]
+__all__ = [
+    "KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "Fault", "far_too_many", "missing", "nearest", "twice", "unknown",
+]  # fmt: skip
 
 KEYWORD: Final = "**"
 """Prefix for the name of a ``**kwargs`` input that would be the name of another input without it."""
@@ -178,7 +180,7 @@ class Binder:
 
     def _called(self, count: int, keywords: Collection[str]) -> Assignment:
         if self._most and count + len(keywords) > self._most:
-            return Assignment((), (), (self._far_too_many(count + len(keywords)),))
+            return Assignment((), (), (far_too_many(self._spec.name, count + len(keywords), self._most),))
         made = _Making()
         for name, one in self._positions(count):
             made.give(name, one)
@@ -191,7 +193,7 @@ class Binder:
 
     def _named(self, names: Sequence[str]) -> Assignment:
         if self._most and len(names) > self._most:
-            return Assignment((), (), (self._far_too_many(len(names)),))
+            return Assignment((), (), (far_too_many(self._spec.name, len(names), self._most),))
         made = _Making()
         for said in names:
             name = said if said.isascii() else known_as(said, self._inputs)
@@ -207,11 +209,12 @@ class Binder:
             return
         made.given.append((name, None))
         if len(made.faults) < _MOST_FAULTS:
-            made.faults.append(self._unknown(said, made) if one is None else self._twice(name))
+            made.faults.append(self._unknown(said, made) if one is None else twice(self._spec.name, name))
 
     def _assigned(self, made: _Making) -> Assignment:
         required = (name for name, one in self._inputs.items() if not one.is_optional)
-        made.faults += (self._missing(name) for name in required if name not in made.takers and name not in made.meant)
+        lacking = [name for name in required if name not in made.takers and name not in made.meant]
+        made.faults += (missing(self._spec.name, name) for name in lacking)
         names, takers = zip(*made.given, strict=True) if made.given else ((), ())
         return Assignment(names, takers, tuple(made.faults))
 
@@ -248,38 +251,59 @@ class Binder:
             if name not in made.takers:
                 skipped = skipped or (name if one.by_position and one.is_optional else "")
             elif skipped and one.by_position and not one.by_keyword:
-                yield self._fault("missing_arg", skipped, f"cannot be given its input '{name}' without '{skipped}'")
+                words = f"cannot be given its input '{name}' without '{skipped}'"
+                yield Fault("missing_arg", skipped, self._spec.name, words)
 
-    def _fault(self, code: str, name: str, words: str, **details: str) -> Fault:
-        return Fault(code, name, self._spec.name, words, details)
-
-    def _missing(self, name: str) -> Fault:
-        return self._fault("missing_arg", name, f"needs its input '{name}', which is not given")
-
-    def _twice(self, name: str) -> Fault:
-        return self._fault("duplicate_arg", name, f"is given its input {quoted(name)} twice")
+    def _unknown(self, name: str, made: _Making) -> Fault:
+        if name in self._inputs:
+            made.meant.add(name)
+            words = f"takes its input '{name}' by position only"
+            return Fault("unknown_arg", name, self._spec.name, words)
+        meant = nearest(name, self._inputs)
+        made.meant.add(meant)
+        more = [f"*{self._rest.name}"] if self._rest is not None and self._spec.open_inputs else []
+        return unknown(self._spec.name, name, [*self._inputs, *more], meant=meant)
 
     def _too_many(self, count: int) -> Fault:
         most = len(self._by_position)
         takes = f"{most or 'no'} input{'s' if most > 1 else ''}"
         words = f"takes {takes} by position, and {count} are given"
-        return self._fault("too_many_args", "", words, expected=str(most), actual=str(count))
+        return Fault("too_many_args", "", self._spec.name, words, {"expected": str(most), "actual": str(count)})
 
-    def _far_too_many(self, count: int) -> Fault:
-        words = f"is given {count} inputs, which exceeds the limit of {self._most}"
-        return self._fault("too_many_args", "", words, expected=str(self._most), actual=str(count))
 
-    def _unknown(self, name: str, made: _Making) -> Fault:
-        if name in self._inputs:
-            made.meant.add(name)
-            return self._fault("unknown_arg", name, f"takes its input '{name}' by position only")
-        there = list(self._inputs)
-        near = get_close_matches(name, there, n=1) if len(name) <= _LONGEST else []
-        made.meant.update(near)
-        more = [f"*{self._rest.name}"] if self._rest is not None and self._spec.open_inputs else []
-        listed = ", ".join([*there[:_LISTED], *(["..."] if len(there) > _LISTED else []), *more])
-        hint = f"did you mean '{near[0]}'?" if near else f"it has {listed or 'none'}"
-        return self._fault("unknown_arg", name[:_LONGEST], f"has no input {quoted(name)}; {hint}")
+def missing(function: str, name: str) -> Fault:
+    """The fault of an input that is not given and has no default."""
+    return Fault("missing_arg", name, function, f"needs its input '{name}', which is not given")
+
+
+def twice(function: str, name: str) -> Fault:
+    """The fault of an input that takes one value and is given several."""
+    return Fault("duplicate_arg", name, function, f"is given its input {quoted(name)} twice")
+
+
+def unknown(function: str, name: str, known: Sequence[str], *, meant: str = "") -> Fault:
+    """The fault of a name that is no input's.
+
+    Args:
+        function: The name of the function.
+        name: The name that the caller gave.
+        known: The names that there are.
+        meant: The one that was probably meant; empty: all are listed.
+    """
+    listed = ", ".join([*known[:_LISTED], *(["..."] if len(known) > _LISTED else [])])
+    hint = f"did you mean '{meant}'?" if meant else f"it has {listed or 'none'}"
+    return Fault("unknown_arg", name[:_LONGEST], function, f"has no input {quoted(name)}; {hint}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that was probably meant; empty if none is similar, or the name is too long to compare it."""
+    return "".join(get_close_matches(name, list(known), n=1)) if len(name) <= _LONGEST else ""
+
+
+def far_too_many(function: str, count: int, most: int) -> Fault:
+    """The fault of a call with more values than any may have."""
+    words = f"is given {count} inputs, which exceeds the limit of {most}"
+    return Fault("too_many_args", "", function, words, {"expected": str(most), "actual": str(count)})
 
 
 def _is_pattern(spec: FunctionSpec, one: Parameter) -> bool:

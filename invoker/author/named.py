@@ -117,10 +117,10 @@ def _bind_open(spec: FunctionSpec, names: tuple[str, ...], options: tuple[str, .
 
 
 def _bound(spec: FunctionSpec, names: tuple[str, ...], sent: tuple[str, ...]) -> FunctionSpec:
-    try:
-        return bind(spec, names)
-    except ProtocolViolation as error:
-        raise ProtocolViolation(f"{error.detail}; inputNames were {list(sent)}") from None
+    found = Binder(spec).named(names)
+    if found.faults and found.faults[0].code == "unknown_arg":
+        raise ProtocolViolation(f"{found.faults[0]}; inputNames were {list(sent)}")
+    return bind(spec, names)
 
 
 def _signed(own: tuple[str, ...], options: tuple[str, ...]) -> str:

@@ -77,7 +77,7 @@ def test_H234_H235_files_of_one_name_are_a_list(uploads, type_):
                 200, f"{tuple(expected) or (b'none',)} ['none'] [0]",
             )  # fmt: skip
     status, told = ask(uploads, "sizes", *parts(("files", *NOTHING)))
-    assert (status, "parameter 'files' is not given" in told) == (400, True), told
+    assert (status, "needs its input 'files', which is not given" in told) == (400, True), told
 
 
 def test_H235_parts_of_one_name_are_a_list_of_what_they_hold(uploads):

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from invoker.author.binding import missing, nearest, twice, unknown
 from invoker.codecs import Part
-from invoker.core.naming import meant
 from invoker.errors import DecodeError
 from invoker.fields.spelling import misspelt
 from invoker.message import EMPTY, Headers, Message
@@ -70,7 +70,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
         headers: The headers for every message.
 
     Raises:
-        DecodeError: A value is missing, is given twice, or cannot be read.
+        DecodeError: A value is missing, nearest, is given twice, or cannot be read.
     """
     if signature.more is not None:
         signature = _with_names(signature, query, content_type, body)
@@ -90,7 +90,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
                 return _with_options(signature, query, headers, ((), []))
         filled = (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
         return _with_options(signature, query, headers, filled)
-    given = from_query(fields, query, headers) if query else []
+    given = from_query(signature.name, fields, query, headers) if query else []
     if fields and (body or content_type):
         spread = _spread(signature, content_type, body, headers)
         if spread is None:
@@ -142,17 +142,19 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
             options = {one.name for one in signature.options}
             there = [*names[:-1], *(name for name in own if name not in options)]
             names = tuple(dict.fromkeys((*there, *own)))  # ``*args`` gets just the parts that are there
-        messages = [(_index(name, names), message_of(part, headers)) for name, part in zip(own, parts, strict=True)]
+        messages = [
+            (_index(signature, name, names), message_of(part, headers)) for name, part in zip(own, parts, strict=True)
+        ]
         return _with_options(signature, query, headers, (names, messages))
     if signature.more is not None:
         signature = _opened(signature, [*_query_keys(query), *(part.name for part in parts)])
-    given = from_query(signature.fields, query, headers) if query else []
+    given = from_query(signature.name, signature.fields, query, headers) if query else []
     names = tuple(one.name for one in signature.fields)
     if signature.drops:
-        _check_spelling(names, [part.name for part in parts], "form")
+        _check_spelling(signature.name, names, [part.name for part in parts])
         parts = [part for part in parts if part.name in names]
     for part in parts:
-        _index(part.name, names)
+        _index(signature, part.name, names)
     return _arranged(signature, given + from_parts(signature.fields, parts, headers))
 
 
@@ -175,7 +177,9 @@ def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:
         signature = _opened(signature, _query_keys(query))
     if not signature.fields and signature.more is None:
         return _with_options(signature, query, headers, (signature.inputs, []))
-    return _arranged(signature, from_query(signature.fields, query, headers) if query else [], is_all=False)
+    return _arranged(
+        signature, from_query(signature.name, signature.fields, query, headers) if query else [], is_all=False
+    )
 
 
 def _with_names(signature: Signature, query: str, content_type: str, body: bytes) -> Signature:
@@ -218,35 +222,37 @@ def _query_keys(query: str) -> list[str]:
 
 def _with_options(signature: Signature, query: str, headers: Headers, filled: Filled) -> Filled:
     """A function of any number of inputs has its options by the names behind those of the inputs."""
-    given = from_query(signature.options, query, headers) if query and signature.options else []
+    given = from_query(signature.name, signature.options, query, headers) if query and signature.options else []
     names, messages = filled
     for name, message in given:
         if name in names:
-            raise DecodeError(f"parameter '{name}' is given twice, and one value is expected")
+            raise DecodeError(str(twice(signature.name, name)))
         messages.append((len(names), message))
         names += (name,)
     return names, messages
 
 
-def from_query(fields: Sequence[Field], query: str, headers: Headers) -> list[tuple[str, Message[bytes]]]:
+def from_query(
+    function: str, fields: Sequence[Field], query: str, headers: Headers
+) -> list[tuple[str, Message[bytes]]]:
     """The values in a query for these parameters, by name; other keys are ignored.
 
     Raises:
         DecodeError: It is not UTF-8, or spells a parameter wrongly.
     """
     pairs = query_pairs(query)
-    _check_spelling([one.name for one in fields], dict.fromkeys(name for name, _ in pairs), "query")
+    _check_spelling(function, [one.name for one in fields], dict.fromkeys(name for name, _ in pairs))
     return from_texts(fields, pairs, headers)
 
 
-def _check_spelling(names: Sequence[str], keys: Collection[str], where: str) -> None:
+def _check_spelling(function: str, names: Sequence[str], keys: Collection[str]) -> None:
     """Refuse a key that is no parameter and nearly one that is not given (H-201).
 
     A link has keys of others in it (of trackers, of caches), so a key that is like no parameter is ignored.
     """
     strangers = [key for key in keys if key not in names and key not in _OF_SOCKETS]
     if strangers and (found := misspelt(strangers, [name for name in names if name not in keys])):
-        raise DecodeError(f"the {where} has {found[0]!a}, which is no parameter; did you mean '{found[1]}'?")
+        raise DecodeError(str(unknown(function, found[0], names, meant=found[1])))
 
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:
@@ -311,7 +317,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     first, known = signature.fields[0], [one.name for one in signature.fields]
     own = first.keys or frozenset()
     if signature.drops and not (takes and first.keys is None):  # H-231
-        _check_spelling([*known, *own], keys, what)
+        _check_spelling(signature.name, [*known, *own], keys)
         keys = [key for key in keys if key in known or key in own]
     stranger = next((key for key in keys if key not in known), None)
     is_named = first.name in keys and first.name not in own
@@ -321,7 +327,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     if stranger is not None and (is_lost or (what != "member" and not takes)):  # the whole cannot be its value either
         hint = " (--http-ignore-unknown ignores such names" if what != "member" else ""
         hint += "; text that is no form is sent as text/plain)" if what == "field" else ")" if hint else ""
-        raise DecodeError(f"the {what} {stranger!a} is no parameter; {meant(stranger, known, _there(known))}{hint}")
+        raise DecodeError(f"{unknown(signature.name, stranger, known, meant=nearest(stranger, known))}{hint}")
     lost = next((key for key in keys if key in known and key not in own), None)
     if first.keys is not None and lost is not None:
         raise DecodeError(
@@ -329,10 +335,6 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
             f"parameter; give it in the query (?{lost}=...), or give every parameter by its name ({', '.join(known)})"
         )
     return False
-
-
-def _there(names: Iterable[str]) -> str:
-    return f"there are {', '.join(names)}"
 
 
 def _taken_whole(name: str, content_type: str, body: bytes) -> str:
@@ -362,11 +364,11 @@ def _arranged(
         counts[name] = counts.get(name, 0) + 1
     for one in fields:
         if one.is_value and counts.get(one.name, 0) > 1 and (is_all or one.is_option):
-            raise DecodeError(f"parameter '{one.name}' is given {counts[one.name]} times, and one value is expected")
+            raise DecodeError(str(twice(signature.name, one.name)))
         if is_all and one.needs_value and one.name not in counts:
             raise DecodeError(
-                f"parameter '{one.name}' is not given, and it has no default; give it as the body, a query parameter, "
-                "a field of a form or a member of a JSON object",
+                f"{missing(signature.name, one.name)}; give it as the body, a query parameter, a field of a form or a "
+                "member of a JSON object",
                 hint=_taken_whole(fields[0].name, *met),
             )
     if signature.more is not None:  # all of its inputs are bound by their names
@@ -380,8 +382,8 @@ def _arranged(
     return (*labels, *options), [(places[name], message) for name, message in given]
 
 
-def _index(name: str, names: tuple[str, ...]) -> int:
+def _index(signature: Signature, name: str, names: tuple[str, ...]) -> int:
     if not name or name not in names:
         hint = "--http-ignore-unknown ignores such names"
-        raise DecodeError(f"part {name!a} is not an input of the function; its inputs are {', '.join(names)} ({hint})")
+        raise DecodeError(f"{unknown(signature.name, name, names)} ({hint})")
     return names.index(name)

@@ -26,6 +26,7 @@ import enum
 from collections.abc import Sequence
 from typing import Final
 
+from invoker.author.binding import twice
 from invoker.core.http import LONG_BYTES, BodyChunk, BodyParts, RequestHead, Response, ResponseHead
 from invoker.core.steps import (
     CallStep,
@@ -228,13 +229,11 @@ class StreamSession:
         """
         asked = self._asked
         signature = asked.inputs
-        given = from_query(signature.fields, asked.query, asked.headers) if asked.query else []
+        given = from_query(signature.name, signature.fields, asked.query, asked.headers) if asked.query else []
         queried = [name for name, _ in given]
         for one in signature.fields:
             if one.is_value and queried.count(one.name) > 1:
-                raise DecodeError(
-                    f"parameter '{one.name}' is given {queried.count(one.name)} times, and one value is expected"
-                )
+                raise DecodeError(str(twice(signature.name, one.name)))
         count = max(len(signature.inputs), 1)
         free = [one for one in signature.fields[:count] if one.name not in queried]
         is_named = len(free) > 1 or asked.reading is Reading.PARTS

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from invoker.author.binding import MOST_INPUTS
+from invoker.author.binding import MOST_INPUTS, far_too_many, missing, nearest, unknown
 from invoker.codecs import Part
 from invoker.codecs.containers import json_list_exceeds
-from invoker.core.naming import meant
 from invoker.errors import DecodeError
 from invoker.protocols.web.fields import Signature
 from invoker.protocols.web.values import form_pairs, is_form_of, object_members, query_pairs, read_parts
@@ -87,14 +86,12 @@ def check_inputs(signature: Signature, names: Collection[str] | None) -> None:
         names: The names of the parts; empty: the body is the first input; None: there is none.
     """
     if names is not None and len(set(names)) > MOST_INPUTS:
-        raise DecodeError(f"{len(set(names))} inputs are given, and at most {MOST_INPUTS} are taken")
+        raise DecodeError(str(far_too_many(signature.name, len(set(names)), MOST_INPUTS)))
     fixed = signature.inputs[:-1]
-    missing = [one for one in (fixed if names is None or names else fixed[1:]) if one not in (names or ())]
-    if missing:
-        raise DecodeError(
-            f"parameter '{missing[0]}' is not given; give it as a query parameter, a field of a form or a member of a "
-            "JSON object"
-        )
+    lacking = [one for one in (fixed if names is None or names else fixed[1:]) if one not in (names or ())]
+    if lacking:
+        fault = missing(signature.name, lacking[0])
+        raise DecodeError(f"{fault}; give it as a query parameter, a field of a form or a member of a JSON object")
 
 
 def _pairs(signature: Signature, body: bytes, content_type: str) -> list[Part] | None:
@@ -102,25 +99,24 @@ def _pairs(signature: Signature, body: bytes, content_type: str) -> list[Part] |
     if b"=" not in body or not (signature.opens_fields or is_form_of(body, known)):
         return None
     pairs = form_pairs(body, content_type)
-    if pairs is None or _is_strange(signature, [name for name, _ in pairs], "field"):
+    if pairs is None or _is_strange(signature, [name for name, _ in pairs]):
         return None
     return [Part(name, value.encode()) for name, value in pairs if name in known]
 
 
-def _is_strange(signature: Signature, keys: Collection[str], what: str) -> bool:
+def _is_strange(signature: Signature, keys: Collection[str]) -> bool:
     """Whether a body has names that are no parameter's; where no input takes an object, they are refused or dropped."""
     known = _known(signature)
     stranger = None if signature.drops else next((key for key in keys if key not in known), None)
     if stranger is not None and signature.opens_fields:
-        text = meant(stranger, known, f"there are {', '.join(known)}")
-        raise DecodeError(f"the {what} {stranger!a} is no parameter; {text}")
+        raise DecodeError(str(unknown(signature.name, stranger, known, meant=nearest(stranger, known))))
     return stranger is not None
 
 
 def _members(signature: Signature, body: bytes, content_type: str) -> list[Part] | None:
     is_open, known = signature.opens_fields, _known(signature)
     members = object_members(body, content_type) if is_open or signature.own_keys is not None else None
-    if members is None or not (is_open or _is_named(signature, members)) or _is_strange(signature, members, "member"):
+    if members is None or not (is_open or _is_named(signature, members)) or _is_strange(signature, members):
         return None
     found: list[Part] = []
     for name, value in members.items():

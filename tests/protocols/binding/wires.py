@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 from invoker._pb.riff import riff_rpc_pb2
 from invoker.author.lift import Function
 from invoker.author.prepare import prepare_function
+from invoker.author.spec import Style
 from invoker.codecs import builtin
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.context import Context
@@ -241,6 +242,10 @@ def riff(world: World, name: str, given: Given) -> str:
     free = max(len(required), 1)
     if len(given.args) < min(free, len(given.args) + len(given.named)):
         raise CannotSay("the first names are labels, which mean positions")
+    if not (given.args or given.named) or not (required or spec.spare):
+        raise CannotSay("the frames of an input say how often the function is called")
+    if spec.open_inputs and given.named:
+        raise CannotSay("each name is a label")
     if len(given.args) > free:
         raise CannotSay("an option has a name")
     values = [*given.args, *(one for _, one in given.named)]
@@ -252,8 +257,25 @@ def riff(world: World, name: str, given: Given) -> str:
             data = riff_rpc_pb2.InputFrame(argIndex=index, payload=json.dumps(one).encode(), contentType=JSON)
             frames.append(riff_rpc_pb2.InputSignal(data=data))
     heard = world.play(RiffSession(function=name), *(one.SerializeToString() for one in frames))
-    frame = _only(heard, "Invoker: .*?: ")
+    try:
+        frame = _only(heard, "Invoker: .*?: ")
+    except Refused as error:
+        if str(error).startswith("Invalid input count"):
+            raise CannotSay("names are counted first (R-055)") from None
+        raise Refused(str(error).partition("; inputNames were")[0]) from None
     return json.loads(riff_rpc_pb2.OutputSignal.FromString(frame).data.payload)
+
+
+def _check_web(world: World, name: str, given: Given) -> None:
+    """What peers of HTTP cannot say, whether by a query or by a body."""
+    spec, names = world.functions[name].spec, [key for key, _ in given.all_named]
+    streams = {one.name for one in spec.inputs if not one.single} if spec.style is Style.STREAMING else set()
+    if not (spec.inputs and not spec.inputs[0].is_ignored) and not spec.spare:
+        raise CannotSay("a function without parameters is called whatever is sent")
+    if streams - {*names}:
+        raise CannotSay("a stream that gets nothing is an empty one (R-168)")
+    if any(names.count(one) > 1 for one in streams):
+        raise CannotSay("each value of a name is one of its stream")
 
 
 def _web(world: World, name: str, query: str, body: bytes, kind: str) -> str:
@@ -264,7 +286,7 @@ def _web(world: World, name: str, query: str, body: bytes, kind: str) -> str:
     assert isinstance(answer, Response)
     text = (answer.body + b"".join(map(bytes, answer.pieces))).decode()
     if answer.status != 200:
-        raise Refused(_bare(text.strip(), "Invoker: .*?: "))
+        raise Refused(re.split(r"; give it as| \(--http|; the body was", _bare(text.strip(), "Invoker: .*?: "))[0])
     return json.loads(text) if text[:1] == '"' else text
 
 
@@ -272,6 +294,7 @@ def web_json(world: World, name: str, given: Given) -> str:
     """A JSON object with a member for each parameter."""
     if not given.named:
         raise CannotSay("a request without a body gives nothing")
+    _check_web(world, name, given)
     members = dict(given.all_named)
     if any(isinstance(value, list) for value in members.values()):
         raise CannotSay("the values of a stream are lines")
@@ -282,6 +305,9 @@ def web_json(world: World, name: str, given: Given) -> str:
 
 def web_query(world: World, name: str, given: Given) -> str:
     """A query with a value for each parameter."""
+    _check_web(world, name, given)
+    if world.signature(name).more is None and any(key == "zzz" for key, _ in given.named):
+        raise CannotSay("a key that is like no parameter belongs to others (H-201)")
     pairs = [(key, one) for key, value in given.all_named for one in (value if isinstance(value, list) else [value])]
     if any(value is None for _, value in pairs):
         raise CannotSay("no text is None")
@@ -296,6 +322,8 @@ def typed(world: World, name: str, given: Given) -> str:
         raise CannotSay("a stream of requests has one item in each message")
     fields: dict[str, Any] = {}
     for key, value in dict(given.all_named).items():
+        if value is None:
+            raise CannotSay("a field that is null is not there (protobuf)")
         if key not in known:
             raise CannotSay("a field that is not in the schema is not there (protobuf)")
         fields[known[key].field] = value

@@ -80,8 +80,8 @@ def test_a_form_for_a_function_with_one_input_is_one_message() -> None:
 @pytest.mark.parametrize(
     ("content_type", "body", "text"),
     [
-        (FORM[1], form(("nope", "", b"1")), "its inputs are left, right (--http-ignore-unknown ignores"),
-        (FORM[1], form(("", "", b"1")), "part '' is not an input"),
+        (FORM[1], form(("nope", "", b"1")), "has no input 'nope'; it has left, right (--http-ignore-unknown ignores"),
+        (FORM[1], form(("", "", b"1")), "has no input ''"),
         (FORM[1], form(("left", "", b"1")).replace(b"left", b"\xff"), "not valid utf-8"),
         (FORM[1], form(("left", "", b"1"))[:-9], "before its closing boundary"),
         (FORM[1], b"--xyz\r\nX-A: 1\r\n\r\nx\r\n--xyz--\r\n", "has no name"),

@@ -38,7 +38,7 @@ def test_H014_the_query_fills_options_and_inputs() -> None:
     assert fed(chunk(one, b'"a"\n')) == [(0, b'"a"')]
     _, steps = lined(TWO, query="sep=a&sep=b")
     (response,) = sent(steps)
-    assert (response.status, "'sep' is given 2 times" in response.body.decode()) == (400, True)
+    assert (response.status, "is given its input 'sep' twice" in response.body.decode()) == (400, True)
 
 
 @pytest.mark.parametrize("body", [b"", b"\n \n"])

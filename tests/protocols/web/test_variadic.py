@@ -87,7 +87,7 @@ def test_H210_any_other_body_is_the_first_input(body: bytes, type_: str) -> None
 @pytest.mark.parametrize(("body", "type_"), [(b'{"ys": [1]}', JSON), (b"ys=1", FORM)])
 def test_H231_a_strange_name_is_refused(body: bytes, type_: str) -> None:
     """It is named; or dropped, with its value."""
-    with pytest.raises(DecodeError, match=r"the (field|member) 'ys' is no parameter; there are xs"):
+    with pytest.raises(DecodeError, match=r"'' has no input 'ys'; it has xs"):
         parts_of(STREAMS, "", type_, body)
     assert parts_of(msgspec.structs.replace(STREAMS, drops=True), "", type_, body) == []
 
@@ -105,7 +105,7 @@ def test_H236_no_value_is_no_argument(signature: Signature, body: bytes, type_: 
         assert filled(signature, body, type_, "k=3") == (("k",), [(0, TEXT, b"3")])
         assert bound_by(signature, ("k",)) == ("k",)
     assert bound_by(signature, ("in",)) is None
-    with pytest.raises(DecodeError, match="parameter 'sep' is not given"):
+    with pytest.raises(DecodeError, match="needs its input 'sep', which is not given"):
         filled(VALUES, body, type_)
 
 
@@ -137,7 +137,7 @@ def test_H210_objects_of_known_fields_are_told_from_names(drops: bool) -> None:
 
 def test_what_is_missing_is_told() -> None:
     """And a query that is no text."""
-    with pytest.raises(DecodeError, match="parameter 'sep' is not given; give it as a query parameter"):
+    with pytest.raises(DecodeError, match="needs its input 'sep', which is not given; give it as a query parameter"):
         filled(VALUES, query="xs=1")
     check_inputs(VALUES, ())  # the body is the first
     with pytest.raises(DecodeError, match="'sep'"):
@@ -156,7 +156,7 @@ def test_H210_the_number_of_inputs_is_bounded() -> None:
         (b'{"sep": 1, "xs": [%b1]}' % (b"1," * 200_000), JSON, ""),
         (b"", "", "sep=-" + "&xs=1" * MOST_INPUTS),
     ):
-        with pytest.raises(DecodeError, match=f"at most ({MOST_INPUTS}|so many) are taken"):
+        with pytest.raises(DecodeError, match=f"the limit of {MOST_INPUTS}|at most so many are taken"):
             filled(VALUES, body, type_, query)
     (_, values), _ = filled(VALUES, b'{"sep": 1, "xs": [[%b1]]}' % (b"1," * 200_000), JSON)  # one value is few
     assert values == "xs"

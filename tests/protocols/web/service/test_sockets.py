@@ -271,7 +271,7 @@ async def test_H049_a_query_that_cannot_be_taken_is_told_over_the_connection() -
     async with Served.at(scale) as served, served.peer("/scale/ws?k=1&k=2") as peer:
         (last,) = await rest(peer)
         assert (last["error"]["status"], peer.code) == (400, 1008)
-        assert "parameter 'k' is given 2 times" in last["error"]["detail"]
+        assert "is given its input 'k' twice" in last["error"]["detail"]
 
 
 async def test_H053_who_comes_while_it_drains_or_is_full_is_told_so() -> None:
