@@ -66,9 +66,11 @@ def is_limited(steps: list[Any]) -> bool:
 
 
 def test_E115_parameters_of_an_action_weigh_while_it_lives() -> None:
-    """A hundred thousand names on one node are more than a session of a megabyte may hold."""
-    many = [(f"n{number}", "p") for number in range(20_000)]
-    assert is_limited(say(session(session_bytes=1_000_000), action("anything", many)))
+    """A thousand names on one node are more than a session of 50 kB may hold; more of them no action may have."""
+    many = [(f"n{number}", "p") for number in range(1_000)]
+    assert is_limited(say(session(session_bytes=50_000), action("anything", many)))
+    refused = say(session(session_bytes=50_000), action("anything", [*many, ("n", "p")]))[-1]
+    assert "is given 1001 inputs, which exceeds the limit of 1000" in str(refused.error)
     one = session()
     say(one, action("anything", many[:100]))
     assert one.graph.held > 0
