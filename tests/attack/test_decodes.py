@@ -8,7 +8,7 @@ from tests.attack.decodes import ATTACKS, FUNCTIONS
 from tests.attack.runner import probed, victim
 from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 
 @pytest.mark.parametrize(

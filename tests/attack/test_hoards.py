@@ -6,9 +6,8 @@ import pytest
 
 from tests.attack.hoards import ATTACKS, FUNCTIONS, NO_COLLECTOR
 from tests.attack.runner import IS_LONG, MIB, probed, victim
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 BUDGET = 96 * MIB
 

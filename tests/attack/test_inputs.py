@@ -6,9 +6,8 @@ import pytest
 
 from tests.attack.inputs import ATTACKS, SETTLED_MIB, serves
 from tests.attack.runner import IS_LONG, MIB, Account, probed, victim
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 BUDGET = 64 * MIB
 _ASLEEP = ("asleep", "aasleep")

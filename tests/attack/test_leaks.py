@@ -6,9 +6,8 @@ import pytest
 
 from tests.attack.leaks import ATTACKS, FUNCTIONS
 from tests.attack.runner import probed, victim
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 
 def test_as_many_calls_again_add_nothing() -> None:

@@ -6,9 +6,8 @@ import pytest
 
 from tests.attack.leavings import ATTACKS, FUNCTIONS
 from tests.attack.runner import IS_LONG, chosen, probed, victim
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 
 @pytest.mark.parametrize("moment", chosen(ATTACKS, ("every",)))

@@ -6,9 +6,8 @@ import pytest
 
 from tests.attack.memory import ATTACKS, FUNCTIONS
 from tests.attack.runner import MIB, Account, probed, victim
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 BUDGET = 96 * MIB
 

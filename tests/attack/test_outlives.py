@@ -7,9 +7,8 @@ import pytest
 from tests.attack.callers import ENDS
 from tests.attack.outlives import ARGS, attack
 from tests.attack.runner import IS_LONG, probed, victim
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(180 * SLOW)
+pytestmark = pytest.mark.timeout(180)
 
 _SYNC = ("tests.attack.outliving_sync", *ARGS[1:])
 _ON_GRPC = ("riff", "typed", "evergreen", "ExecuteTool", "StreamTool")

@@ -8,7 +8,7 @@ from tests.attack.rounds import ATTACKS, DEVICES, rounds_file
 from tests.attack.runner import MIB, probed, victim
 from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.mark.parametrize("name", list(ATTACKS))

@@ -6,9 +6,8 @@ import pytest
 
 from tests.attack.runner import MIB, chosen, probed, victim
 from tests.attack.slow import ATTACKS, FUNCTIONS
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 FEW = ("ndjson agives large",)
 LARGE = [name for name in ATTACKS if name.endswith("large")]

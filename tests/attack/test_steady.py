@@ -6,14 +6,13 @@ import pytest
 
 from tests.attack.runner import IS_LONG, MIB, probed, victim
 from tests.attack.steady import ARGS, ATTACKS, above, rise
-from tests.conftest import SLOW
 
 SECONDS = 600.0
 """Fewer do not tell growth from what an allocator takes until it is as large as it becomes."""
 
 
 @pytest.mark.skipif(not IS_LONG, reason="it takes ten minutes")
-@pytest.mark.timeout(SECONDS + 60 * SLOW)
+@pytest.mark.timeout(SECONDS + 60)
 def test_memory_is_level_in_the_second_half_of_ten_minutes() -> None:
     """Neither its highest point nor the line through it rises by 16 MiB; all calls end as they should."""
     with victim(*ARGS) as target:

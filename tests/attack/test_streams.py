@@ -8,7 +8,7 @@ from tests.attack.runner import IS_LONG, MIB, Account, probed, victim
 from tests.attack.streams import ATTACKS, FUNCTIONS, MEMORY
 from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 BUDGET = 32 * MIB
 

@@ -10,7 +10,7 @@ from tests.attack.runner import Victim, chosen, victim
 from tests.attack.turns import ATTACKS, FUNCTIONS, longest
 from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 FEW = (
     "riff-1000",

@@ -6,9 +6,8 @@ import pytest
 
 from tests.attack.runner import MIB, chosen, probed, victim
 from tests.attack.unread import ARGS, ATTACKS, SETTLED_MIB
-from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 FEW = ("riff gives", "graphpipe tcp")
 BUDGET = 128 * MIB

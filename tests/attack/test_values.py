@@ -10,7 +10,7 @@ from tests.attack.runner import chosen, probed, victim
 from tests.attack.values import ATTACKS, FUNCTIONS
 from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 FEW = (
     "any",

@@ -8,7 +8,7 @@ from tests.attack.runner import chosen, probed, victim
 from tests.attack.wires import ATTACKS, FUNCTIONS
 from tests.conftest import SLOW
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 FEW = ("connect-variadic-large", "tool-loop-tiny")
 

@@ -21,7 +21,7 @@ from tests.e2e.process import Process, started
 from tests.protocols.federated.service.devices import Device, rounds
 from tests.serving import ROOT, start
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 OWN_CONNECTION = (("grpc.use_local_subchannel_pool", 1),)
 
@@ -94,7 +94,7 @@ async def test_F083_a_killed_process_goes_on_from_the_last_committed_round(serve
             assert await asyncio.gather(Device(channel).run(b"3"), Device(channel).run(b"4")) == [checkpoint] * 2
 
 
-@pytest.mark.timeout(120 * SLOW)
+@pytest.mark.timeout(120)
 async def test_F083_a_leader_that_hangs_commits_nothing_when_it_comes_back(served: Served) -> None:
     """Its lease is over meanwhile. Another process leads, whether that has committed a round since or not."""
     served.rounds.write_text(rounds(aggregate="slow"))

@@ -24,7 +24,7 @@ from invoker.protocols.federated.client.messages import SecAggTask
 from invoker.protocols.federated.client.secagg import SecAggClient
 from tests.protocols.federated.secagg.test_what_the_server_holds import forms
 
-pytestmark = pytest.mark.timeout(60 * SLOW)
+pytestmark = pytest.mark.timeout(60)
 
 MODULUS, LENGTH = 2**20, 200
 CLIENTS = 3

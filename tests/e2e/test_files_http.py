@@ -13,7 +13,7 @@ from tests.conftest import SLOW
 from tests.e2e.test_options_http import FORM, JSON, OCTETS, ask
 from tests.serving import Served, serving
 
-pytestmark = pytest.mark.timeout(20 * SLOW)
+pytestmark = pytest.mark.timeout(20)
 
 FILES = """
 from collections.abc import Iterator

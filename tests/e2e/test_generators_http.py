@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import SLOW
 from tests.serving import Served, serving
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 TEXT = "text/plain; charset=utf-8"
 OCTETS = "application/octet-stream"

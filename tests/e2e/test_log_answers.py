@@ -21,7 +21,7 @@ from tests.protocols.graphpipe.asking import ask
 from tests.serving import Served, serving
 from tests.transports.sockets import open_peer
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 MODULES = {"thread": "answered_functions", "loop": "answered_functions_async"}
 LONG = " " * 70_000

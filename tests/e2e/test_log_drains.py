@@ -17,7 +17,7 @@ from tests.conftest import SLOW
 from tests.e2e.process import Process, started
 from tests.transports.sockets import open_peer
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 SOON = {"INVOKER_LAME_DUCK_S": "0", "INVOKER_DRAIN_S": "0.3", "INVOKER_GRACE_S": "0.3", "INVOKER_HOOK_TIMEOUT_S": "1"}
 LATE = {**SOON, "INVOKER_DRAIN_S": "600"}

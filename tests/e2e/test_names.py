@@ -15,7 +15,7 @@ from tests.conftest import SLOW
 from tests.serving import ROOT, Served, run, serving
 from tests.transports.sockets import open_peer
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 WRITTEN = ("µ", "ﬁne", "µs", "Å")
 AS_PYTHON = tuple(unicodedata.normalize("NFKC", one) for one in WRITTEN)

@@ -101,7 +101,7 @@ def test_each_way_and_each_value_is_dealt_whatever_the_step() -> None:
     assert len(found) < len(ways(CALLEES)) * len(PLAIN) / 4
 
 
-@pytest.mark.timeout(120 * SLOW)
+@pytest.mark.timeout(120)
 def test_T099_T106_T109_T172_T177_every_kind_of_value_reaches_every_kind_of_tool(served: Served, step: int) -> None:
     """In a session: what the callee saw, and what its caller got back, is what was given."""
     wrong = {
@@ -124,7 +124,7 @@ def test_T099_T106_T109_T171_every_kind_of_value_comes_from_a_host(served: Serve
     assert not wrong
 
 
-@pytest.mark.timeout(120 * SLOW)
+@pytest.mark.timeout(120)
 def test_E129_every_kind_of_value_reaches_every_kind_of_function(served: Served, step: int) -> None:
     """Where there is no session."""
     wrong = {

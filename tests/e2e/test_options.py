@@ -14,7 +14,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.conftest import SLOW
 from tests.serving import Served, serving
 
-pytestmark = pytest.mark.timeout(20 * SLOW)
+pytestmark = pytest.mark.timeout(20)
 
 TEXT = "text/plain"
 SERVERS = {

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import SLOW
 from tests.serving import Served, serving
 
-pytestmark = pytest.mark.timeout(20 * SLOW)
+pytestmark = pytest.mark.timeout(20)
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conftest import SLOW
 from tests.e2e.process import started
 from tests.e2e.rawhttp import RawHttp
 from tests.e2e.reference_transport import JSON, MIXED, NDJSON, SSE, Transport
 from tests.httpdoc import tables
 
-pytestmark = pytest.mark.timeout(30 * SLOW)
+pytestmark = pytest.mark.timeout(30)
 
 ORIGIN = "https://pages.example"
 FLAGS = (

@@ -233,7 +233,7 @@ def watched(host: Host) -> tuple[str, float]:
     return error_of(caught.value)[1].details["code"], time.monotonic()
 
 
-@pytest.mark.timeout(90 * SLOW)
+@pytest.mark.timeout(90)
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
 def test_a_store_that_hangs_delays_nobody_for_long(
     kind: str, hosts: Callable[[str], Host], tmp_path: Path, request: pytest.FixtureRequest

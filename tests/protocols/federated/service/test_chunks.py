@@ -79,7 +79,7 @@ async def committed(server: Server) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.timeout(60 * SLOW)
+@pytest.mark.timeout(60)
 # Chunks are packed above the transport, by the same session at both: one level shows that aio carries them.
 @pytest.mark.parametrize(("transport", "level"), [("aio", 3), *(("fast", level) for level in range(4))])
 async def test_F039_10_mib_go_up_and_down_in_chunks(serve: Serve, transport: str, level: int) -> None:
@@ -117,7 +117,7 @@ async def test_F039_without_chunks_a_message_has_4_mib_at_most(serve: Serve) -> 
             await device.read()
 
 
-@pytest.mark.timeout(60 * SLOW)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(("name", "level"), [("none", 0), ("default", 1), ("best", 2), ("fast", 3)])
 async def test_messages_are_compressed_as_the_setting_says(serve: Serve, name: str, level: int) -> None:
     """INVOKER_FEDERATED_COMPRESSION: `none` unless it is given, since weights become hardly smaller."""

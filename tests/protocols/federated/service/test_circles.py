@@ -14,7 +14,6 @@ import pytest
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import ChunkStream, Packed, Terms
 from invoker_conformance.wire import send
-from tests.conftest import SLOW
 from tests.protocols.federated.service.conftest import Serve, coordinator_of
 from tests.protocols.federated.service.devices import Device, rounds
 
@@ -67,7 +66,7 @@ async def _refused(device: Device, kind: str) -> None:
         await _report(device, _of(kind, device))
 
 
-@pytest.mark.timeout(30 * SLOW)
+@pytest.mark.timeout(30)
 @pytest.mark.usefixtures("_no_collector")
 @pytest.mark.parametrize("transport", ["fast", "aio"])
 @pytest.mark.parametrize("kind", ["aggregands", "npz", "whole-message", "damaged", "inflated", "another round's"])
