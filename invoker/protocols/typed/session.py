@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from invoker.author.binding import MOST_INPUTS
+from invoker.author.binding import MOST_INPUTS, missing, twice, unknown
 from invoker.codecs import charsets
 from invoker.codecs.containers import json_list_exceeds
 from invoker.core.steps import (
@@ -120,7 +120,7 @@ class TypedSession:
             return ()
         for slot in self._call.slots:
             if not (slot.is_stream or slot.is_option or slot.number in self._came):
-                return self._refuse(f"the requests ended, and none of them had the field '{slot.field}'")
+                return self._refuse(str(missing(self._call.spec.name, slot.name)))
         return (*self._begin({}), _END) if is_first else (_END,)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
@@ -246,9 +246,8 @@ class TypedSession:
         own = {one.name for one in self._call.slots if not one.is_named}
         wrong = next((key for key in found if not key or key in own), None)
         if wrong is not None:
-            raise ProtocolViolation(
-                f"the field '{slot.field}' has the key {wrong!a}, which is no name of a further value"
-            )
+            name = self._call.spec.name
+            raise ProtocolViolation(str(twice(name, wrong) if wrong else unknown(name, wrong, sorted(own))))
         if len(found) > _MOST_NAMES:
             raise ProtocolViolation(
                 f"the field '{slot.field}' has {len(found)} keys, and at most {_MOST_NAMES} are taken"

@@ -320,15 +320,19 @@ def typed(world: World, name: str, given: Given) -> str:
     known = {slot.name: slot for slot in call.slots}
     if call.streams_in:
         raise CannotSay("a stream of requests has one item in each message")
+    further = next((slot for slot in call.slots if slot.is_named), None)
     fields: dict[str, Any] = {}
-    for key, value in dict(given.all_named).items():
+    for key, value in given.all_named:
         if value is None:
             raise CannotSay("a field that is null is not there (protobuf)")
-        if key not in known:
-            raise CannotSay("a field that is not in the schema is not there (protobuf)")
-        fields[known[key].field] = value
-    if len(fields) < len(given.named):
-        raise CannotSay("a field is there once")
+        if key in known and known[key].field not in fields:
+            fields[known[key].field] = value
+            continue
+        if further is None:
+            raise CannotSay("a field is there once, and one that the schema does not have is not there (protobuf)")
+        if key in fields.setdefault(further.field, {}):
+            raise CannotSay("a map has each name once")
+        fields[further.field][key] = value
     if any(not slot.is_option and slot.field not in fields for slot in call.slots):
         raise CannotSay("a field that is not there has its default value (protobuf)")
     heard = world.play(TypedSession(call, is_json=True), json.dumps(fields).encode())

@@ -81,11 +81,11 @@ def test_H211_each_entry_of_a_map_is_an_input():
     assert session_of(named).receive(A1)[0].bound == ("a",)
 
 
-@pytest.mark.parametrize("key", ["a", ""])
-def test_H211_a_key_is_no_other_parameter(key):
+@pytest.mark.parametrize(("key", "said"), [("a", "is given its input 'a' twice"), ("", "has no input ''; it has a")])
+def test_H211_a_key_is_no_other_parameter(key, said):
     """Nor nothing; and there are only so many."""
     found, text = status(session_of(named, is_json=True).receive(json.dumps({"a": 1, "more": {key: 3}}).encode()))
-    assert (found, f"'more' has the key '{key}'" in text) == (Status.INVALID_ARGUMENT, True)
+    assert (found, said in text) == (Status.INVALID_ARGUMENT, True)
     many_names = json.dumps({"a": 1, "more": {f"k{n}": n for n in range(101)}}).encode()
     assert "has 101 keys" in status(session_of(named, is_json=True).receive(many_names))[1]
 
@@ -195,7 +195,7 @@ def test_H108_a_value_beside_streams_that_never_came_is_missing():
     session.receive(A1)
     code, text = status(session.half_close())
     assert code is Status.INVALID_ARGUMENT
-    assert "none of them had the field 'k'" in text
+    assert "needs its input 'k', which is not given" in text
     session = session_of(top)
     assert isinstance(session.half_close()[0], Close)
     session = session_of(top)
