@@ -37,7 +37,10 @@ _MOST_NAMES: Final = 4096
 """Characters in all names of an assignment that is kept."""
 
 _MOST_FAULTS: Final = 100
-"""The most wrong names that are told; for each a similar one is looked for."""
+"""The most wrong names that are told."""
+
+_MOST_HINTS: Final = 8
+"""For the first so many a similar name is looked for, which takes up to a millisecond each."""
 
 _LONGEST: Final = 256
 """Characters of a name for which a similar one is looked for."""
@@ -259,7 +262,7 @@ class Binder:
             made.meant.add(name)
             words = f"takes its input '{name}' by position only"
             return Fault("unknown_arg", name, self._spec.name, words)
-        meant = nearest(name, self._inputs)
+        meant = nearest(name, self._inputs) if len(made.faults) < _MOST_HINTS else ""
         made.meant.add(meant)
         more = [f"*{self._rest.name}"] if self._rest is not None and self._spec.open_inputs else []
         return unknown(self._spec.name, name, [*self._inputs, *more], meant=meant)
