@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,8 +48,15 @@ def reader(annotation: Any) -> Callable[[Any], Any]:
 def validator(annotation: Any, *, gives: bool = False) -> jsonschema.Draft202012Validator:
     """Checks values against the schema, which is one."""
     schema = schema_of(annotation, gives=gives)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return _valid(json.dumps(schema))
+
+
+@functools.cache
+def _valid(schema: str) -> jsonschema.Draft202012Validator:
+    """That a schema is one takes longer than all else, and is the same for each value."""
+    read = json.loads(schema)
+    jsonschema.Draft202012Validator.check_schema(read)
+    return jsonschema.Draft202012Validator(read)
 
 
 @pytest.mark.parametrize(("annotation", "values"), KINDS, ids=lambda one: str(one)[:40])
