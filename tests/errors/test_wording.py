@@ -61,7 +61,8 @@ def test_a_place_is_said_by_kind_number_and_name(place, text):
     assert str(place) == text
 
 
-LONG = "é\n" * 2_000_000
+LONG = "é\n" * 200_000
+"""Longer than all that may be told of several exceptions; a traceback takes a microsecond for each line of it."""
 
 
 class Shouts(Exception):
@@ -108,7 +109,7 @@ def test_R117_no_exception_says_more_than_its_beginning(error: Exception) -> Non
         text = traceback_of(raised)
         record = logging.LogRecord("x", logging.WARNING, __file__, 1, "it raised", (), (type(raised), raised, None))
         lines = [one.format(record) for one in (TextFormatter(), JsonFormatter())]
-        assert time.thread_time() - began < 1 * SLOW
+        assert time.thread_time() - began < 0.1 * SLOW
     assert "Traceback (most recent call last)" in text
     assert max(map(len, (text, *lines))) < 16 * LONGEST * 4
     assert type(error).__name__ in text
