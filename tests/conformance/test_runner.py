@@ -44,6 +44,12 @@ CAUGHT = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _fewer_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each fault shows by eight times what a bounded input holds here; real servers are judged with 10,000 frames."""
+    monkeypatch.setattr("invoker_conformance.riff.scenarios_flow._FRAMES", 2_000)
+
+
 async def judged(name: str, *faults: str) -> Outcome:
     """What the suite says of a peer in one scenario."""
     async with Peer(*faults) as peer:
