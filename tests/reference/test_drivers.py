@@ -20,7 +20,7 @@ ORDERED = {name: name not in {"one_ends_early", "one_raises", "crossed"} for nam
 """Functions that give one iterator, or none."""
 
 EXAMPLES = settings(
-    max_examples=40,
+    max_examples=25,
     derandomize=True,
     database=None,
     deadline=None,
