@@ -73,7 +73,9 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
         found = model.binder.named([model.input_name(name, place, len(names)) for place, name in enumerate(names)])
     else:
         found = model.binder.call(len(tensors))
-    wrong = [GraphPipeError(_CODES[one.code], str(one)) for one in found.faults[:MAX_ERRORS]]
+    # If a name is wrong, an input that is missing may be the one that it was meant for.
+    faults = [one for one in found.faults if one.code != "missing_arg"] or found.faults
+    wrong = [GraphPipeError(_CODES[one.code], str(one)) for one in faults[:MAX_ERRORS]]
     taken = [(place, found.parameters[place]) for place in model.binder.order(found.names)]
     given = tuple(GivenInput(model.port(found.names[place], one), tensors[place]) for place, one in taken if one)
     for one in given:
