@@ -27,6 +27,7 @@ _UNJUDGED: dict[str, str] = {
     "R-069": _OPTION,
     "R-071": _AUTHOR,
     "R-132": _OPTION,
+    "R-171": _AUTHOR,
     "R-158": "not offered: functions are loaded at start",
 }
 
