@@ -1,4 +1,4 @@
-"""Reports of devices that are cheap to send and dear to read: 60 MB in 58 kB, thirty at a time.
+"""Reports of devices that are cheap to send and dear to read: 60 MB in 58 kB, sixteen at a time.
 
 python -m tests.attack.rounds [npz chunks] [--seconds 5] [--tree DIR]
 """
@@ -24,7 +24,7 @@ from tests.protocols.federated.service.devices import Device
 
 __all__ = ["ATTACKS", "DEVICES", "FILE", "rounds_file"]
 
-DEVICES = 30
+DEVICES = 16
 _BYTES = 60_000_000
 
 FILE = f"""

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.mark.parametrize("name", list(ATTACKS))
-def test_F086_livez_answers_while_thirty_devices_report_60_mb_in_58_kb(name: str) -> None:
-    """All are taken, one or two at a time, so that the process has room for a few of them and not for thirty."""
+def test_F086_livez_answers_while_sixteen_devices_report_60_mb_in_58_kb(name: str) -> None:
+    """All are taken, one or two at a time, so that the process has room for a few of them and not for sixteen."""
     with rounds_file() as path, victim(path) as target:
         account = probed(ATTACKS[name], target, 0)
     assert account.failures == 0

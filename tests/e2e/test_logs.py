@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import urllib.request
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -181,11 +182,18 @@ def fails(x: int) -> int:
 """
 
 
-@pytest.mark.parametrize("how", SETS_UP)
-@pytest.mark.parametrize("when", ["import", "hook"])
-@pytest.mark.parametrize("more", [(), ("--workers", "2")])
+@pytest.mark.parametrize(
+    ("when", "how", "more"),
+    [
+        *product(("import", "hook"), SETS_UP, ((),)),
+        *product(("import", "hook"), ("dictConfig",), (("--workers", "2"),)),
+    ],
+)
 def test_an_author_who_sets_up_logging_does_not_silence_the_server(tmp_path: Path, how: str, when: str, more) -> None:
-    """The line that it is ready, each ending, tracebacks and the end are told, in our format."""
+    """The line that it is ready, each ending, tracebacks and the end are told, in our format.
+
+    A worker loads a function as a process alone does: one way to set up logging shows that it is told there, too.
+    """
     at_import, hook = ("set_up()", "") if when == "import" else ("", "init=set_up")
     text = FAILS.format(set_up=SETS_UP[how], at_import=at_import, hook=hook)
     (tmp_path / "author.py").write_text(text)
