@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import Any
 from unittest import mock
@@ -25,6 +26,7 @@ from tests.protocols.evergreen.worlds import (
     deliveries,
     expected,
     fragments,
+    integers,
     message_of,
     ordered,
     outcome,
@@ -186,15 +188,20 @@ def test_E063_one_reader_does_not_take_bytes_from_another() -> None:
 # Cycles.
 
 
+@functools.cache
+def _includes(count: int) -> st.SearchStrategy[list[list[int]]]:
+    return st.lists(st.lists(integers(0, count - 1), min_size=1, max_size=2), max_size=3)
+
+
 @st.composite
 def knots(draw: st.DrawFn) -> list[tuple[Piece, list[tuple[int, int]]]]:
     """Nodes and actions that include each other as they please, in any order, each with the edges that it adds."""
-    count = draw(st.integers(1, 7))
-    number = st.integers(0, count - 1)
+    count = draw(integers(1, 7))
+    number = integers(0, count - 1)
     made: list[tuple[Piece, list[tuple[int, int]]]] = []
     for one in range(count):
-        if draw(st.integers(0, 3)):
-            parts = draw(st.lists(st.lists(number, min_size=1, max_size=2), max_size=3))
+        if draw(integers(0, 3)):
+            parts = draw(_includes(count))
             sent = fragments(plain_id(one), Interior(tuple(map(tuple, parts)), ends_apart=True), plain_id)
             made += [(fragment, [(one, child) for child in part]) for fragment, part in zip(sent, parts, strict=False)]
         else:

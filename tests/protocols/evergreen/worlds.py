@@ -8,6 +8,7 @@ they get.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -159,57 +160,82 @@ def fragments(id: str, thing: Leaf | Interior, name: Callable[[int], str]) -> li
     return made
 
 
-# Strategies.
+# Strategies. Each is made once for its arguments: Hypothesis looks into a new one before it draws, which takes longer.
 
+integers = functools.cache(st.integers)
+booleans = st.booleans()
 media_types = st.sampled_from([TEXT, JSON, OCTETS, "text/markdown", "image/png", "text/plain; charset=utf-16", ""])
 texts = st.text(alphabet=st.sampled_from('aé日𝄞\ufeff"\\{'), max_size=6).map(str.encode)
 contents = texts | st.binary(max_size=6)
 
 
+@functools.cache
+def _cuts(size: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(integers(0, size), max_size=4)
+
+
+roles = st.sampled_from(["", "user"])
+
+
 @st.composite
 def cut(draw: st.DrawFn, data: bytes) -> tuple[bytes, ...]:
     """Bytes in pieces, some of them empty; at least one."""
-    places = sorted(draw(st.lists(st.integers(0, len(data)), max_size=4)))
+    places = sorted(draw(_cuts(len(data))))
     ends = [0, *places, len(data)]
     return tuple(data[start:end] for start, end in pairwise(ends))
 
 
+@functools.cache
 @st.composite
 def a_leaf(draw: st.DrawFn) -> Leaf:
     data = draw(contents)
-    return Leaf(draw(media_types), draw(cut(data)), draw(st.sampled_from(["", "user"])), draw(st.booleans()))
+    return Leaf(draw(media_types), draw(cut(data)), draw(roles), draw(booleans))
+
+
+kinds = st.sampled_from(["leaf", "interior", "interior", "act"])
+
+
+@functools.cache
+def _parts(number: int) -> st.SearchStrategy[list[tuple[int, ...]]]:
+    """Of an interior node that is made of the things before this number."""
+    return st.lists(st.lists(integers(0, number - 1), min_size=1, max_size=3).map(tuple), max_size=3)
 
 
 @st.composite
-def worlds(draw: st.DrawFn, most: int = 9, functions: Sequence[str] = (*SINGLE, "both")) -> World:
+def worlds(draw: st.DrawFn, most: int = 9, functions: tuple[str, ...] = (*SINGLE, "both")) -> World:
     """Things that are made of earlier ones, often of the same; with an action at the end that reads the last node."""
     made: list[Thing] = []
     sizes: list[int] = []  # leaves below, so that shared nodes do not explode
-    for number in range(draw(st.integers(1, most))):
-        earlier = st.integers(0, number - 1)
-        kind = draw(st.sampled_from(["leaf", "interior", "interior", "act"])) if number else "leaf"
+    for number in range(draw(integers(1, most))):
+        kind = draw(kinds) if number else "leaf"
         if kind == "leaf":
             thing: Thing = draw(a_leaf())
             below = 1
         elif kind == "interior":
-            parts = draw(st.lists(st.lists(earlier, min_size=1, max_size=3).map(tuple), max_size=3))
-            thing = Interior(tuple(parts), draw(st.booleans()))
+            parts = draw(_parts(number))
+            thing = Interior(tuple(parts), draw(booleans))
             below = sum(sizes[child] for part in parts for child in part)
         else:
-            thing = draw(acts(earlier, functions))
+            thing = draw(acts(0, number - 1, functions))
             below = sum(sizes[one] for one in thing.inputs)
         if below > 60:
             thing, below = Interior(()), 0
         made.append(thing)
         sizes.append(below)
-    return [*made, draw(acts(st.just(len(made) - 1), functions))]
+    return [*made, draw(acts(len(made) - 1, len(made) - 1, functions))]
 
 
+@functools.cache
 @st.composite
-def acts(draw: st.DrawFn, inputs: st.SearchStrategy[int], functions: Sequence[str]) -> Act:
-    function = draw(st.sampled_from(functions))
+def acts(draw: st.DrawFn, first: int, last: int, functions: tuple[str, ...]) -> Act:
+    function = draw(_functions(functions))
     count = 2 if function == "both" else 1
-    return Act(function, tuple(draw(inputs) for _ in range(count)))
+    return Act(function, tuple(draw(integers(first, last)) for _ in range(count)))
+
+
+@functools.cache
+def _functions(names: tuple[str, ...]) -> st.SearchStrategy[str]:
+    return st.sampled_from(names)
 
 
 @st.composite
@@ -223,7 +249,7 @@ def deliveries(draw: st.DrawFn, world: World) -> list[bytes]:
     frames, group = [], pb.SessionMessage()
     for one in order:
         (group.actions if isinstance(one, pb.Action) else group.node_fragments).append(one)  # type: ignore[arg-type]
-        if draw(st.booleans()):
+        if draw(booleans):
             frames.append(group.SerializeToString())
             group = pb.SessionMessage()
     return [*frames, group.SerializeToString()]
