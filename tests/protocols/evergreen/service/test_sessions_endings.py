@@ -23,7 +23,7 @@ OK = grpc.StatusCode.OK
 def test_E010_a_broken_end_cancels_all_actions(kind, how):
     """Each ``finally`` runs within a second; the peer sees what it caused."""
     endless = Endless()
-    with Served(kind, endless.of(kind)) as served:
+    with Served(kind, endless.of(kind, pause_s=0.02)) as served:
         actions = [act("endless", {}, {"out": f"r{number}"}) for number in range(3)]
         talk = served.talk(*actions, timeout=0.5 * SLOW if how == "deadline" else 20)
         talk.hear()
