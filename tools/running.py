@@ -1,7 +1,7 @@
-"""Runs steps: one with what it is given, or a plan of them, side by side as far as the cores go.
+"""Runs steps: one with what it is given, or a plan of them, three at a time.
 
-A plan begins a step when its environments are made and enough cores are free, in the order of the plan; a step that
-takes both cores waits for them, and no step begins beside it. What a step prints is shown in one piece when it ends.
+A plan begins a step when its environments are made and fewer than three run, in the order of the plan. What a
+step prints is shown in one piece when it ends.
 All steps run, even if one fails, except those whose environment could not be made.
 """
 
@@ -22,7 +22,9 @@ from typing import TypeAlias
 from tools.interpreters import found
 from tools.steps import ONE_AT_A_TIME, OTHER, OTHER_PYTHON, ROOT, Step
 
-CORES = 2
+AT_A_TIME = 3
+"""Steps wait for half of their time, for servers, clocks and downloads, so that two cores take three."""
+
 Run: TypeAlias = Callable[[int], int]  # it is given where to write to, and returns an exit code
 
 
@@ -33,14 +35,12 @@ class Task:
     Attributes:
         name: Of the step, or the path of the stamp.
         run: Does it: the exit code.
-        cores: How many cores it takes, 1 or 2.
         after: Names of tasks that have to pass before.
         later: Names of tasks that have to end before, even if they fail.
     """
 
     name: str
     run: Run
-    cores: int = 1
     after: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ def tasks(names: Sequence[str], steps: Mapping[str, Step]) -> list[Task]:
         step = steps[name]
         for task in (
             *(Task(stamp, partial(make, stamp)) for stamp in step.needs),
-            Task(name, partial(run_step, step, ()), step.cores, step.needs),
+            Task(name, partial(run_step, step, ()), after=step.needs),
         ):
             if task.name not in planned:
                 builds = task.name in ONE_AT_A_TIME
@@ -76,13 +76,13 @@ def run_all(planned: Sequence[Task], folder: Path) -> int:
     began_s = time.monotonic()
     waiting, passed, failed = list(planned), set[str](), set[str]()
     running: dict[Future[tuple[int, float]], Task] = {}
-    with ThreadPoolExecutor(CORES) as pool:
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
         while waiting or running:
             for task in [one for one in waiting if failed.intersection(one.after)]:
                 waiting.remove(task)
                 failed.add(task.name)
                 print(f"== {task.name}: not run, since {', '.join(failed.intersection(task.after))} failed", flush=True)
-            while task := _next(waiting, passed, failed, CORES - sum(one.cores for one in running.values())):
+            while len(running) < AT_A_TIME and (task := _next(waiting, passed, failed)):
                 waiting.remove(task)
                 running[pool.submit(_timed, task, folder / f"{task.name.replace('/', '-').lstrip('.')}.log")] = task
             for done in wait(running, return_when=FIRST_COMPLETED).done:
@@ -95,10 +95,10 @@ def run_all(planned: Sequence[Task], folder: Path) -> int:
     return 1 if failed else 0
 
 
-def _next(waiting: Sequence[Task], passed: set[str], failed: set[str], free: int) -> Task | None:
-    """The first task that may begin and fits; one that asks for less may overtake one that asks for both cores."""
+def _next(waiting: Sequence[Task], passed: set[str], failed: set[str]) -> Task | None:
+    """The first task that may begin."""
     for task in waiting:
-        if task.cores <= free and passed.issuperset(task.after) and (passed | failed).issuperset(task.later):
+        if passed.issuperset(task.after) and (passed | failed).issuperset(task.later):
             return task
     return None
 

@@ -1,4 +1,4 @@
-"""The steps of CI: what each runs, the environments that it needs, and how many cores it takes.
+"""The steps of CI: what each runs, and the environments that it needs.
 
 ``python -m tools STEP`` runs one of them, ``python -m tools check`` all that has to pass before a change goes in, and
 ``python -m tools ci`` the foreign clients and the packages as well. Environments are stamps that the Makefile makes.
@@ -68,14 +68,12 @@ class Step:
         commands: Run one after the other in the root of the tree, until one fails.
         defaults: Arguments of the last command, unless some are given.
         needs: Stamps of environments.
-        cores: 2 where nothing may run beside the step, else 1.
     """
 
     summary: str
     commands: tuple[tuple[str, ...], ...]
     defaults: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    cores: int = 1
 
 
 def _tool(name: str, *arguments: str) -> tuple[str, ...]:

@@ -49,18 +49,12 @@ def machine() -> Machine:
     return Machine()
 
 
-def test_two_steps_of_one_core_run_side_by_side(machine: Machine, tmp_path: Path) -> None:
-    """Each waits until the other runs; what they print is shown in one piece."""
-    both = threading.Barrier(2)
-    assert run_all([Task("a", machine.task("a", 0, both)), Task("b", machine.task("b", 0, both))], tmp_path) == 0
-
-
-def test_nothing_runs_beside_a_step_of_two_cores(machine: Machine, tmp_path: Path) -> None:
-    """It waits for both, and steps of one core go before it meanwhile."""
-    planned = [Task("a", machine.task("a")), Task("wide", machine.task("wide"), cores=2), Task("b", machine.task("b"))]
-    assert run_all(planned, tmp_path) == 0
-    assert machine.beside["wide"] == {"wide"}
-    assert machine.began[-1] == "wide"
+def test_three_steps_run_side_by_side(machine: Machine, tmp_path: Path) -> None:
+    """Each waits until the others run, and a fourth until one has ended; what they print is shown in one piece."""
+    all_three = threading.Barrier(3)
+    planned = [Task(name, machine.task(name, 0, all_three)) for name in ("a", "b", "c")]
+    assert run_all([*planned, Task("d", machine.task("d"))], tmp_path) == 0
+    assert "d" not in machine.beside["a"] & machine.beside["b"] & machine.beside["c"]
 
 
 def test_a_failure_stops_only_what_needs_it(
