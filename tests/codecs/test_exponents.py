@@ -164,7 +164,7 @@ def test_slow_numbers_take_no_longer_than_others(type_: Any, number: bytes) -> N
         json.loads(payload)
         return took_s / (time.thread_time() - began_s - took_s)
 
-    assert any(ratio() < 3 for _ in range(3))  # the first time on a quiet machine
+    assert any(ratio() < 4 for _ in range(3))  # it is 3 for 1e23, which msgspec alone takes 5.4 for, and 1.5 for others
 
 
 @dataclass
