@@ -53,21 +53,12 @@ def _session(channel: grpc.Channel, begin: pb.InitializeSessionRequest) -> bool:
 
 
 def _result(channel: grpc.Channel, session_id: str, number: int) -> None:
-    """A call whose result is kept; one that is refused while earlier results are on their way is made again."""
+    """A call whose result is kept."""
     ask: Any = channel.unary_unary(f"/{BRIDGE}/ExecuteTool")
     request = pb.ToolCallRequest(
         session_id=session_id, tool_id="give", args=[packed(_RESULT_BYTES)], request_id=f"r{number}"
     )
-    until_s = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            assert len(ask(request.SerializeToString(), timeout=_PATIENCE_S)) > _RESULT_BYTES
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.RESOURCE_EXHAUSTED or time.monotonic() > until_s:
-                raise
-            time.sleep(0.05)
-        else:
-            return
+    assert len(ask(request.SerializeToString(), timeout=_PATIENCE_S)) > _RESULT_BYTES
 
 
 def _end(channel: grpc.Channel, session_id: str) -> None:
