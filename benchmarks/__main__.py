@@ -55,6 +55,9 @@ def main() -> int:
     notes = servers.absences() | callers.absences()
     columns = _columns(args.only, all_series(args.peer, args.before), notes)
     rows, extras = _chosen(args.rows, args.peer)
+    if not servers.PEER_PYTHON.exists():
+        notes["graphpipe"] = "no inferences and no batches beside a bare ASGI echo: uvicorn is missing (`make bench`)"
+        extras = [one for one in extras if one not in ("graphpipe", "batches")]
     if shutil.which("h2load") is None:
         notes["posts"] = "no rates of HTTP: h2load is missing (Debian: nghttp2-client)"
         rows = [row for row in rows if (row.mode, row.driver) != ("posts", "h2load")]

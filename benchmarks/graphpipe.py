@@ -21,7 +21,7 @@ from benchmarks.measure import Samples, ratio, say
 from benchmarks.models import COST_S
 from benchmarks.process import forget_peak, peak_mib, resident_mib
 from benchmarks.report import spread, table
-from benchmarks.servers import DRIVER_CORE, Series, serving
+from benchmarks.servers import DRIVER_CORE, PEER_PYTHON, Series, serving
 from invoker.client import GraphPipe
 from invoker.tensors import InferRequest, read_infer_response, read_request, write_request
 from invoker.tensors.arrays import Array, to_array, to_tensor
@@ -95,7 +95,7 @@ def _ours(function: str, *flags: str) -> list[str]:
 
 
 def _asgi(work: str) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.asgi", work]
+    return [str(PEER_PYTHON), "-m", "benchmarks.asgi", work]
 
 
 BARE = ConnectionOps("bare", "bare ASGI echo", _asgi("echo"))

@@ -1,12 +1,12 @@
 """A streaming function runtime: a plain function or generator becomes a streaming service.
 
-Function authors import from here; everything else is the house's own.
+Function authors import from here; everything else is internal.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if sys.argv[:1] == ["-m"]:  # the current folder is in front of all packages
+if sys.argv[:1] == ["-m"]:  # `python -m` puts the current folder in front of all packages
     from invoker.author.shadows import FIRST, shadowed
 
     if _why := shadowed(sys.path[0], FIRST):
@@ -19,6 +19,7 @@ from invoker.context import Context
 from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation, VariableError
 from invoker.fields.constraints import Field
 from invoker.fields.rules import rule
+from invoker.lazy import lazy as _lazy
 from invoker.message import Headers, Message, Metadata, Output, Ref
 from invoker.moved import lead
 from invoker.tensors.declared import Tensor
@@ -66,19 +67,5 @@ _LATER = {
 }
 """Names whose modules are imported at first use: most functions do not need them, and some of them load a server."""
 
-
 lead()
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    found = getattr(import_module(_LATER[name]), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *_LATER]
+__getattr__, __dir__ = _lazy(__name__, _LATER)

@@ -1,4 +1,4 @@
-"""What ``python -m invoker`` runs: the command line of `invoker.cli`."""
+"""The command line that ``python -m invoker`` runs (`invoker.cli`)."""
 
 import sys
 

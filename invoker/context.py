@@ -1,8 +1,8 @@
-"""`Context`: what a function may know about the invocation that it serves.
+"""`Context`: what a function may know about its invocation.
 
 A parameter annotated ``Context`` receives it. The engine fills it in once an invocation; nothing in it is shared with
 another invocation (R-012). What a function asks while it runs goes to the `Run` that its driver has bound, from before
-the function is called until its code has been left.
+the function is called until its code has ended.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Scope(Protocol):
     def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
     ) -> AsyncIterator[Message[bytes]]:
-        """Invoke another function, and give what it gives. A caller that stops before the end calls ``aclose``.
+        """Invoke another function, and give its result. A caller that stops before the end calls ``aclose``.
 
         Args:
-            caller: The context of the invocation that asks; its deadline and metadata are handed down, and callees end
-                with it.
+            caller: The context of the invocation that asks; its deadline and metadata are passed on, and the functions
+                that it calls end with it.
             name: The name of the function.
             args: By position.
             kwargs: By keyword.
@@ -64,9 +64,10 @@ class Scope(Protocol):
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
     ) -> Iterator[Message[bytes]] | None:
-        """Do the same in the calling thread, which runs the function of ``caller``; None if that is not possible.
+        """Do the same in the calling thread, which runs the function of ``caller``.
 
-        The arguments are plain values here, and iterators for streaming parameters.
+        None if the function cannot be called in this thread. The arguments are plain values here, and iterators for
+        streaming parameters.
         """
 
     def ask(self, caller: Context, question: Any) -> Awaitable[Any]:
@@ -117,7 +118,7 @@ class Inputs(Sequence[Any]):
     """The input streams of an invocation, by index or by name (R-038).
 
     Names are looked up among those that the caller gave, and then among the function's own. If two inputs have the same
-    name, it means the first of them (R-057).
+    name, the name means the first one (R-057).
     """
 
     __slots__ = ("_names", "_own_names", "_streams")
@@ -162,7 +163,7 @@ class OneOutput:
     def send(self, value: Any) -> Any:
         """Send one value, and wait while the caller is slow. In an async function write ``await output.send(value)``.
 
-        A value is dropped if nobody reads the output.
+        A value is dropped if the output has no reader.
 
         Raises:
             EncodeError: The output has ended, or no codec that the caller accepts takes the value (E-130).
@@ -221,7 +222,7 @@ class Context:
         *("_trace", "inputs", "invocation_id", "metadata", "output_names", "run", "scope"),
     )
 
-    _trace: Trace  # made when it is first asked for
+    _trace: Trace  # made on first use
 
     def __init__(
         self,
@@ -251,7 +252,7 @@ class Context:
         self._is_released = False
 
     def bind(self, run: Run) -> None:
-        """For drivers: from now on ``run`` answers what the function asks."""
+        """For drivers: from now on ``run`` answers the function's questions."""
         self.run = run
 
     def release(self) -> None:
@@ -267,7 +268,7 @@ class Context:
         if self.callees is None:
             self.callees = set()
         self.callees.add(callee)
-        if self._is_released:  # Add, then check; `release` does the reverse, so one of them sees it.
+        if self._is_released:  # Add, then check; `release` does the reverse, so one of the two notices the other.
             callee.abandon()
 
     def drop(self, callee: Callee) -> None:
@@ -279,7 +280,7 @@ class Context:
         """For drivers: block the calling thread until the loop has run ``awaitable``, and give its result (R-034).
 
         Raises:
-            TypeError: Nothing here can await it.
+            TypeError: The awaitable cannot be awaited here.
         """
         run = self.run
         if run is None:
@@ -290,8 +291,8 @@ class Context:
         """Call another function that this process serves, and return its result. An async function awaits it.
 
         A function that gives several values returns a list of them. An iterator gives values to a streaming parameter.
-        The deadline and the metadata of this invocation are handed down, and the call ends with this invocation.
-        It raises NestedError if it is refused or fails; if that is not caught, this invocation ends with its status.
+        The call gets the deadline and the metadata of this invocation, and ends with it. The call raises NestedError if
+        it is refused or fails; if that error is not caught, this invocation ends with its status.
         """
         return _run_of(self).call(name, args, kwargs)
 
@@ -319,8 +320,8 @@ class Context:
     def trace(self) -> Trace:
         """The place of this invocation in a trace (W3C Trace Context): its ``trace_id``, ``parent_id`` and ``span_id``.
 
-        ``ctx.trace.headers`` are for what the function calls elsewhere. A new trace begins here if the caller sent no
-        valid ``traceparent``.
+        ``ctx.trace.headers`` are headers for calls that the function makes to other servers. A new trace begins here if
+        the caller sent no valid ``traceparent``.
         """
         try:
             return self._trace
@@ -339,7 +340,7 @@ class Context:
         return Outputs(self)
 
     def wants(self, output: int | str) -> bool:
-        """Whether anybody reads an output. If not, you need not make its values.
+        """Whether an output has a reader. If not, you need not make its values.
 
         Raises:
             EncodeError: No output has this index or name.
@@ -362,7 +363,7 @@ class Context:
     @property
     def cancelled(self) -> bool:
         """Whether the invocation is over: it was cancelled, its deadline has passed, or its caller is gone."""
-        run = self.run  # which another thread may release at any time
+        run = self.run  # another thread may release it at any time
         return self._is_released if run is None else run.is_over()
 
     def __repr__(self) -> str:
@@ -373,7 +374,7 @@ _NO_INPUTS = Inputs(())
 
 
 def _as(config: Any, kind: type[Any]) -> Any:
-    """A config as a ``kind``; None if it is something else."""
+    """A config as a ``kind``; None if the config is of another type."""
     if isinstance(config, kind):
         return config
     if kind is dict:

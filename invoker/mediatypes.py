@@ -1,16 +1,16 @@
-"""Media types, the ranges of an Accept list, and who wins.
+"""Media types, the ranges of an Accept list, and which type is chosen.
 
-Theory. A peer lists media *ranges* (``text/plain;q=0.2, application/*, */*;q=0``). What we have is a list of
-*available* essences in our own order, where a family such as ``application/*+json`` stands for every concrete type that
-matches it. Ranking answers in three steps (R-095 to R-102):
+Theory. A peer lists media *ranges* (``text/plain;q=0.2, application/*, */*;q=0``). The server has a list of *available*
+essences in its own order, where a family such as ``application/*+json`` stands for every concrete type that matches it.
+Ranking answers in three steps (R-095 to R-102):
 
 1. The most specific range that matches an essence sets its q: an exact type before ``type/*+suffix`` before ``type/*``
    before ``*/*``. Parameters other than q do not take part in matching. Of equally specific ranges the highest q
    counts.
 2. q=0 excludes. The rest is sorted by q, highest first.
-3. Of equal q, the earliest range that gives this q wins; within one range our own order decides.
+3. Of equal q, the earliest range that gives this q wins; within one range the server's own order decides.
 
-The last step is where riff departs from servers that follow their own order on equal q: it wants the caller's.
+In the last step riff differs from servers that follow their own order on equal q: it follows the caller's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type or range.
 
     Attributes:
-        type: Before the slash, in lower case.
+        type: The part before the slash, in lower case.
         subtype: Behind the slash, in lower case.
         params: Names in lower case and unquoted values, in the order they came.
     """
@@ -59,7 +59,7 @@ class MediaType(msgspec.Struct, frozen=True):
 
     @property
     def suffix(self) -> str:
-        """What follows the last plus of the subtype (``"json"`` of ``application/problem+json``), or nothing."""
+        """The part after the last plus of the subtype (``"json"`` of ``application/problem+json``), or empty."""
         return self.subtype.rpartition("+")[2] if "+" in self.subtype else ""
 
     @property
@@ -69,7 +69,7 @@ class MediaType(msgspec.Struct, frozen=True):
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether this is a range and no concrete type."""
+        """Whether this is a range, not a concrete type."""
         return self.type == "*" or self.subtype == "*" or self.subtype.startswith("*+")
 
     def param(self, name: str) -> str | None:
@@ -121,7 +121,7 @@ def parse(text: str) -> MediaType:
     """Parse a media type or range, with quoted values and spaces (R-060).
 
     Raises:
-        ValueError: It is malformed.
+        ValueError: The text is malformed.
     """
     return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
 
@@ -150,14 +150,14 @@ def rank(
     *,
     accepts: Callable[[str, Range], bool] | None = None,
 ) -> list[tuple[str, Range]]:
-    """Sort what we have by what a peer accepts (R-095 to R-102).
+    """Sort the available types by what a peer accepts (R-095 to R-102).
 
     Args:
         accept: The list, or its parsed ranges.
         available: Essences and families in our own order. A family is matched by concrete ranges only, under their own
             name.
-        accepts: Says whether an essence can be had as a range wants it (its charset, for example); a range that cannot
-            be satisfied is ignored.
+        accepts: Says whether an essence can satisfy the parameters of a range (its charset, for example); a range that
+            cannot be satisfied is ignored.
 
     Returns:
         Essences, best first, each with the range that sets its q and its parameters. Excluded ones are left out.
@@ -234,13 +234,13 @@ def _ranges(accept: str) -> tuple[Range, ...]:
 
 
 def _elements(accept: str) -> Iterator[str]:
-    """Split at commas outside of quotes; empty elements are left out."""
+    """Split a list at commas outside of quotes; empty elements are left out."""
     position = 0
     while position < len(accept):
         element = _ELEMENT.match(accept, position)
         assert element is not None, "the pattern matches the empty string"
         end = element.end()
-        if accept[end : end + 1] == '"':  # a quote that is never closed does not swallow what follows
+        if accept[end : end + 1] == '"':  # a quote that is never closed does not swallow the rest
             yield from filter(str.strip, accept[position:].split(",", MAX_RANGES))
             return
         if element.group().strip():
@@ -249,7 +249,7 @@ def _elements(accept: str) -> Iterator[str]:
 
 
 def _quality(text: str | None) -> float:
-    """R-096: an invalid q counts as 1."""
+    """R-096: Read the q of a range; an invalid one counts as 1."""
     return float(text) if text is not None and _Q.match(text) else 1.0
 
 

@@ -1,7 +1,7 @@
 """`Message` is a payload with its media type and headers; `Headers` is how functions look headers up.
 
-Inside the house a message always carries bytes (``Message[bytes]``); next to the user's function it carries the decoded
-value. Messages are never changed after they were made, so they may be shared freely between threads.
+Inside the invoker a message always carries bytes (``Message[bytes]``); next to the user's function it carries the
+decoded value. Messages are never changed after they were made, so they may be shared freely between threads.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ METADATA = "invoker-metadata"
 T = TypeVar("T")
 
 
-# A dict, because only of a dict does `dict(headers)` copy what is there instead of looking each name up.
+# A dict, because `dict(headers)` copies the entries only of a dict, instead of looking each name up.
 class Headers(dict[str, str]):
     """Headers of a message: looked up without regard to case, iterated in their original spelling.
 
@@ -67,7 +67,7 @@ class Headers(dict[str, str]):
         return self._by_folded_name().get(name.lower(), default)
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]  # a dict's own would mind the case
-        """Names as they came; ``in`` does not regard their case."""
+        """The names as they came; ``in`` ignores their case."""
         return KeysView(self)
 
     def _by_folded_name(self) -> dict[str, str]:
@@ -105,7 +105,7 @@ class Message(msgspec.Struct, Generic[T], frozen=True):
     Attributes:
         payload: The value. (Where functions are not concerned, it is the ``bytes`` of the encoded value.)
         headers: Names and values as the caller sent them, or as the caller shall get them.
-        media_type: The media type of the payload; leave it empty to use the one that the caller accepts.
+        media_type: The media type of the payload; empty means the one that the caller accepts.
     """
 
     payload: T
@@ -114,7 +114,9 @@ class Message(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """Says where a value can be fetched; a function gives it instead of the value, and the caller fetches that itself.
+    """Says where a value can be fetched.
+
+    A function gives it instead of the value, and the caller fetches the value itself.
 
     An Evergreen session sends it as a chunk with ``ref``. Callers of riff get an empty payload with the header
     ``reference``.
@@ -129,7 +131,7 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """Information between the items that a generator gives: its progress, the unit of what follows.
+    """Information between the items that a generator gives: its progress, the unit of the next items.
 
     It need not be of the type that the generator declares. StreamTool of the tool bridge sends it as metadata. In other
     protocols it is a message with the header ``invoker-metadata``, whose value is the key.

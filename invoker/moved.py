@@ -1,4 +1,4 @@
-"""Old names of modules lead to where the modules are now, for one release: `lead` is called once by `invoker` itself.
+"""Makes old names of modules work for one release: `lead` is called once by `invoker` itself.
 
 An import of an old name gives the module of the new name, the very same object, with a DeprecationWarning.
 """
@@ -14,6 +14,8 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import CodeType, ModuleType
 from typing import Any, Final
+
+from invoker.lazy import no_attribute
 
 __all__ = ["DISTRIBUTIONS", "GONE", "KEPT", "MOVED", "NAMES", "RENAMED", "lead", "lead_names", "new_name"]
 
@@ -42,6 +44,7 @@ MOVED: Final = {
     "client.federated.words": "protocols.federated.client.messages",
     "client.feeds": "connect.feeds",
     "client.graphpipe.": "protocols.graphpipe.client.",
+    "client.lazy": "lazy",
     "client.metadata": "connect.metadata",
     "client.portal": "connect.portal",
     "client.quiet": "connect.quiet",
@@ -49,6 +52,7 @@ MOVED: Final = {
     "client.sources": "connect.sources",
     "client.tls": "connect.tls",
     "client.toolbridge.": "protocols.toolbridge.client.",
+    "codecs.schema.classes": "codecs.members",
     "config": "settings",
     "config.knob": "settings.setting",
     "constraints": "fields.constraints",
@@ -62,6 +66,9 @@ MOVED: Final = {
     "doors.grpc.threadline": "transports.grpc.threadcall",
     "doors.grpc.wholeline": "transports.grpc.unarycall",
     "doors.http.door": "transports.http.transport",
+    "doors.http.hyper": "transports.http.h2",
+    "doors.http.hyperhttp": "transports.http.h2",
+    "doors.http.inbox": "transports.http.h2stream",
     "doors.http.known": "transports.http.cachedhead",
     "doors.http.leader": "transports.http.inline_http",
     "doors.http.leaving": "transports.http.response_packing",
@@ -104,6 +111,7 @@ MOVED: Final = {
     "protocols.federated.secagg.packing": "protocols.federated.wire.packing",
     "protocols.federated.secagg.shares": "protocols.federated.wire.shares",
     "protocols.federated.secagg.words": "protocols.federated.secagg.events",
+    "protocols.federated.timers": "core.timers",
     "protocols.federated.words": "protocols.federated.messages",
     "protocols.riff.asjson": "protocols.web.asjson",
     "protocols.riff.asking": "protocols.web.asking",
@@ -136,6 +144,7 @@ MOVED: Final = {
     "services.evergreen": "protocols.evergreen.service",
     "services.evergreen.service": "protocols.evergreen.service.attach",
     "services.federated": "protocols.federated.service",
+    "services.federated.asker": "execution.asker",
     "services.federated.backdoor": "protocols.federated.service.relay_listener",
     "services.federated.leading": "protocols.federated.service.round_leadership",
     "services.federated.service": "protocols.federated.service.attach",
@@ -178,7 +187,12 @@ DISTRIBUTIONS: Final = {"conformance": ("invoker_conformance", "stream-invoker-c
 package and the name to install."""
 
 RENAMED: Final = {
+    "conformance.evergreen.requirements": "invoker_conformance.catalogue",
+    "conformance.federated.requirements": "invoker_conformance.catalogue",
+    "conformance.graphpipe.requirements": "invoker_conformance.catalogue",
     "conformance.line": "invoker_conformance.rawcall",
+    "conformance.riff.requirements": "invoker_conformance.catalogue",
+    "conformance.toolbridge.requirements": "invoker_conformance.catalogue",
 }
 """Maps old names of modules, without ``invoker.``, to their names in such a distribution, where these differ."""
 
@@ -217,7 +231,7 @@ NAMES: Final = {
 
 
 def new_name(name: str) -> str:
-    """Where a module is now; empty if it has not moved.
+    """The new name of a module; empty if it has not moved.
 
     Args:
         name: The old name, such as ``invoker.drive.loop``.
@@ -247,15 +261,15 @@ def lead() -> None:
 
 
 def lead_names(module_name: str) -> None:
-    """Give what a loaded module has in `NAMES` by its old name, too, with a DeprecationWarning."""
+    """Offer the names of a loaded module that are in `NAMES` by their old names, too, with a DeprecationWarning."""
     module = sys.modules[module_name]
     names = NAMES.get(module_name.removeprefix("invoker."), {})
 
     def by_old_name(name: str) -> Any:
         if name not in names:
-            raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
+            raise no_attribute(module_name, name)
         where, _, new = names[name].rpartition(":")
-        text = f"{module_name}.{name} is now {where or module_name}.{new}; the old name goes with release 0.2"
+        text = f"{module_name}.{name} is now {where or module_name}.{new}; the old name will be removed in release 0.2"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         return getattr(import_module(where) if where else module, new)
 
@@ -277,13 +291,13 @@ class _Finder(MetaPathFinder):
         if not new:
             return None
         if fullname.split(".")[1] not in KEPT:
-            text = f"{fullname} is now {new}; the old name goes with release 0.2"
+            text = f"{fullname} is now {new}; the old name will be removed in release 0.2"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
         return ModuleSpec(fullname, _Gone() if gone else _Alias(new))
 
 
 class _Alias(Loader):
-    """Loads the very module that has the new name, under its old one."""
+    """Loads the module of the new name under its old name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -301,7 +315,7 @@ class _Alias(Loader):
     def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002 - as the import system calls it
         """The code of the module, for ``python -m`` and its old name.
 
-        A worker from before a reload starts its child processes so until it has retired.
+        A worker from before a reload starts its child processes in this way until it has retired.
         """
         spec = find_spec(self._name)
         assert spec is not None, "it was found by its old name"
@@ -309,11 +323,11 @@ class _Alias(Loader):
         return spec.loader.get_code(self._name)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import system has put that of the old name there
+        module.__spec__ = self._spec  # the import system has put the spec of the old name there
 
 
 class _Gone(Loader):
-    """Makes a module of the names that others have now."""
+    """Makes a module from the names that are now in other modules."""
 
     def exec_module(self, module: ModuleType) -> None:
         lead_names(module.__name__)

@@ -37,6 +37,7 @@ from invoker.errors import InvocationError
 from invoker.execution.driver import Driver
 from invoker.execution.loop.request import converse
 from invoker.execution.nested.scope import CatalogScope
+from invoker.lazy import no_attribute
 from invoker.message import EMPTY, Message, as_headers
 from invoker.protocols.riff.session import RiffSession
 
@@ -45,7 +46,7 @@ __all__ = ["Harness", "Result", "TestServer"]
 
 @dataclass(slots=True)
 class Result:
-    """What one run of a function gave.
+    """The outcome of one run of a function.
 
     Attributes:
         frames: Every message with the number of its output, in the order in which they were sent.
@@ -76,12 +77,11 @@ class Harness:
     Args:
         function: A function of any shape that can be served, or its entrypoint.
         registry: Codecs; default: the built-in ones and those that the function's module registers with ``@codec``.
-        check_outputs: Whether values that are not what the function is annotated to give are refused, as in a server.
-        calls: What the function reaches by `Context.call` and `Context.stream`, by its name: other functions, or fakes
-            of them.
+        check_outputs: Whether values that do not fit the function's return annotation are refused, as in a server.
+        calls: The functions that `Context.call` and `Context.stream` reach, by name: real functions, or fakes.
 
     Raises:
-        StartupError: It cannot be loaded or understood; the same sentence that serving it would give.
+        StartupError: The function cannot be loaded or understood; the text is the one that serving it would give.
     """
 
     def __init__(
@@ -98,15 +98,15 @@ class Harness:
         self.registry = registry or builtin(arrays=wants_arrays(spec.types)).belonging(spec.modules)
         self._check_outputs = check_outputs
         if calls is not None and not isinstance(calls, Mapping):
-            raise TypeError(f"calls= is a dict of functions by their names, and not a {type(calls).__name__}")
+            raise TypeError(f"calls= must be a dict of functions by name, and is a {type(calls).__name__}")
         self._others = [_named(name, one) for name, one in (calls or {}).items()]
 
     def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:
         """Run the function once over finite inputs, and return the values of its first output.
 
         Args:
-            inputs: For each input, an iterable of values, or of `Message`s with media type and headers. Iterables
-                behind those of the inputs are for the options, in the order of the signature.
+            inputs: For each input, an iterable of values, or of `Message`s with media type and headers. Iterables after
+                those of the inputs are for the options, in the order of the signature.
             accept: The media types that the caller accepts, for each output; the default is any.
 
         Raises:
@@ -118,7 +118,7 @@ class Harness:
         return result.values()
 
     def invoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
-        """Do the same, but return every output and the error; what the function raised is in ``error``."""
+        """Do the same, but return every output and the error; an exception of the function is in ``error``."""
         return asyncio.run(self.ainvoke(*inputs, accept=accept))
 
     async def ainvoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
@@ -212,7 +212,7 @@ class TestServer:
     ["invoker.testing"]``.
 
     Args:
-        entrypoint: What to serve, as on the command line.
+        entrypoint: The entrypoint to serve, as on the command line.
         flags: Flags of the command line.
 
     Attributes:
@@ -228,7 +228,7 @@ class TestServer:
         self.grpc, self.http = self._addresses()
 
     def log(self) -> str:
-        """What the server has printed so far."""
+        """The output of the server so far."""
         self._log.seek(0)
         return self._log.read()
 
@@ -279,7 +279,7 @@ def __getattr__(name: str) -> Any:
         made = pytest.fixture(name="invoker_server")(_invoker_server)
         globals()[name] = made
         return made
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

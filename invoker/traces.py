@@ -3,7 +3,7 @@
 A caller that traces sends ``traceparent: 00-TRACE-PARENT-FLAGS``: the id of the whole trace, and that of its own span,
 of which this invocation becomes a child. The child's own id is made here, for each invocation. A caller that sends
 none, or an invalid one, is not part of a trace, and then a new one begins, as the specification asks. Nothing is
-exported here: a function that exports spans finds in `Context.trace` what it needs.
+exported here: a function that exports spans finds the ids in `Context.trace`.
 
 The transport of a request knows the span before the function runs, and passes it on by the header `SPAN`, which no
 client can set.
@@ -25,7 +25,7 @@ __all__ = ["REQUEST_ID", "SPAN", "Trace", "begun", "new_span", "request_id_of", 
 SPAN: Final = "x-http-span"
 REQUEST_ID: Final = "x-request-id"
 
-# Version ff is none; 00 ends behind the flags, later ones may go on (Trace Context, 3.2.2.1 to 3.2.2.5 and 4.3).
+# Version ff is invalid; 00 ends after the flags, later ones may have more (Trace Context, 3.2.2.1 to 3.2.2.5 and 4.3).
 _PARENT: Final = re.compile(
     r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})(?P<parent>[0-9a-f]{16})-"
     r"(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
@@ -38,7 +38,7 @@ _MOST_STATE: Final = 8192
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """Where an invocation stands in a trace.
+    """The place of an invocation in a trace.
 
     Attributes:
         trace_id: 32 hexadecimal digits.
@@ -101,7 +101,7 @@ def trace_id_of(metadata: Headers) -> str:
 
 
 def request_id_of(metadata: Mapping[str, str]) -> str:
-    """What the caller calls its request, at most 128 visible ASCII characters; empty if that is no such text."""
+    """The caller's id of its request, at most 128 visible ASCII characters; empty if it sent no such text."""
     sent = metadata.get(REQUEST_ID, "")
     return sent if _REQUEST.fullmatch(sent) else ""
 
@@ -109,7 +109,7 @@ def request_id_of(metadata: Mapping[str, str]) -> str:
 def begun(traceparent: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     """A new span for a request with this header, and the headers of the response that carry it; None: it is not valid.
 
-    ``traceresponse`` is what the W3C's draft for responses calls it; ``traceparent`` is where most look.
+    ``traceresponse`` is its name in the W3C's draft for responses; ``traceparent`` is where most look.
     """
     found = _found(traceparent)
     if found is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import contextlib
+import fcntl
 import gc
 import marshal
 import os
@@ -30,6 +31,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from tests.forkedchild import use
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # What is loaded when a server with default settings is ready, as far as its importers do not bring it along.
@@ -39,8 +42,9 @@ PRELOADED = (
     "invoker.server.server",
     "invoker.server.life",
     "invoker.server.reload",
+    "invoker.server.isolated",
+    "invoker.server.supervisor",
     "invoker.author.loader",
-    "invoker.author.prepare",
     "invoker.server.endpoints.health",
     "invoker.server.endpoints.pages",
     "invoker.server.endpoints.reflection",
@@ -73,11 +77,11 @@ PRELOADED = (
     "encodings.idna",
 )
 
-# How the tests were started. What invoker reads from the environment it reads late, and the search path is set anew.
+# How the tests were started. What invoker and functions read from it they read late, and the search path is set anew.
 # gRPC reads its verbosity when it is imported, which `python -m invoker` does after it has chosen this one.
 _CHOSEN = {"GRPC_VERBOSITY": "NONE"}
 _AT_START = {**_CHOSEN, **os.environ}
-_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_", "TEST_")  # the last: what functions of tests read
+_FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_", "TEST_", "OPENAI_")
 _LARGEST = 1 << 20
 _OF_SHELLS = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL"}
 _CLIENT = Path(__file__).with_name("forkclient.py")
@@ -179,14 +183,19 @@ class Forked:
         return number
 
 
+def address() -> bytes:
+    """Where others ask for forks: the process that forks for this one."""
+    return _server().address
+
+
 def install(folder: Path) -> Path:
     """Make a ``python`` and an ``invoker`` in a folder that are forks: see `tests.forkclient`.
 
     What the caller limits, such as ``ulimit -v``, does not limit a fork.
     """
-    address = _server().address.hex()
+    hexed = address().hex()
     for name, args in (("python", ""), ("invoker", "-m invoker ")):
-        words = [sys.executable, "-I", "-S", str(_CLIENT), sys.executable, address]
+        words = [sys.executable, "-I", "-S", str(_CLIENT), sys.executable, hexed]
         (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} {args}"$@"\n')
         (folder / name).chmod(0o755)
     return folder / "python"
@@ -231,14 +240,24 @@ def serve(requests: socket.socket, listener: socket.socket) -> None:
     for one in (requests, listener):
         poll.register(one, select.POLLIN)
     running: dict[int, tuple[int, socket.socket]] = {}
+    bound: dict[int, int] = {}  # by the descriptor that closes: whom that kills
     while True:
         for fd, _ in poll.poll():
+            if fd in bound:
+                poll.unregister(fd)
+                os.kill(bound.pop(fd), signal.SIGKILL)
+                continue
             if fd in running:
                 poll.unregister(fd)
-                _report(fd, *running.pop(fd))
+                pid, ending = running.pop(fd)
+                if bound.pop(ending.fileno(), None):
+                    poll.unregister(ending)
+                _report(fd, pid, ending)
                 continue
+            if fd not in (requests.fileno(), listener.fileno()):
+                continue  # it was closed by what came before it
             asked = listener.accept()[0] if fd == listener.fileno() else requests
-            text, fds, _, _ = socket.recv_fds(asked, _LARGEST, 4)
+            text, fds, _, _ = socket.recv_fds(asked, _LARGEST, 5)
             if asked is not requests and (not text or not _is_served(marshal.loads(text))):
                 asked.close()
                 _close(fds)
@@ -247,17 +266,28 @@ def serve(requests: socket.socket, listener: socket.socket) -> None:
                 for pid, _ in running.values():
                     os.kill(pid, signal.SIGKILL)
                 return
+            request = marshal.loads(text)
             ending = socket.socket(fileno=fds.pop()) if asked is requests else asked
-            pid = os.fork()
-            if pid == 0:
-                for one in (requests, listener, ending, *(ending for _, ending in running.values())):
-                    one.detach()  # the descriptors are closed below, and may then be others
-                _become(marshal.loads(text), fds)
+            pid = _forked(request, fds, listener, (requests, ending, *(ending for _, ending in running.values())))
             watch = os.pidfd_open(pid)
             running[watch] = pid, ending
             ending.send(pid.to_bytes(4, "big"))
             poll.register(watch, select.POLLIN)
+            if request.get("bound"):
+                bound[ending.fileno()] = pid
+                poll.register(ending, 0)  # no event but that the other end is closed
             _close(fds)
+
+
+def _forked(request: Mapping[str, Any], fds: list[int], listener: socket.socket, ours: Sequence[socket.socket]) -> int:
+    """The id of a fork, which becomes what was asked for."""
+    pid = os.fork()
+    if pid == 0:
+        use(listener.getsockname())
+        for one in (listener, *ours):
+            one.detach()  # the descriptors are closed below, and may then be others
+        _become(request, fds)
+    return pid
 
 
 def _close(fds: Sequence[int]) -> None:
@@ -344,12 +374,14 @@ def _turn(request: Mapping[str, Any], fds: list[int]) -> NoReturn:
 
 
 def _take_streams(given: Mapping[int, int]) -> None:
-    """Have these standard streams, and no other descriptor; one that is not given is closed, as Python has it: None."""
-    for number, fd in given.items():  # none of these is below 3: the server has standard streams of its own
+    """Have these descriptors, and no other; a standard stream that is not given is closed, as Python has it: None."""
+    first = 1 + max({2, *given})
+    for number, fd in [(number, fcntl.fcntl(fd, fcntl.F_DUPFD, first)) for number, fd in given.items()]:
         os.dup2(fd, number)
-    for number in {0, 1, 2} - given.keys():
-        os.close(number)
-    os.closerange(3, max(int(one.name) for one in Path("/proc/self/fd").iterdir()) + 1)
+    for number in {*range(first)} - given.keys():
+        with contextlib.suppress(OSError):
+            os.close(number)
+    os.closerange(first, max(int(one.name) for one in Path("/proc/self/fd").iterdir()) + 1)
     modes = {0: ("r", -1, "strict"), 1: ("w", -1, "strict"), 2: ("w", 1, "backslashreplace")}
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         mode, buffering, errors = modes[number]
@@ -360,6 +392,7 @@ def _take_streams(given: Mapping[int, int]) -> None:
 
 if __name__ == "__main__":
     atexit.register(_leave)  # the first that is registered comes last
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored if the tests run in the background
     for module in PRELOADED:
         import_module(module)
     gc.collect()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +20,7 @@ from typing import IO, Any
 
 from invoker import testing
 from tests.conftest import SLOW
-from tests.forkserver import Forked, is_forkable
+from tests.forkserver import Forked, install, is_forkable
 
 ROOT = Path(__file__).resolve().parent.parent
 READY = re.compile(r"\bgrpc=(\S+?:\d+)(?: http=(\S+?:\d+))?")
@@ -115,6 +118,14 @@ def run(
         for one in (printed, logged):
             one.seek(0)
         return subprocess.CompletedProcess(args, code, printed.read(), logged.read())
+
+
+@functools.cache
+def forked_python() -> str:
+    """A ``python`` whose programs are forks: see `tests.forkserver.install`."""
+    folder = tempfile.mkdtemp(prefix="invoker-python-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return str(install(Path(folder)))
 
 
 class TestServer(testing.TestServer):

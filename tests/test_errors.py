@@ -8,7 +8,9 @@ import pytest
 from invoker import errors
 from invoker.core.policy import ErrorPolicy
 from invoker.errors import (
+    Cancelled,
     ConfigError,
+    DeadlineExceeded,
     DecodeError,
     EncodeError,
     FunctionError,
@@ -16,6 +18,7 @@ from invoker.errors import (
     InvocationError,
     InvokerError,
     LimitExceeded,
+    NotReady,
     ProtocolViolation,
     Status,
     StatusError,
@@ -31,6 +34,12 @@ def test_an_error_says_its_prefix_and_its_detail():
     """``str(error)`` is what a peer sees: the prefix, then a colon and the detail."""
     assert str(UnsupportedMediaType("x")) == "Invoker: Unsupported Media Type: x"
     assert str(ProtocolViolation()) == "Invoker: Protocol Violation"
+
+
+def test_an_ending_without_a_detail_has_its_usual_one():
+    assert str(Cancelled()) == "Invoker: Cancelled: the peer cancelled, or is gone"
+    assert str(DeadlineExceeded()) == "Invoker: Deadline Exceeded: the deadline has passed"
+    assert (str(StopInvocation()), str(NotReady())) == ("the invocation is over", "Invoker: Not Ready")
 
 
 def test_the_docstring_is_the_tree():

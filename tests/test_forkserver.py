@@ -274,3 +274,28 @@ def test_what_is_to_be_done_at_the_end_is_done(forked_python: Path, tmp_path: Pa
     assert said(forked_python, "-c", text) == (0, "end\nthread\nhook\ncycle\n", "")
     with Path("/dev/full").open("w") as full:
         assert subprocess.run([forked_python, "-c", "print(5)"], stdout=full, check=False, timeout=40).returncode == 120
+
+
+@pytest.mark.parametrize("is_real", [False, True])
+def test_children_of_a_server_are_forks_unless_it_is_told_not_to(tmp_path: Path, is_real: bool) -> None:
+    """A fork's parent forks for all; either ends with its server, though that is killed and the child is busy."""
+    (tmp_path / "busy.py").write_text(
+        "import os, time\nfrom invoker import function\n@function(isolation='process')\n"
+        "def ids(n: int) -> list[int]:\n    if n:\n        while True: pass\n    return [os.getpid(), os.getppid()]\n"
+    )
+    env = {**os.environ, **HERE, **({"TEST_REAL_CHILDREN": "1"} if is_real else {})}
+    process = Forked(["busy:ids"], cwd=tmp_path, env=env)
+    match = next(found for line in process.stderr if (found := READY.search(line)))
+    reply = urllib.request.urlopen(
+        urllib.request.Request(f"http://{match[2]}/ids", b"0", {"Content-Type": "application/json"})
+    )
+    child, parent = json.loads(reply.read())
+    assert (parent == process.pid) is is_real
+    with socket.create_connection((match[2].split(":")[0], int(match[2].split(":")[1]))) as asked:
+        asked.sendall(b"POST /ids HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n1")
+        time.sleep(0.1)
+        process.kill()
+        process.wait(10)
+    while Path(f"/proc/{child}").exists():  # the limit of the test ends what does not end
+        time.sleep(0.01)
+    process.stderr.close()

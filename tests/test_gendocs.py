@@ -78,13 +78,15 @@ def test_a_pipe_does_not_break_a_table() -> None:
     assert gendocs.table(("a",), [["x | y\nz"]])[2] == "| x \\| y z |"
 
 
-@pytest.mark.timeout(20)  # five seconds of computing
-def test_the_requirements_of_each_catalogue_have_a_chapter() -> None:
-    """Headings that two catalogues share are told apart, and rows below them carry their level."""
+def test_the_requirements_of_each_catalogue_have_a_chapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headings that two catalogues share are told apart, and rows below them carry their level and their tests."""
+    # To find them takes seconds, and is what `tests.test_trace` is about.
+    monkeypatch.setattr(gendocs.trace, "all_borne", lambda: {"R-001": ["tests/a.py", "tests/b.py"]})
     page = "\n".join(gendocs.requirements_page())
     riff, evergreen = page.index("\n## riff streaming protocol\n"), page.index("\n## Evergreen session protocol\n")
     assert riff < page.index("\n### Process and lifecycle\n") < page.index("| R-001 | MUST") < evergreen
     assert evergreen < page.index("\n### Session\n") < page.index("| E-001 | MUST") < page.index("| E-119 | EXT |")
+    assert re.search(r"^\| R-001 \| MUST \|.*\| `tests/a.py` `tests/b.py` \|$", page, re.MULTILINE)
     assert page.index("\n## GraphPipe\n") < page.index("\n### Safe decoding") < page.index("| G-021 | MUST |")
     names = ("riff", "evergreen", "graphpipe", "tool-bridge")
     assert ", ".join(f"[{one}.md]({one}.md)" for one in names) in page

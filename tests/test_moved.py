@@ -89,7 +89,7 @@ def test_a_class_of_authors_is_found_by_its_old_name(module: str, old: str, new:
             sys.modules.pop(former, None)
         found = importlib.import_module(former)
         wanted = getattr(importlib.import_module(where) if where else found, name)
-    text = rf"\.{old} is now {where or f'invoker.{module}'}\.{name}; the old name goes with release 0.2$"
+    text = rf"\.{old} is now {where or f'invoker.{module}'}\.{name}; the old name will be removed in release 0.2$"
     with pytest.warns(DeprecationWarning, match=text):
         assert getattr(found, old) is wanted
 
@@ -104,7 +104,9 @@ def test_other_names_are_not_found() -> None:
         with pytest.raises(AttributeError, match=f"module '{module}' has no attribute '{name}'"):
             getattr(found, name)
     sys.modules.pop("invoker.author.traits", None)
-    with pytest.warns(DeprecationWarning, match=r"traits is now options of protocols .*graphpipe.*; the old name goes"):
+    with pytest.warns(
+        DeprecationWarning, match=r"traits is now options of protocols .*graphpipe.*; the old name will " r"be removed"
+    ):
         importlib.import_module("invoker.author.traits")
 
 
@@ -121,7 +123,9 @@ def test_a_module_is_never_there_twice() -> None:
         "assert packing is same\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("invoker.doors is now invoker.transports; the old name goes with release 0.2")
+    assert done.stdout.startswith(
+        "invoker.doors is now invoker.transports; the old name will be removed in release 0.2"
+    )
 
 
 def test_what_never_was_is_not_found() -> None:

@@ -139,7 +139,7 @@ def test_other_functions_are_given_or_faked():
 
 def test_other_functions_are_given_by_names():
     """A list of them has no names; the error says what is expected."""
-    with pytest.raises(TypeError, match="calls= is a dict of functions by their names, and not a list"):
+    with pytest.raises(TypeError, match="calls= must be a dict of functions by name, and is a list"):
         Harness(square, calls=[square])  # type: ignore[arg-type]
 
 

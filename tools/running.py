@@ -1,6 +1,6 @@
-"""Runs steps: one with what it is given, or a plan of them, three at a time.
+"""Runs steps: one with what it is given, or a plan of them, two at a time.
 
-A plan begins a step when its environments are made and fewer than three run, in the order of the plan. What a
+A plan begins a step when its environments are made and fewer than two run, in the order of the plan. What a
 step prints is shown in one piece when it ends.
 All steps run, even if one fails, except those whose environment could not be made.
 """
@@ -20,10 +20,10 @@ from subprocess import STDOUT
 from typing import TypeAlias
 
 from tools.interpreters import found
-from tools.steps import ONE_AT_A_TIME, OTHER, OTHER_PYTHON, ROOT, Step
+from tools.steps import ONE_AT_A_TIME, ROOT, SECOND, SECOND_PYTHON, Step
 
-AT_A_TIME = 3
-"""Steps wait for half of their time, for servers, clocks and downloads, so that two cores take three."""
+AT_A_TIME = 2
+"""Tests run in four processes, another step mostly in two: on two cores, more would disturb what measures time."""
 
 Run: TypeAlias = Callable[[int], int]  # it is given where to write to, and returns an exit code
 
@@ -114,8 +114,6 @@ def _timed(task: Task, log: Path) -> tuple[int, float]:
 
 def run_step(step: Step, arguments: Sequence[str], out: int) -> int:
     """Run the commands of a step until one fails: the exit code."""
-    if OTHER in step.needs and not found(OTHER_PYTHON):
-        return 0
     *first, last = step.commands
     for command in (*first, (*last, *(arguments or step.defaults))):
         if code := _call(command, out):
@@ -126,13 +124,12 @@ def run_step(step: Step, arguments: Sequence[str], out: int) -> int:
 def make(stamp: str, out: int) -> int:
     """Make an environment, unless it is there: the exit code of make."""
     command = ["make", "--no-print-directory", stamp]
-    if stamp == OTHER:
-        path = found(OTHER_PYTHON)
-        if not path:
-            said = f"SKIPPED: neither PATH nor pyenv's folders have a Python {OTHER_PYTHON} that runs.\n"
+    if stamp == SECOND:
+        if path := found(SECOND_PYTHON):
+            command.append(f"PYTHON={path}")
+        else:
+            said = f"Neither PATH nor pyenv has a Python {SECOND_PYTHON} that runs, so that of .venv is taken.\n"
             os.write(out, said.encode())
-            return 0
-        command.append(f"PYTHON={path}")
     return _call(command, out)
 
 

@@ -6,13 +6,9 @@ reports by requirement id. ``docs/reference/conformance.md`` describes them.
 
 from __future__ import annotations
 
-from invoker_conformance import (  # noqa: F401  # their chapters register scenarios
-    evergreen,
-    federated,
-    graphpipe,
-    riff,
-    toolbridge,
-)
+from importlib import import_module
+from pkgutil import walk_packages
+
 from invoker_conformance.cli import add_arguments, main, run, select
 from invoker_conformance.report import Report
 from invoker_conformance.scenario import SCENARIOS, Failure, NotProvided, Scenario, scenario
@@ -29,3 +25,7 @@ __all__ = [
     "scenario",
     "select",
 ]
+
+for _module in walk_packages(__path__, f"{__name__}."):
+    if ".scenarios_" in _module.name:
+        import_module(_module.name)  # each chapter registers its scenarios

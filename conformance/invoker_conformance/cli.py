@@ -15,89 +15,114 @@ from invoker_conformance.runner import run as run_scenarios
 from invoker_conformance.scenario import PROTOCOLS, SCENARIOS, Scenario
 from invoker_conformance.target import Addresses, ModelFacts, Target, Unreachable, parse_addresses
 
-__all__ = ["add_arguments", "main", "run", "select"]
-
 _FAILED, _UNUSABLE = 1, 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the suite's arguments to a parser."""
-    address = "HOST:PORT"
     parser.add_argument(
         "--target",
         action="append",
         default=[],
-        metavar=f"[NAME=]{address}",
-        help="gRPC address of every named function, or with NAME= of this one; repeatable",
+        metavar="[NAME=]HOST:PORT",
+        help="gRPC address of all functions, or of function NAME; repeatable",
     )
     parser.add_argument(
         "--http",
         action="append",
         default=[],
-        metavar=f"[NAME=]{address}",
-        help="HTTP address of every named function, or with NAME= of this one; repeatable",
+        metavar="[NAME=]HOST:PORT",
+        help="HTTP address of all functions, or of function NAME; repeatable",
     )
     parser.add_argument(
         "--protocol", choices=(*PROTOCOLS, "all"), default="riff", help="judge this protocol (default: riff)"
     )
     parser.add_argument(
-        "--only", default="", metavar="ID,ID", help="run only these: ids of requirements or scenarios, or names"
+        "--only",
+        default="",
+        metavar="ID,ID",
+        help="run only scenarios of these names or ids, or that judge these requirements",
     )
     parser.add_argument("--chapter", default="", metavar="NAME,NAME", help="run only these chapters")
     parser.add_argument("--list", action="store_true", help="list the scenarios and stop")
     parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="let everything count: also what the catalogue decided where the specification is silent, and options",
+        "--strict", action="store_true", help="let options (MAY) and decisions of the catalogue (D) fail the run, too"
     )
-    parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is stdout, instead of the table")
-    parser.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML; - is stdout")
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - means stdout, instead of the table")
+    parser.add_argument(
+        "--junit", metavar="FILE", help="write the report as JUnit XML; - means stdout, instead of the table"
+    )
     _add_facts(parser)
     _add_model_facts(parser)
     parser.add_argument("--verbose", "-v", action="store_true", help="report each scenario on stderr as it ends")
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:
-    """What the suite has to know of the target, besides where it is."""
+    """Add the options that describe the target, besides its address."""
     parser.add_argument(
-        "--timeout", type=_seconds, default=5.0, metavar="SECONDS", help="limit of each single wait (default: 5)"
+        "--timeout",
+        type=_seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long each single wait may take (default: 5)",
     )
     parser.add_argument(
         "--max-message",
         type=int,
         default=4 * 1024 * 1024,
         metavar="BYTES",
-        help="limit of an inbound message that the target is configured with (default: 4194304)",
+        help="largest message that the target accepts (default: 4194304)",
     )
     parser.add_argument(
         "--ref-root",
         default="",
         metavar="DIR",
-        help="a directory that the target may read file: references from; files are made there, and removed",
+        help="a folder that the target reads references from; the suite makes and removes files there",
     )
 
 
 def _add_model_facts(parser: argparse.ArgumentParser) -> None:
-    """What the GraphPipe chapters have to know; the names are those of our own invoker's options."""
+    """Add the options that the GraphPipe chapters need; the names are those of the invoker's own options."""
     models = parser.add_argument_group("GraphPipe, as the target is configured")
-    models.add_argument("--graphpipe-tcp", default="", metavar="HOST:PORT", help="a bare socket of the model mirror")
-    models.add_argument("--graphpipe-unix", default="", metavar="PATH", help="a bare Unix socket of the model mirror")
+    models.add_argument(
+        "--graphpipe-tcp", default="", metavar="HOST:PORT", help="address of a bare socket that serves the model mirror"
+    )
+    models.add_argument(
+        "--graphpipe-unix", default="", metavar="PATH", help="a bare Unix socket that serves the model mirror"
+    )
     models.add_argument(
         "--http-unix", default="", metavar="PATH", help="a Unix socket that speaks HTTP, as --http does"
     )
     models.add_argument(
-        "--graphpipe-bytes", type=int, default=64 << 20, metavar="N", help="limit of a request (default: 67108864)"
+        "--graphpipe-bytes",
+        type=int,
+        default=64 << 20,
+        metavar="N",
+        help="largest request that the target accepts (default: 67108864)",
     )
     models.add_argument(
-        "--graphpipe-timeout-s", type=_seconds, default=30.0, metavar="S", help="limit of an inference (default: 30)"
+        "--graphpipe-timeout-s",
+        type=_seconds,
+        default=30.0,
+        metavar="S",
+        help="how long an inference may take (default: 30)",
     )
     models.add_argument(
-        "--graphpipe-errors", choices=("http", "200"), default="http", help="HTTP status of errors (default: http)"
+        "--graphpipe-errors",
+        choices=("http", "200"),
+        default="http",
+        help="the status of errors: their own, or 200 (default: http)",
     )
     models.add_argument(
-        "--max-invocations", type=int, default=0, metavar="N", help="limit of inferences at once (default: not judged)"
+        "--max-invocations",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how many inferences it runs at once (default: not judged)",
     )
-    models.add_argument("--graphpipe-root", action="store_true", help="the model mirror is at / of --http, too")
+    models.add_argument(
+        "--graphpipe-root", action="store_true", help="the target also serves the model mirror at / of --http"
+    )
 
 
 def _seconds(text: str) -> float:
@@ -115,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run what the arguments ask for and give the exit code."""
+    """Run the selected scenarios and give the exit code."""
     try:
         scenarios = select(only=args.only, chapters=args.chapter, protocol=args.protocol)
         grpc_at, http_at = parse_addresses(args.target), parse_addresses(args.http)
@@ -126,9 +151,9 @@ def run(args: argparse.Namespace) -> int:
         _list(scenarios)
         return 0
     if not (grpc_at or http_at):
-        return _unusable("name a --target HOST:PORT (gRPC) or an --http HOST:PORT to judge")
+        return _unusable("name a --target HOST:PORT (gRPC) or an --http HOST:PORT that is to be judged")
     if args.protocol == "graphpipe" and not http_at:
-        return _unusable("name an --http HOST:PORT to judge")
+        return _unusable("name an --http HOST:PORT that is to be judged")
     try:
         outcomes = asyncio.run(_run(args, grpc_at, http_at, scenarios))
     except Unreachable as error:
@@ -151,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def select(*, only: str = "", chapters: str = "", protocol: str = "riff") -> list[Scenario]:
-    """The scenarios that a user asks for; ``protocol`` may be ``all``.
+    """The scenarios that a user has selected; ``protocol`` may be ``all``.
 
     Raises:
         ValueError: An id, a name or a chapter is unknown.
@@ -192,12 +217,7 @@ async def _run(
         is_root=args.graphpipe_root,
     )
     target = Target(
-        grpc_at,
-        http_at,
-        timeout_s=args.timeout,
-        message_bytes=args.max_message,
-        ref_root=args.ref_root,
-        models=models,
+        grpc_at, http_at, timeout_s=args.timeout, message_bytes=args.max_message, ref_root=args.ref_root, models=models
     )
     try:
         return await run_scenarios(target, scenarios, each=_tell if args.verbose else None)

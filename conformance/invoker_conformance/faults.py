@@ -1,4 +1,4 @@
-"""`Fault`: a status that a target may answer with; and what no text of a status may hold or exceed."""
+"""`Fault`: a status that a target may answer with; and what the text of a status must not contain or exceed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 import grpc
 
-__all__ = ["DETAIL_BYTES", "LEAKS", "Fault", "encoded_size"]
-
 LEAKS = re.compile(r"Traceback|Unexpected <class|File \"|\.py\b|site-packages")
-"""Texts that reveal the inside of a server, which no error may have."""
+"""Texts that reveal the inside of a server; no error may contain one."""
+
+CONCRETE = re.compile(r"[\w!#$%&'+.^`|~-]+/[\w!#$%&'+.^`|~-]+(\s*;.*)?", re.ASCII)
+"""A media type that is no range, with or without parameters."""
 
 DETAIL_BYTES = 4096
-"""Of a text, as it is encoded on the wire."""
+"""The most bytes that the text of a status may have, as it is encoded on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A row of the status table: code, the text that the message starts with, and a code that is as good."""
+    """A row of the status table: code, beginning of the message, and an alternative code."""
 
     code: grpc.StatusCode
     prefix: str

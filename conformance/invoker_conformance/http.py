@@ -1,17 +1,18 @@
-"""A bare HTTP/1.1 client over a socket: sends exactly what a scenario says, and parses nothing more than it must."""
+"""A bare HTTP/1.1 client over a socket: sends exactly what a scenario says, and parses no more than it must."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from invoker_conformance.scenario import Failure
 from invoker_conformance.target import Address, Unreachable
 from invoker_conformance.texts import preview
 
-__all__ = ["Answer", "Connection", "Transport"]
+T = TypeVar("T")
 
 _CHUNK = 64 * 1024
 
@@ -77,7 +78,7 @@ class Transport:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Connection]:
-        """One connection; closed at the end, rudely when something is left over."""
+        """Open one connection; it is closed at the end, by a reset if bytes are left over."""
         try:
             if self._unix:
                 reader, writer = await asyncio.open_unix_connection(self._unix)
@@ -157,24 +158,22 @@ class Connection:
 
     async def answer(self, *, is_bodiless: bool = False) -> Answer:
         """Read the response; that to a HEAD is without body."""
-        try:
-            return await asyncio.wait_for(self._read(is_bodiless=is_bodiless), self._transport.timeout_s)
-        except TimeoutError:
-            raise Failure(f"no answer within {self._transport.timeout_s:g} s", "an answer", self._sent) from None
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
-            raise Failure(f"a broken answer: {type(error).__name__}: {error}", "an answer", self._sent) from None
+        return await self._awaited(self._read(is_bodiless=is_bodiless))
 
     async def interim(self) -> int:
         """Read the head of an interim response, such as 100, or of another one; its status."""
+        return (await self._awaited(self._read_head()))[0]
+
+    async def _awaited(self, reading: Coroutine[Any, Any, T]) -> T:
         try:
-            return (await asyncio.wait_for(self._read_head(), self._transport.timeout_s))[0]
+            return await asyncio.wait_for(reading, self._transport.timeout_s)
         except TimeoutError:
             raise Failure(f"no answer within {self._transport.timeout_s:g} s", "an answer", self._sent) from None
         except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
             raise Failure(f"a broken answer: {type(error).__name__}: {error}", "an answer", self._sent) from None
 
     async def ends(self) -> None:
-        """The target closes the connection without another word."""
+        """Check that the target closes the connection without another byte."""
         try:
             async with asyncio.timeout(self._transport.timeout_s):
                 if more := await self._reader.read(64):

@@ -1,7 +1,7 @@
 """`RawCall` is one raw gRPC call: it sends any bytes, reads only when it is asked to, and limits each wait.
 
-A scenario may be a slow reader. What was sent is kept as text for the report. `riff.call` and `evergreen.session` say
-what comes on it, and judge that.
+A scenario may be a slow reader. The messages that were sent are kept as text for the report. `riff.call` and
+`evergreen.session` define the messages that come, and judge them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ import grpc
 import grpc.aio
 
 from invoker_conformance.scenario import Failure
-from invoker_conformance.texts import preview
+from invoker_conformance.texts import listed, preview
 from invoker_conformance.wire import end_sending, send
-
-__all__ = ["Ending", "RawCall"]
 
 T = TypeVar("T")
 
 
 class Ending(Exception):
-    """How a call ended, when something was awaited of it."""
+    """Raised when a call has ended while a message was awaited."""
 
     def __init__(self, code: grpc.StatusCode, detail: str) -> None:
         super().__init__(f"{code.name} {detail!r}")
@@ -44,8 +42,8 @@ class RawCall(ABC, Generic[T]):
 
     Attributes:
         path: The path of the method.
-        words: What reports call the call, what is sent on it, what comes of it, and its half-close.
-        most_shown: How much of what was sent reports show.
+        words: The name of the call in reports, the messages in both directions, and the half-close.
+        most_shown: How many sent messages reports show.
     """
 
     path: ClassVar[str]
@@ -65,17 +63,18 @@ class RawCall(ABC, Generic[T]):
         self._timeout_s = timeout_s
         self._sent: list[str] = []
         self._sent_count = 0
+        self._has_ended = False
         self._reading: asyncio.Task[Any] | None = None
 
     @property
     def sent(self) -> str:
-        """What was sent so far, shortened at the end."""
+        """The messages that were sent so far, shortened at the end."""
         more = self._sent_count - len(self._sent)
         return ", ".join(self._sent) + (f", ... {more} more" if more else "") or "nothing"
 
     @property
     def _is_noted(self) -> bool:
-        """Whether what is sent next is shown in reports, so that it is worth a text."""
+        """Whether the next message is shown in reports, so that its text is needed."""
         return len(self._sent) < self.most_shown
 
     async def raw(self, data: bytes, note: str | None = None) -> bool:
@@ -87,12 +86,14 @@ class RawCall(ABC, Generic[T]):
         except TimeoutError:
             call, message, _, _ = self.words
             met = f"the {call} took no further {message} for {self._timeout_s:g} s"
-            raise self.failure(met, "that it reads on") from None
+            raise self.failure(met, "that it reads further ones") from None
 
     async def half_close(self) -> None:
-        """End the request stream normally."""
-        self._note(self.words[3])
-        await end_sending(self._call)
+        """End the request stream normally, unless that has been done."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._note(self.words[3])
+            await end_sending(self._call)
 
     def cancel(self) -> None:
         """Cancel the call."""
@@ -105,7 +106,7 @@ class RawCall(ABC, Generic[T]):
         self._sent_count += 1
 
     async def silent(self, seconds: float) -> None:
-        """Nothing comes and the call does not end for this time."""
+        """Check that for this time nothing comes, and the call does not end."""
         try:
             one = await self._next(seconds)
         except Ending as ending:
@@ -114,7 +115,7 @@ class RawCall(ABC, Generic[T]):
             raise self.failure(f"the {self.words[2]} {self._shown(one)}", f"no answer within {seconds:g} s")
 
     async def _further(self, timeout_s: float | None) -> T:
-        """The next of what comes.
+        """The next message.
 
         Raises:
             Failure: The call ended, or nothing came in time.
@@ -128,17 +129,44 @@ class RawCall(ABC, Generic[T]):
             raise self.failure(f"no {part} within {timeout_s or self._timeout_s:g} s", f"a further {part}")
         return one
 
+    async def rest(self, timeout_s: float | None = None, expected: str = "") -> tuple[list[T], Ending]:
+        """Read to the end of the call: the remaining messages and how it ended.
+
+        Raises:
+            Failure: Neither a message nor the end came in time.
+        """
+        got: list[T] = []
+        try:
+            while (one := await self._next(timeout_s)) is not None:
+                got.append(one)
+        except Ending as ending:
+            return got, ending
+        call, _, part, _ = self.words
+        met = f"{self._all(got)}, then neither a {part} nor the end for {timeout_s or self._timeout_s:g} s"
+        raise self.failure(met, expected or f"the end of the {call}")
+
+    async def has_code(self, code: grpc.StatusCode) -> Ending:
+        """Check that the call ends with this code, after any messages."""
+        _, ending = await self.rest()
+        if ending.code is not code:
+            raise self.failure(f"the end {ending}", code.name)
+        return ending
+
+    def _all(self, got: Sequence[T]) -> str:
+        """Messages, as a report shows them."""
+        return listed([self._shown(one) for one in got], self.words[2])
+
     @abstractmethod
     async def _next(self, timeout_s: float | None) -> T | None:
-        """The next of what comes, or None when nothing came in time; raises Ending."""
+        """The next message, or None when none came in time; raises Ending."""
 
     @abstractmethod
     def _shown(self, one: T) -> str:
-        """One of what comes, as a report shows it."""
+        """A message, as a report shows it."""
 
     @abstractmethod
     def _broken_by(self, code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-        """What a status breaks, as met and expected."""
+        """The rule that a status breaks, as met and expected."""
 
     async def _read(self, timeout_s: float | None) -> bytes | None:
         """The next message, or None when none came in time; the read stays pending then."""
@@ -164,7 +192,7 @@ class RawCall(ABC, Generic[T]):
         return Ending(code, detail)
 
     async def _initial_metadata(self) -> Any:
-        """What comes before anything is asked for, or None when it did not come in time."""
+        """The initial metadata, or None when it did not come in time."""
         waiting = asyncio.ensure_future(self._call.initial_metadata())
         done, _ = await asyncio.wait({waiting}, timeout=self._timeout_s)
         if not done:
@@ -177,11 +205,11 @@ class RawCall(ABC, Generic[T]):
             raise self.failure(*broken)
 
     def failure(self, met: str, expected: str) -> Failure:
-        """A failure that quotes what was sent in this call."""
+        """A failure that quotes the messages of this call."""
         return Failure(met, expected, self.sent)
 
     async def close(self) -> None:
-        """Cancel what is left of the call."""
+        """Cancel the call if it still runs."""
         if self._reading is not None:
             self._reading.cancel()
             with suppress(asyncio.CancelledError, grpc.RpcError):

@@ -1,12 +1,10 @@
-"""A TCP relay in front of a target that can cut its connections without a word, as a lost network does."""
+"""A TCP relay in front of a target that can cut its connections silently, as a lost network does."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-
-__all__ = ["relay"]
 
 _CHUNK = 64 * 1024
 

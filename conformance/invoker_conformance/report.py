@@ -1,8 +1,8 @@
 """The report: by requirement id, as a table, as JSON, as JUnit XML.
 
 What the specification leaves open and the catalogue decides, "MUST (D)", is counted apart: an invoker that decided
-otherwise obeys the specification all the same. So such requirements, and options (MAY), fail a run only if the report
-is strict.
+otherwise still obeys the specification. So such requirements, and options (MAY), fail a run only if the report is
+strict.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from invoker_conformance.catalogue import ALL, BY_PROTOCOL
 from invoker_conformance.requirements import Requirement
 from invoker_conformance.runner import Outcome, Verdict
 
-__all__ = ["Report", "Row"]
-
 _UNNAMED = "no scenario"
-_TEXT_SIGNS = 160  # of a requirement in a line of the table; JSON and the story of a failure have all of it
+_TEXT_SIGNS = 160  # JSON and the story of a failure have the full text
 _DECIDED = "Decided by the catalogue where the specification is silent (D)"
 
 
@@ -30,10 +28,10 @@ class Row:
     """The verdict on one requirement.
 
     Attributes:
-        requirement: The one.
+        requirement: The requirement.
         verdict: FAIL if any of its scenarios failed in it, PASS if any passed, else NOT_PROVIDED or NOT_JUDGED.
-        scenarios: Names of those that judged it.
-        reason: Why it was not judged or what is not provided.
+        scenarios: Names of the scenarios that judged it.
+        reason: Why it was not judged, or which feature is not provided.
     """
 
     requirement: Requirement
@@ -43,14 +41,14 @@ class Row:
 
 
 class Report:
-    """Everything that a run found.
+    """All results of a run.
 
     Args:
         outcomes: The outcomes of the run.
         target: Addresses, as the user gave them.
         is_whole: Every scenario was run, so that requirements without scenario are listed, too.
-        protocols: The protocols that are judged.
-        is_strict: Decisions of the catalogue and options count like everything else.
+        protocols: The judged protocols.
+        is_strict: Whether decisions of the catalogue and options count like all other requirements.
     """
 
     def __init__(
@@ -192,7 +190,7 @@ def _title(outcome: Outcome) -> str:
 
 
 def _told(outcome: Outcome) -> list[str]:
-    """A failed scenario: what was sent, met and expected, and which requirements it breaks."""
+    """Describe a failed scenario: what was sent, met and expected, and the requirements that it breaks."""
     failure = outcome.failure
     if failure is None:
         raise AssertionError("only failed outcomes are reported")

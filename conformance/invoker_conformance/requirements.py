@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-__all__ = ["Requirement", "read_table", "table_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
@@ -16,7 +14,7 @@ class Requirement:
     Attributes:
         id: ``R-046``.
         level: MUST, SHOULD, MAY or PEER (users of other invokers rely on it).
-        text: What is required and, behind an arrow, what is observed where it holds.
+        text: The requirement and, after an arrow, the observation that shows it.
         unjudged: Why no scenario judges it from outside; empty when one does.
         is_decided: The specification is silent and the catalogue decides; another invoker may decide otherwise.
     """
@@ -34,12 +32,12 @@ class Requirement:
 
     @property
     def is_binding(self) -> bool:
-        """Whether every invoker has to obey: the specification or its users ask for it, and not as an option."""
+        """Whether every invoker must obey it: the specification or its users demand it, not as an option."""
         return not self.is_decided and self.level != "MAY"
 
 
 def read_table(table: str, unjudged: Mapping[str, str]) -> dict[str, Requirement]:
-    """Read lines of id, level and text; a ``*`` behind the level marks what the catalogue decided.
+    """Read lines of id, level and text; a ``*`` after the level marks a decision of the catalogue.
 
     Args:
         table: One requirement a line; lines that begin with ``#`` are comments.

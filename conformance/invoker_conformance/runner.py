@@ -1,7 +1,7 @@
-"""Runs scenarios one after the other and says of each: pass, fail, not provided, or not judged.
+"""Runs scenarios one after the other and judges each: pass, fail, not provided, or not judged.
 
-A target whose process ends is one finding, of the scenario in which it ended. The scenarios behind it that need the
-same process are not judged until somebody has started it again.
+A target whose process ends is one finding, of the scenario in which it ended. Later scenarios that need the same
+process are not judged until the process is started again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from invoker_conformance.scenario import Failure, NotProvided, Scenario
 from invoker_conformance.target import Address, Target, Unreachable
 from invoker_conformance.toolbridge.host import Host
 
-__all__ = ["Outcome", "Verdict", "run"]
-
 _SCENARIO_S = 180.0
 _PROBES: dict[str, type[Probe]] = {
     "riff": Probe,
@@ -35,17 +33,10 @@ _PROBES: dict[str, type[Probe]] = {
     "federated": Fleet,
 }
 _SURVIVAL = "R-013"
-_NOUNS = {
-    "riff": "function",
-    "evergreen": "action",
-    "graphpipe": "model",
-    "toolbridge": "tool",
-    "federated": "population",
-}
 
 
 class Verdict(enum.Enum):
-    """What is said of a scenario or a requirement."""
+    """The verdict on a scenario or a requirement."""
 
     PASS = "pass"  # noqa: S105  # a verdict
     FAIL = "fail"
@@ -62,7 +53,7 @@ class Outcome:
         verdict: Any member of `Verdict`.
         seconds: How long it took.
         failure: What was sent, met and expected, for FAIL.
-        reason: What is not provided, for NOT_PROVIDED; why nobody could judge, for NOT_JUDGED.
+        reason: The missing feature, for NOT_PROVIDED; the reason, for NOT_JUDGED.
     """
 
     scenario: Scenario
@@ -78,12 +69,12 @@ class Outcome:
             return ()
         if self.failure.breaks:
             return self.failure.breaks
-        # That others survive is judged where the scenario looks for it, not by whatever else it finds.
+        # Whether others survive is judged only by scenarios that check it, not by other failures.
         return tuple(id_ for id_ in self.scenario.requirements if id_ != _SURVIVAL) or self.scenario.requirements
 
     @property
     def is_binding(self) -> bool:
-        """Whether it failed in something that every invoker has to obey."""
+        """Whether it failed in a requirement that every invoker must obey."""
         return any(ALL[id_].is_binding for id_ in self.broken)
 
 
@@ -134,27 +125,25 @@ async def _judge(target: Target, scenario: Scenario, ended: dict[Address, str]) 
     ended.update(dict.fromkeys(gone, scenario.name))
     if gone:
         met = f"the process at {gone[0]} ended; before: {judged[1].met}"
-        return Verdict.FAIL, Failure(met, "that it goes on", judged[1].sent, breaks=(_SURVIVAL,)), ""
+        return Verdict.FAIL, Failure(met, "that the process goes on", judged[1].sent, breaks=(_SURVIVAL,)), ""
     return judged
 
 
 async def _run(probe: Probe, scenario: Scenario) -> _Judged:
-    if missing := await _missing(probe, scenario):
-        return Verdict.NOT_PROVIDED, None, missing
     try:
+        if missing := await _missing(probe, scenario):
+            return Verdict.NOT_PROVIDED, None, missing
         async with asyncio.timeout(_SCENARIO_S):
             await scenario.body(probe)
     except NotProvided as absent:
         return Verdict.NOT_PROVIDED, None, str(absent)
     except TimeoutError:
-        sent = probe.last_call.sent if probe.last_call else ""
-        return Verdict.FAIL, Failure(f"no end within {_SCENARIO_S:g} s", scenario.expects, sent), ""
+        return Verdict.FAIL, probe.failure(f"no end within {_SCENARIO_S:g} s", scenario.expects), ""
     except Failure as failure:
         return Verdict.FAIL, failure, ""
     except (ArithmeticError, LookupError, TypeError, ValueError, OSError, grpc.RpcError) as error:
-        sent = probe.last_call.sent if probe.last_call else ""
         met = f"an answer that cannot be read: {type(error).__name__}: {error}"
-        return Verdict.FAIL, Failure(met, scenario.expects, sent), ""
+        return Verdict.FAIL, probe.failure(met, scenario.expects), ""
     except ExceptionGroup as group:
         return Verdict.FAIL, _first_failure(group), ""
     return Verdict.PASS, None, ""
@@ -180,10 +169,10 @@ async def _missing(probe: Probe, scenario: Scenario) -> str:
     """Why the target cannot be judged by a scenario; empty when it can."""
     target = probe.target
     if scenario.over_http and target.http_at.of(scenario.functions[0]) is None:
-        return f"no --http address for function {scenario.functions[0]}"
+        return f"an --http address for function {scenario.functions[0]}"
     for name in scenario.functions:
         if scenario.over_http and name == scenario.functions[0] and target.grpc_at.of(name) is None:
             continue  # served over HTTP alone: its answer will show
         if not await probe.provides(name):
-            return f"{_NOUNS[scenario.protocol]} {name}"
+            return f"{probe.noun} {name}"
     return ""

@@ -2,7 +2,8 @@
 
 A scenario is an async function that takes a `Probe` (of Evergreen a `Stage`, of GraphPipe an `Asker`, of the tool
 bridge a `Host`, of federated compute a `Fleet`) and raises `Failure` when the target behaves otherwise, or
-`NotProvided` when the target does not offer what is judged. Its docstring says what is expected; the report prints it.
+`NotProvided` when the target does not offer what is judged. Its docstring describes the expected behaviour; the report
+prints it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["PROTOCOLS", "SCENARIOS", "Failure", "NotProvided", "Scenario", "breaking", "scenario"]
-
 PROTOCOLS = ("riff", "evergreen", "graphpipe", "toolbridge", "federated")
 
 
@@ -21,9 +20,9 @@ class Failure(Exception):
     """The target broke a requirement.
 
     Attributes:
-        met: What the target did.
-        expected: What it should have done.
-        sent: What it was sent, as far as known where the failure was found.
+        met: The behaviour of the target.
+        expected: The expected behaviour.
+        sent: The messages to the target, as far as known where the failure was found.
         breaks: Ids of the requirements that this breaks; empty: those that the scenario judges.
     """
 
@@ -37,7 +36,7 @@ class Failure(Exception):
 
 @contextmanager
 def breaking(*ids: str) -> Iterator[None]:
-    """What fails in here breaks these requirements alone, of all that the scenario judges."""
+    """A failure within this block breaks only these requirements, of all that the scenario judges."""
     try:
         yield
     except Failure as failure:
@@ -64,7 +63,7 @@ class Scenario:
         requirements: ``R-``, ``E-``, ``G-``, ``T-`` or ``F-`` ids that it judges.
         numbers: ``RT-``, ``ET-``, ``GT-``, ``TT-`` or ``FT-`` ids of the catalogue's scenarios that it carries out.
         functions: Named functions that the target must provide, the one under test first.
-        over_http: Whether it speaks HTTP, else gRPC.
+        over_http: Whether it uses HTTP; otherwise gRPC.
         expects: First line of the docstring.
         body: Runs it.
     """
@@ -80,7 +79,7 @@ class Scenario:
     body: Body
 
     def answers_to(self, wanted: str) -> bool:
-        """Whether a user who asks for ``wanted`` means this scenario: its name or one of its ids."""
+        """Whether ``wanted`` selects this scenario: by its name or one of its ids."""
         folded = wanted.strip().lower()
         return folded in {self.name, *(id_.lower() for id_ in (*self.requirements, *self.numbers))}
 

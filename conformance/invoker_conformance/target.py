@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 import grpc
 import grpc.aio
 
-__all__ = ["Address", "Addresses", "ModelFacts", "Target", "Unreachable", "parse_addresses"]
-
 _OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -36,7 +34,7 @@ class Address:
     Attributes:
         host: Name or address, IPv6 without brackets.
         port: TCP port.
-        is_shared: Several functions are served here, so a call has to name the one it wants.
+        is_shared: Whether several functions are served here, so that a call must name one.
     """
 
     host: str
@@ -91,7 +89,7 @@ def parse_addresses(texts: Sequence[str]) -> Addresses:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What the GraphPipe chapters have to know of the target.
+    """The facts about the target that the GraphPipe chapters need.
 
     Attributes:
         tcp: ``HOST:PORT`` of a bare socket; empty: none is given.
@@ -114,6 +112,15 @@ class ModelFacts:
     is_root: bool = False
 
 
+async def _touch(address: Address, timeout_s: float) -> None:
+    """Connect to an address, and leave."""
+    async with asyncio.timeout(timeout_s):
+        _, writer = await asyncio.open_connection(address.host, address.port)
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
 class Target:
     """The invoker under judgement.
 
@@ -123,10 +130,7 @@ class Target:
         timeout_s: Limit of each single wait.
         message_bytes: The target's limit of an inbound message.
         ref_root: A directory here that the target may read references from; empty: none.
-        models: What GraphPipe's chapters have to know.
-
-    Attributes:
-        served_models: Which models it serves and which it does not, as far as somebody asked.
+        models: The facts for GraphPipe's chapters.
     """
 
     def __init__(
@@ -145,7 +149,6 @@ class Target:
         self.message_bytes = message_bytes
         self.ref_root = ref_root
         self.models = models
-        self.served_models: dict[str, bool] = {}
         self._channels: dict[Address, grpc.aio.Channel] = {}
         self._provided: dict[tuple[str, str], bool] = {}
         self._answered: set[Address] = set()
@@ -156,26 +159,22 @@ class Target:
         return [address for address in dict.fromkeys(places) if address is not None]
 
     def has_answered(self, address: Address) -> bool:
-        """Whether somebody has listened at an address since the run began."""
+        """Whether an address has had a listener since the run began."""
         return address in self._answered
 
     async def listens(self, address: Address) -> bool:
-        """Whether somebody listens at an address now."""
+        """Whether an address has a listener now."""
         try:
-            async with asyncio.timeout(_LISTENS_S):
-                _, writer = await asyncio.open_connection(address.host, address.port)
+            await _touch(address, _LISTENS_S)
         except (OSError, TimeoutError):
             return False
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
         return True
 
     def channel(self, function: str) -> grpc.aio.Channel:
         """The shared channel to where a function is served."""
         address = self.grpc_at.of(function)
         if address is None:
-            raise Unreachable(f"no --target serves {function}")
+            raise Unreachable(f"no --target address serves {function}")
         if address not in self._channels:
             self._channels[address] = self.new_channel(str(address))
         return self._channels[address]
@@ -190,21 +189,21 @@ class Target:
         address = self.grpc_at.of(function)
         return (("invoker-function", function),) if address is not None and address.is_shared else ()
 
-    async def provides(self, function: str, *, protocol: str, ask: Ask) -> bool:
-        """Whether the target serves a function: what no function accepts is sent once, to see.
+    async def provides(self, function: str, address: Address | None, *, noun: str, ask: Ask) -> bool:
+        """Whether the target serves a function: found out once, by a call that no function accepts.
 
         Args:
             function: The name of the function.
-            protocol: The protocol in which it is asked for.
-            ask: Sends it and gives the code of the answer.
+            address: Where it is asked for; None: it is not served.
+            noun: What its protocol calls a function.
+            ask: Sends the call and gives the code of the answer.
 
         Raises:
             Unreachable: Nothing answers at its address.
         """
-        address = self.grpc_at.of(function)
         if address is None:
             return False
-        key = (protocol, function)
+        key = (noun, function)
         if key not in self._provided:
             await self._connect(address)
             code = await ask(function)
@@ -215,17 +214,13 @@ class Target:
         return self._provided[key]
 
     async def _connect(self, address: Address) -> None:
-        """See that somebody listens: gRPC itself would go on trying."""
+        """Check that the address has a listener, since gRPC itself would retry for ever."""
         try:
-            async with asyncio.timeout(self.timeout_s):
-                _, writer = await asyncio.open_connection(address.host, address.port)
+            await _touch(address, self.timeout_s)
         except (OSError, TimeoutError) as error:
             reason = getattr(error, "strerror", None) or f"no connection within {self.timeout_s:g} s"
             raise Unreachable(f"nothing answers at {address}: {reason}") from None
         self._answered.add(address)
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
 
     async def close(self) -> None:
         """Close every channel."""

@@ -1,10 +1,16 @@
-"""How reports show bytes: as text, cut where they are long."""
+"""How reports show bytes and lists: as text, cut where they are long."""
 
 from __future__ import annotations
 
-__all__ = ["preview"]
+from collections.abc import Sequence
 
 _SHOWN_BYTES = 48
+
+
+def listed(texts: Sequence[str], noun: str) -> str:
+    """How many there are, with the first five."""
+    head = ", ".join(texts[:5]) + (", ..." if len(texts) > 5 else "")
+    return f"{len(texts)} {noun}{'' if len(texts) == 1 else 's'}" + (f" [{head}]" if texts else "")
 
 
 def preview(payload: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Writing to a ``grpc.aio`` call whose peer may end it at any moment, without losing how it ended."""
+"""Writing to a ``grpc.aio`` call whose peer may end it at any moment, without losing the status of its end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import grpc
 import grpc.aio
-
-__all__ = ["end_sending", "send"]
 
 
 async def send(call: Any, message: bytes) -> bool:
@@ -27,7 +25,7 @@ async def send(call: Any, message: bytes) -> bool:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return False  # in this way grpc.aio says that the call was cancelled
+        return False  # grpc.aio reports in this way that the call was cancelled
     return True
 
 

@@ -1,4 +1,4 @@
-"""What a service declares as data, so that the process and its command line know no protocol by its name."""
+"""The data that a service declares, so that the process and its command line need no protocol's name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Verb(NamedTuple):
     Attributes:
         name: The word of the command line.
         takes: Its arguments, for the list of commands.
-        about: What it does, for the same list.
+        about: What the command does, for the same list.
         description: The same as a sentence, for the help of the command.
         module: Has ``add_arguments(parser)`` and ``run(options)``; it is loaded when the command is given.
     """
@@ -51,7 +51,7 @@ class Listing(NamedTuple):
 
     Attributes:
         flag: The flag on the command line.
-        about: What it does, for the help.
+        about: What the command does, for the help.
         kind: Name of the member of JSON that holds it.
         module: Has ``listed(specs)``, which gives values for JSON, and a text for readers.
     """
@@ -63,6 +63,6 @@ class Listing(NamedTuple):
 
 
 def load(name: str) -> Any:
-    """Import what "module:name" refers to."""
+    """Import the object that "module:name" refers to."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)

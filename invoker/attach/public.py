@@ -15,7 +15,7 @@ __all__ = ["PublicServiceSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicServiceSettings:
-    """Settings by which the operator allows what is advised against; each protocol may have more."""
+    """Settings by which the operator allows insecure choices; each protocol may have more."""
 
     insecure_public: bool = setting(
         False, "INVOKER_INSECURE_PUBLIC", parse.switch,

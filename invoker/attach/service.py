@@ -32,7 +32,7 @@ Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
 
 
 class Address(NamedTuple):
-    """Where a socket of a service's own listens.
+    """The address at which a service's own socket listens.
 
     Attributes:
         transport: The name of the transport in the ready line.
@@ -46,7 +46,7 @@ class Address(NamedTuple):
 
 
 class Port(NamedTuple):
-    """A TCP port of a service's own, before anything listens there.
+    """A TCP port that only one service uses, before anything listens on it.
 
     Attributes:
         host: Name or address.
@@ -161,13 +161,13 @@ class Service:
             has_http: Whether there is an HTTP transport.
 
         Raises:
-            ConfigError: Settings that do not go together.
+            ConfigError: The settings contradict each other.
         """
         return is_chosen
 
     @classmethod
     def unfit(cls, config: Config) -> str:  # noqa: ARG003 - for those that are not always fit
-        """Why it must not be served as things are; empty: it may.
+        """Why the service must not be served with this configuration; empty if it may be served.
 
         Where INVOKER_PROTOCOLS asks for it, that is an error; otherwise it is left out, and the log says so.
         """
@@ -184,7 +184,7 @@ class Service:
         config: Config,  # noqa: ARG003 - for those that name some
         found: tuple[Prepared, ...],
     ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
-        """Add the functions that its settings name to those that are served.
+        """Add the functions that the service's settings name to the functions that are served.
 
         Returns:
             All functions, and names of functions by those of actions.
@@ -195,7 +195,7 @@ class Service:
         return found, {}
 
     def grpc_methods(self) -> Sequence[Method]:
-        """The methods that the gRPC transport serves for it.
+        """The methods that the gRPC transport serves for this service.
 
         Raises:
             ConfigError: Its settings cannot be met.
@@ -211,7 +211,7 @@ class Service:
         """
 
     def files(self) -> Sequence[bytes]:
-        """Serialised ``FileDescriptorProto`` for reflection, each behind those it imports.
+        """Serialised ``FileDescriptorProto`` for reflection, each one after the files that it imports.
 
         They describe gRPC services whose messages are not in protobuf's own pool. Asked once, when a caller needs it.
         """
@@ -230,11 +230,11 @@ class Service:
         return None
 
     def numbers(self) -> Numbers | None:
-        """The counts for ``/metrics`` besides those of the engine; None: there are none."""
+        """The service's counts for ``/metrics``; None: it has none."""
         return None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_handler`
-        """The Prometheus families of what it has counted, here or in other workers."""
+        """The Prometheus families of the service's counts, of this worker or of others."""
         return iter(())
 
     @property
@@ -248,7 +248,7 @@ class Service:
         return ""
 
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_handler`
-        """What to type after ``python -m invoker`` to call a function; empty if the service has no such command.
+        """The arguments after ``python -m invoker`` that call a function; empty if the service has no such command.
 
         Args:
             spec: The spec of the function.
@@ -258,7 +258,7 @@ class Service:
         return ""
 
     async def start(self) -> None:
-        """Check what can be checked, and open its own sockets.
+        """Check the service's settings and files, and open its own sockets.
 
         Raises:
             SpecError: A function cannot be served by this protocol.
@@ -269,17 +269,20 @@ class Service:
         """Notify watchers that the readiness of the process may have changed."""
 
     def leave(self) -> None:
-        """Accept no more connections on sockets of its own; those that are there are served as before."""
+        """Accept no more connections on the service's own sockets; open connections are served as before."""
 
     async def stop(self, grace_s: float) -> None:
-        """Close what it has opened; what is under way has ``grace_s``. Transports are closed already. Idempotent."""
+        """Close the service's sockets; calls that still run have ``grace_s`` to end.
+
+        Transports are closed already. Idempotent.
+        """
 
 
 def spoken_at(services: Sequence[Service], grpc_address: str, http_address: str) -> tuple[tuple[str, str], ...]:
     """The names of services that can be reached, each with an address.
 
     Args:
-        services: Those of protocols.
+        services: The services of protocols.
         grpc_address: The address of the transport; empty while it is not open.
         http_address: Likewise.
     """

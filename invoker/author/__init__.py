@@ -1,3 +1,3 @@
-"""Reads what an author wrote: the decorator, annotations, parameters, and where functions are loaded from."""
+"""Reads an author's function: the decorator, annotations, parameters, and where functions are loaded from."""
 
 __all__: list[str] = []

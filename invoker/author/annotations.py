@@ -1,4 +1,4 @@
-"""Reads one annotation: a stream, a value, a whole message, headers, the context, or nothing said.
+"""Reads one annotation: a stream, a value, a whole message, headers, the context, or no annotation.
 
 Nothing here looks at functions; `invoker.author.signature` resolves annotations to objects first.
 """
@@ -8,20 +8,22 @@ from __future__ import annotations
 import inspect
 import typing
 from collections import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from invoker.author.spec import CONTEXT, IGNORED, WANTED, ResultShape, Slot, StreamSpec, Take
-from invoker.author.spelling import UNIONS, is_array, render
+from invoker.author.spelling import render
+from invoker.codecs.annotations import is_array
+from invoker.codecs.members import members_of
 from invoker.context import Context
 from invoker.errors import SpecError
-from invoker.fields.aliases import hints_of, substituted, unaliased
+from invoker.fields.aliases import UNIONS, bare, is_typed_dict, stood_for, unaliased
 from invoker.fields.constraints import UNBOUND, Constraints, constraints_of
 from invoker.fields.marks import unread
 from invoker.message import Headers, Message, Output
 
-__all__ = ["Reading", "Returned", "keys_of", "read_annotation", "read_parameter", "read_return"]
+__all__ = ["Reading", "Returned", "read_annotation", "read_parameter", "read_return"]
 
 _SYNC_STREAMS = (abc.Iterator, abc.Iterable, abc.Generator)
 _ASYNC_STREAMS = (abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator)
@@ -44,7 +46,7 @@ class Reading:
         take: The part of the message.
         stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
         slot: Something else than an input is asked for: the context, or the names of wanted outputs.
-        constraints: What it says of the values besides their type.
+        constraints: What the annotation says of the values besides their type.
     """
 
     annotation: Any
@@ -56,12 +58,12 @@ class Reading:
 
     @property
     def said(self) -> bool:
-        """Whether there was an annotation that says anything."""
+        """Whether the parameter has an annotation that says anything."""
         return self.annotation is not _EMPTY and self.annotation is not Any
 
     @property
     def context(self) -> bool:
-        """Whether the invocation's context is asked for."""
+        """Whether the parameter takes the invocation's context."""
         return self.slot is not None and self.slot.index == CONTEXT
 
     @property
@@ -72,7 +74,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What the return annotation promises.
+    """What a return annotation promises about the outputs.
 
     Attributes:
         annotation: The annotation as it was resolved.
@@ -131,7 +133,7 @@ def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Readin
         SpecError: A mark of ``Annotated`` is misplaced or invalid.
     """
     if type(one.default).__name__ in ("FieldInfo", "Meta"):
-        raise SpecError("its default is a Field, which nobody applies there; write it within Annotated[...]")
+        raise SpecError("its default is a Field, which has no effect there; write it within Annotated[...]")
     if one.name == _WANTED_NAME and one.name not in inputs and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
         bare = _bare(one.annotation)
         rest = [arg for arg in typing.get_args(bare) if arg is not type(None)]
@@ -170,7 +172,7 @@ def read_return(annotation: Any) -> Returned:
 
 
 def _bare(annotation: Any) -> Any:
-    """Strip Annotated (except around arrays), aliases, and Optional around what cannot be None anyway."""
+    """Strip Annotated (except around arrays), aliases, and Optional around a type that is never None."""
     while True:
         annotation = _unnamed(annotation)
         if typing.get_origin(annotation) is typing.Annotated:
@@ -178,7 +180,7 @@ def _bare(annotation: Any) -> Any:
                 return _beside_arrays(annotation)
             annotation = annotation.__origin__
         elif isinstance(annotation, typing.TypeVar):
-            annotation = annotation.__bound__ or Any
+            annotation = stood_for(annotation)
         elif typing.get_origin(annotation) in UNIONS and (inner := _optional(annotation)) is not None:
             annotation = inner
         else:
@@ -186,7 +188,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _unnamed(annotation: Any) -> Any:
-    """What a named type stands for; a NewType stays, since lists of functions show its name to authors."""
+    """The type behind a named type; a NewType stays, since lists of functions show its name to authors."""
     return annotation if isinstance(annotation, typing.NewType) else unaliased(annotation)
 
 
@@ -244,7 +246,7 @@ def _part(item: Any) -> tuple[Any, Take]:
 
 
 def _value(annotation: Any) -> tuple[Any, Take, Constraints]:
-    """The type of a value, what of the message is asked for, and what the annotation says of the values.
+    """The type of a value, the part of the message that the parameter takes, and the constraints of the annotation.
 
     Marks of which `Constraints` have not all stay in the type, so that a codec applies them.
     """
@@ -256,9 +258,9 @@ def _value(annotation: Any) -> tuple[Any, Take, Constraints]:
 
 
 def _check_around(annotation: Any) -> None:
-    """Refuse marks of values that stand at the iterator."""
+    """Refuse marks of values that are placed at the iterator."""
     if unread(annotation) or constraints_of(annotation):
-        raise SpecError("the marks of the values stand at the iterator; write Iterator[Annotated[int, ...]]")
+        raise SpecError("constraints on the values have no effect on the iterator; write Iterator[Annotated[int, ...]]")
 
 
 def _output(name: str, annotation: Any) -> StreamSpec:
@@ -270,8 +272,7 @@ def _output(name: str, annotation: Any) -> StreamSpec:
 
 def _may_be_none(annotation: Any) -> bool:
     """Whether the annotation is ``Optional``. Ask before `_bare`, which strips that from messages."""
-    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
-        annotation = annotation.__origin__
+    annotation = bare(annotation)
     return typing.get_origin(annotation) in UNIONS and type(None) in typing.get_args(annotation)
 
 
@@ -283,17 +284,11 @@ def _mentions_output(annotation: Any) -> bool:
 
 def _several(annotation: Any) -> tuple[list[tuple[str, Any]], bool] | None:
     """Give names and annotations of the iterators in a tuple, and whether their number is open; None for a value."""
-    if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
-        hints = hints_of(annotation)
-        fields = [(name, _bare(hints.get(name, Any))) for name in annotation._fields]
-        return (fields, False) if any(_stream(field) for _, field in fields) else None
-    if typing.get_origin(annotation) is not tuple:
-        return None
     args = typing.get_args(annotation)
-    if len(args) == 2 and args[1] is ...:
-        return ([("out", _bare(args[0]))], True) if _stream(_bare(args[0])) else None
-    fields = [(f"out{index}", _bare(arg)) for index, arg in enumerate(args)]
-    return (fields, False) if any(_stream(field) for _, field in fields) else None
+    is_open = typing.get_origin(annotation) is tuple and len(args) == 2 and args[1] is ...
+    fields = [("out", args[0])] if is_open else () if is_typed_dict(annotation) else _fields(annotation) or ()
+    found = [(name, _bare(field)) for name, field in fields]
+    return (found, is_open) if any(_stream(field) for _, field in found) else None
 
 
 def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], *, is_open: bool) -> Returned:
@@ -307,7 +302,7 @@ def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], *, is_open: 
 
 
 def _with_parts(returned: Returned, value: Any) -> Returned:
-    """Add the parts of each value to what is known of it, if a value is a tuple, a dict or a list."""
+    """Add the parts of each value to ``returned``, if a value is a tuple, a dict or a list."""
     fields = _fields(value)
     if fields is not None:
         parts = tuple(_output(name, annotation) for name, annotation in fields)
@@ -326,26 +321,7 @@ def _fields(value: Any) -> list[tuple[str, Any]] | None:
     if typing.get_origin(value) is tuple:
         return None if ... in args or not args else [(f"out{index}", arg) for index, arg in enumerate(args)]
     is_named = isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
-    if not is_named and not typing.is_typeddict(value):
+    if not is_named and not is_typed_dict(value):
         return None
-    hints = hints_of(value)
-    names = value._fields if is_named else tuple(value.__annotations__)
-    return [(name, _required(hints.get(name, Any))) for name in names]
-
-
-def keys_of(typed_dict: Any) -> Iterator[tuple[str, Any, bool]]:
-    """Names and annotations of the keys of a TypedDict, and whether they are always there."""
-    cls = typing.get_origin(typed_dict) or typed_dict
-    known = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(typed_dict), strict=False))
-    said = {typing.Required: True, typing.NotRequired: False}
-    for name, one in hints_of(cls).items():
-        # Its own list is wrong where annotations are strings, since NotRequired is not seen in them (CPython 97727).
-        is_required = said.get(typing.get_origin(one), name in cls.__required_keys__)
-        yield name, substituted(_required(one), known), is_required
-
-
-def _required(annotation: Any) -> Any:
-    """Strip ``Required`` and ``NotRequired`` from the annotation of a key."""
-    while typing.get_origin(annotation) in (typing.Required, typing.NotRequired):
-        (annotation,) = typing.get_args(annotation)
-    return annotation
+    found = members_of(value)
+    return None if found is None else [(one.name, one.annotation) for one in found.properties]

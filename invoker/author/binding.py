@@ -12,16 +12,16 @@ Two kinds of names are no parameter's. An element of ``*args`` that is given by 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from invoker.author.spec import FunctionSpec, Parameter, StreamSpec
-from invoker.errors.wording import known_as, quoted
+from invoker.errors.wording import Fault, known_as, missing, twice, unknown
 
 __all__ = [
-    "KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "Fault", "far_too_many", "missing", "nearest", "twice", "unknown",
+    "KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "far_too_many", "nearest",
 ]  # fmt: skip
 
 KEYWORD: Final = "**"
@@ -44,34 +44,6 @@ _MOST_HINTS: Final = 8
 
 _LONGEST: Final = 256
 """Characters of a name for which a similar one is looked for."""
-
-_LISTED: Final = 32
-"""The most names that a fault lists of those that exist."""
-
-
-class Fault(NamedTuple):
-    """One thing that is wrong with what a caller gives.
-
-    Attributes:
-        code: ``missing_arg``, ``unknown_arg``, ``duplicate_arg`` or ``too_many_args``.
-        name: The place: the name of the input, or the name that the caller gave; empty where there is none.
-        function: The name of the function.
-        words: What is wrong, as it is said behind the name of the function.
-        details: Further facts by name, such as ``expected`` and ``actual``.
-    """
-
-    code: str
-    name: str
-    function: str
-    words: str
-    details: Mapping[str, str] = {}
-
-    def __str__(self) -> str:
-        return f"'{self.function}' {self.words}"
-
-    def said_of(self, caller: str) -> str:
-        """The sentence about something else than the function itself, such as an action that has an id."""
-        return f"{caller} {self.words}"
 
 
 class Assignment(NamedTuple):
@@ -128,12 +100,13 @@ class Binder:
         has_labels: Whether each name that is no parameter's is an element of ``*args``, if there is one.
 
     Attributes:
+        spec: The spec.
         kept: What was found before, by the number of positions and the names; assignments with faults are not kept.
     """
 
     def __init__(self, spec: FunctionSpec, *, most: int = 0, is_ordered: bool = False, has_labels: bool = True) -> None:
         self.kept: dict[tuple[Any, ...], Assignment] = {}
-        self._spec = spec
+        self.spec = spec
         self._most = most
         each = spec.call.parameters
         self._own = tuple(one for one in each if one.stream is not None and not _is_pattern(spec, one))
@@ -183,7 +156,7 @@ class Binder:
 
     def _called(self, count: int, keywords: Collection[str]) -> Assignment:
         if self._most and count + len(keywords) > self._most:
-            return Assignment((), (), (far_too_many(self._spec.name, count + len(keywords), self._most),))
+            return Assignment((), (), (far_too_many(self.spec.name, count + len(keywords), self._most),))
         made = _Making()
         for name, one in self._positions(count):
             made.give(name, one)
@@ -196,7 +169,7 @@ class Binder:
 
     def _named(self, names: Sequence[str]) -> Assignment:
         if self._most and len(names) > self._most:
-            return Assignment((), (), (far_too_many(self._spec.name, len(names), self._most),))
+            return Assignment((), (), (far_too_many(self.spec.name, len(names), self._most),))
         made = _Making()
         for said in names:
             name = said if said.isascii() else known_as(said, self._inputs)
@@ -212,12 +185,12 @@ class Binder:
             return
         made.given.append((name, None))
         if len(made.faults) < _MOST_FAULTS:
-            made.faults.append(self._unknown(said, made) if one is None else twice(self._spec.name, name))
+            made.faults.append(self._unknown(said, made) if one is None else twice(self.spec.name, name))
 
     def _assigned(self, made: _Making) -> Assignment:
         required = (name for name, one in self._inputs.items() if not one.is_optional)
         lacking = [name for name in required if name not in made.takers and name not in made.meant]
-        made.faults += (missing(self._spec.name, name) for name in lacking)
+        made.faults += (missing(self.spec.name, name) for name in lacking)
         names, takers = zip(*made.given, strict=True) if made.given else ((), ())
         return Assignment(names, takers, tuple(made.faults))
 
@@ -255,47 +228,23 @@ class Binder:
                 skipped = skipped or (name if one.by_position and one.is_optional else "")
             elif skipped and one.by_position and not one.by_keyword:
                 words = f"cannot be given its input '{name}' without '{skipped}'"
-                yield Fault("missing_arg", skipped, self._spec.name, words)
+                yield Fault("missing_arg", skipped, self.spec.name, words)
 
     def _unknown(self, name: str, made: _Making) -> Fault:
         if name in self._inputs:
             made.meant.add(name)
             words = f"takes its input '{name}' by position only"
-            return Fault("unknown_arg", name, self._spec.name, words)
+            return Fault("unknown_arg", name, self.spec.name, words)
         meant = nearest(name, self._inputs) if len(made.faults) < _MOST_HINTS else ""
         made.meant.add(meant)
-        more = [f"*{self._rest.name}"] if self._rest is not None and self._spec.open_inputs else []
-        return unknown(self._spec.name, name, [*self._inputs, *more], meant=meant)
+        more = [f"*{self._rest.name}"] if self._rest is not None and self.spec.open_inputs else []
+        return unknown(self.spec.name, name, [*self._inputs, *more], meant=meant)
 
     def _too_many(self, count: int) -> Fault:
         most = len(self._by_position)
         takes = f"{most or 'no'} input{'s' if most > 1 else ''}"
         words = f"takes {takes} by position, and {count} are given"
-        return Fault("too_many_args", "", self._spec.name, words, {"expected": str(most), "actual": str(count)})
-
-
-def missing(function: str, name: str) -> Fault:
-    """The fault of an input that is not given and has no default."""
-    return Fault("missing_arg", name, function, f"needs its input '{name}', which is not given")
-
-
-def twice(function: str, name: str) -> Fault:
-    """The fault of an input that takes one value and is given several."""
-    return Fault("duplicate_arg", name, function, f"is given its input {quoted(name)} twice")
-
-
-def unknown(function: str, name: str, known: Sequence[str], *, meant: str = "") -> Fault:
-    """The fault of a name that is no input's.
-
-    Args:
-        function: The name of the function.
-        name: The name that the caller gave.
-        known: The names that there are.
-        meant: The one that was probably meant; empty: all are listed.
-    """
-    listed = ", ".join([*known[:_LISTED], *(["..."] if len(known) > _LISTED else [])])
-    hint = f"did you mean '{meant}'?" if meant else f"it has {listed or 'none'}"
-    return Fault("unknown_arg", name[:_LONGEST], function, f"has no input {quoted(name)}; {hint}")
+        return Fault("too_many_args", "", self.spec.name, words, {"expected": str(most), "actual": str(count)})
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

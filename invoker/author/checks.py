@@ -1,9 +1,9 @@
 """Reads the source of an author's function for mistakes that would only show while it runs.
 
-Errors are certain: what they name cannot work. Warnings are habits that hurt, such as a blocking call on the event
-loop. Names are looked up in the function's own module, so an alias of `time.sleep` is found and a local of that name is
-not mistaken for it. Without source (a lambda in a shell, a builtin) there is nothing to check. Nested functions are not
-read: nobody knows when they run.
+Errors are certain: the code that they name cannot work. Warnings are habits that hurt, such as a blocking call on the
+event loop. Names are looked up in the function's own module, so an alias of `time.sleep` is found and a local of that
+name is not mistaken for it. Without source (a lambda in a shell, a builtin) there is nothing to check. Nested functions
+are not read: nobody knows when they run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check(function: Any, spec: FunctionSpec) -> tuple[Finding, ...]:
 
     Args:
         function: The function as it was loaded; the innermost function that it wraps is read.
-        spec: As its signature was understood.
+        spec: How the function's signature was understood.
     """
     inner = list(layers(function))[-1]
     tree = _parse(inner)
@@ -103,7 +103,7 @@ class _Scan:
     def __init__(
         self, inner: Any, spec: FunctionSpec, tree: ast.FunctionDef | ast.AsyncFunctionDef, *, is_called: bool
     ) -> None:
-        self._is_called = is_called  # else what wraps it reads the inputs and makes the outputs
+        self._is_called = is_called  # otherwise the wrapper around it reads the inputs and makes the outputs
         self._inner = inner
         self._spec = spec
         self._tree = tree
@@ -142,7 +142,7 @@ class _Scan:
         return True
 
     def _is_used(self, name: str) -> bool:
-        """Whether a name is awaited or handed to somebody who may do so; arithmetic with it does not count."""
+        """Whether a name is awaited or passed on to code that may await it; arithmetic with it does not count."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 parent = self._parents.get(node)
@@ -214,7 +214,7 @@ class _Scan:
                 yield from self._shared(node)
 
     def _shared(self, node: ast.Return) -> Iterator[Finding]:
-        """One stream that two of the returned iterators read: each would get what the other leaves."""
+        """One stream that two of the returned iterators read: each would get only the items that the other has not."""
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
         for name in {one.name for one in self._parameters() if not one.single} - self._locals:
             readers = [number for number, part in enumerate(parts) if _reads(part, name)]
@@ -264,7 +264,7 @@ def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _assigned(nodes: list[ast.AST]) -> set[str]:
-    """Names that the body gives another meaning than the module does; parameters are not among them."""
+    """Names to which the body gives another meaning than the module does; parameters are not among them."""
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -276,7 +276,7 @@ def _reads(node: ast.AST, name: str) -> bool:
 
 
 def _iterated(node: ast.AST) -> ast.expr | None:
-    """What a sync loop or comprehension reads."""
+    """The expression that a sync loop or comprehension iterates over."""
     if isinstance(node, ast.For) or (isinstance(node, ast.comprehension) and not node.is_async):
         return node.iter
     return None

@@ -1,7 +1,7 @@
 """`@function`: says what a signature cannot, and marks the functions of a module as a catalogue.
 
-It never wraps: the decorated object is returned as it was, so it can be called and tested as before. An undecorated
-function is always enough to be served.
+The decorator never wraps: the decorated object is returned as it was, so it can be called and tested as before. An
+undecorated function is always enough to be served.
 """
 
 from __future__ import annotations
@@ -110,14 +110,13 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         batch_wait_ms: How many milliseconds the first of these requests waits for others.
         version: The version of the function, as clients see it; the default is ``__version__`` of its module or its
             package.
-        argument_type: ``"payload"``, ``"message"`` or ``"headers"``: what every input is given that is not annotated as
+        argument_type: ``"payload"``, ``"message"`` or ``"headers"``: what each input receives that is not annotated as
             one of these (R-040).
         init: A hook that runs once, before the first invocation.
         destroy: A hook that runs once, after the last invocation.
         ready: A function that returns whether this one can take work.
         hook_timeout_s: Seconds that each hook may take; the default is ``INVOKER_HOOK_TIMEOUT_S``.
-        timeout_s: Seconds that an invocation may take; after that the caller gets an error, and the function has to
-            leave.
+        timeout_s: Seconds that an invocation may take; after that the caller gets an error, and the function is ended.
         max_calls: Invocations that may be in the function at once, of all callers; one more fails at once. 0: no limit.
         calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: any.
         memory_bytes: Memory that an invocation may take; with ``isolation="process"`` it is enforced. 0: any.
@@ -147,7 +146,7 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
 
 
 def options_of(target: Any) -> Options | None:
-    """The options a function was decorated with, or None."""
+    """The options with which a function was decorated, or None."""
     found = getattr(target, ATTRIBUTE, None)
     return found if isinstance(found, Options) else None
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from invoker.author.docstrings import Docs, read_docstring, read_prose
 from invoker.author.spec import IGNORED, FunctionSpec, ResultShape, StreamSpec, Style, Take
-from invoker.author.spelling import is_array, render
+from invoker.author.spelling import render
+from invoker.codecs.annotations import is_array
 from invoker.codecs.custom import Adapted, registered
 from invoker.codecs.schema import DEFINITIONS, NOTHING, Schema, Schemas, fits, plain_value, schema_of
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
@@ -32,8 +33,8 @@ class DescribedInput:
         stream: The stream as it was read.
         media_types: The media types of its values; the first one is for a value that a person types.
         is_required: Callers have to name it, if they name inputs.
-        is_option: It is no input unless a caller gives a value.
-        is_stream: It is a stream in the function, too.
+        is_option: The parameter is an input only if a caller gives a value.
+        is_stream: The function receives it as a stream.
         takes_many: It may be given any number of values: it is a stream, or the function is called for each.
         said: The default as Python has it; `NOTHING` if there is none.
         doc: Words for readers; may be empty.
@@ -60,7 +61,7 @@ class DescribedInput:
 
     @property
     def is_trigger(self) -> bool:
-        """Whether no parameter stands behind it: each value only says that the function is called once more."""
+        """Whether it has no parameter: each value only makes one more call."""
         return self.stream.is_ignored
 
     @cached_property
@@ -100,7 +101,7 @@ class DescribedOutput:
     Attributes:
         stream: The stream as it was read.
         media_types: The media types that its values may have; the first one is for callers that accept any.
-        is_stream: It may give any number of values.
+        is_stream: The output may give any number of values.
         doc: Words for readers; may be empty.
     """
 
@@ -121,7 +122,7 @@ class DescribedOutput:
 
     @property
     def read_as(self) -> tuple[str, ...]:
-        """The media types to ask for when a person reads: text first for a str, which JSON quotes; empty: any."""
+        """The media types to ask for when a person reads the output: text first for a str; empty: any."""
         if self.stream.media_types:
             return self.stream.media_types
         kinds = members(self.stream.type)
@@ -154,7 +155,7 @@ class Described:
         docs: Its docstring.
         inputs: The inputs in the order of their index; options come last.
         outputs: The outputs in the order of their index.
-        examples: Calls of it, as Python source.
+        examples: Calls of the function, as Python source.
     """
 
     spec: FunctionSpec
@@ -170,7 +171,7 @@ class Described:
 
     @property
     def is_safe(self) -> bool:
-        """Whether its author says that a call changes nothing."""
+        """Whether the function's author says that a call changes nothing."""
         return self.spec.safe
 
     @property
@@ -185,7 +186,8 @@ def described(spec: FunctionSpec) -> Described:
     own = tuple(one for one in spec.inputs if not one.is_ignored or not spec.optional)
     taken = {one.name for one in own}
     options = tuple(one for one in spec.optional if one.name not in taken)
-    mapped = {one.name for one in own or options[:1] if not one.single}  # R-167: the first option, if all are options
+    # R-167: the first option is mapped, if all inputs are options
+    mapped = {one.name for one in own or options[:1] if not one.single}
     known = {one.stream.name: one for one in spec.call.parameters if one.stream is not None}
     many = mapped | {name for name, one in known.items() if one.streams}
     spare = {one.name for one in spec.optional}
@@ -216,7 +218,7 @@ def described(spec: FunctionSpec) -> Described:
 
 
 def listed(function: Described) -> dict[str, Any]:
-    """A function with values that JSON knows, under the names that `/functions` has."""
+    """Describe a function with values that JSON has, under the names that `/functions` uses."""
     spec = function.spec
     return {
         "name": function.name,
@@ -257,7 +259,7 @@ def _input(one: DescribedInput) -> dict[str, Any]:
 
 
 def _sent_as(one: StreamSpec, modules: tuple[str, ...]) -> tuple[str, ...]:
-    """The media types of an input's values; the one that suits what a person types comes first."""
+    """The media types of an input's values; the one for typed text comes first."""
     if one.media_types:
         return one.media_types
     for codec in registered(modules):

@@ -1,6 +1,7 @@
 """Reads docstrings: what the function does, what each argument and the result mean, and examples.
 
-Google's, NumPy's and reST's styles are understood, and recognised by what stands there; a docstring may mix them.
+Google's, NumPy's and reST's styles are understood, and recognised by their section titles and fields; a docstring may
+mix them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Docs:
 
 
 def read_docstring(text: str) -> Docs:
-    """Read a docstring, cleaned as `inspect.cleandoc` does."""
+    """Read a docstring that `inspect.cleandoc` has cleaned."""
     lines = text.splitlines()
     arguments: dict[str, str] = {}
     results: list[str] = []
@@ -50,7 +51,7 @@ def read_docstring(text: str) -> Docs:
 
 
 def read_prose(text: str) -> str:
-    """What a docstring says before its first section, field or example, with its paragraphs."""
+    """The paragraphs of a docstring before its first section, field or example."""
     lines = text.splitlines()
     found = (at for at, line in enumerate(lines) if _FIELD(line) or line.startswith(">>>") or _title(lines, at))
     return "\n".join(lines[: next(found, len(lines))]).strip()
@@ -76,7 +77,7 @@ def _title(lines: list[str], index: int) -> str:
 
 
 def _sections(lines: list[str]) -> Iterator[tuple[str, list[str], bool]]:
-    """Titles in lower case, the lines below them, and whether they are in NumPy's style."""
+    """The sections: titles in lower case, the lines below them, and whether they are in NumPy's style."""
     starts = [(index, title) for index in range(len(lines)) if (title := _title(lines, index))]
     ends = [*(index for index, _ in starts), len(lines)][1:]
     for (start, title), end in zip(starts, ends, strict=bool(starts)):
@@ -84,14 +85,14 @@ def _sections(lines: list[str]) -> Iterator[tuple[str, list[str], bool]]:
         body = lines[start + 1 + is_numpy : end]
         while body and not body[0].strip():
             body = body[1:]
-        if body and body[0].startswith(" "):  # what is indented less than the section does not belong to it
+        if body and body[0].startswith(" "):  # lines that are indented less than the section do not belong to it
             count = next((at for at, line in enumerate(body) if line.strip() and not line.startswith(" ")), len(body))
             body = body[:count]
         yield title, body, is_numpy
 
 
 def _google(body: list[str]) -> Iterator[tuple[str, str]]:
-    """``name (type): words``, and further lines that are indented more."""
+    """Read entries ``name (type): words``, and further lines that are indented more."""
     margin = _indent(body[0])
     name, words = "", list[str]()
     for line in body:
@@ -105,7 +106,7 @@ def _google(body: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _numpy(body: list[str]) -> Iterator[tuple[str, str]]:
-    """``name : type``, and the words in lines that are indented."""
+    """Read entries ``name : type``, with the words in indented lines."""
     names, words = list[str](), list[str]()
     for line in body:
         if line.strip() and not line.startswith(" "):

@@ -28,7 +28,7 @@ FORMER: Final = {
 
 
 class Former(TypedDict, total=False):
-    """The former keywords of `@function`, and their types."""
+    """The types of the former keywords of `@function`."""
 
     rows: bool
     casting: str
@@ -41,7 +41,7 @@ class Former(TypedDict, total=False):
 
 
 def translated(said: dict[str, Any], stacklevel: int) -> list[ProtocolOption]:
-    """Take the former keywords out of what was said, and make the options that they are now.
+    """Take the former keywords out of the decorator's keywords, and make the options that have replaced them.
 
     Args:
         said: Keywords of the decorator; the former ones are removed.
@@ -65,8 +65,8 @@ def translated(said: dict[str, Any], stacklevel: int) -> list[ProtocolOption]:
     line = f"@function({f'{others}, ' if others else ''}options=[{', '.join(written)}])"
     imported = ", ".join(sorted({protocol for protocol, _ in fields}))
     warnings.warn(
-        f"@function({_arguments(words)}) goes in invoker 0.2; write {line}, and `from invoker.protocols import "
-        f"{imported}`",
+        f"@function({_arguments(words)}) will be removed in invoker 0.2; write {line}, "
+        f"and `from invoker.protocols import {imported}`",
         DeprecationWarning,
         stacklevel=stacklevel,
     )

@@ -1,8 +1,8 @@
 """Which options of an invocation were given: only those are passed, so that each of the others keeps its default.
 
-The streams of options come first here. A driver opens a body when each option has its value or none will come
-(`Invocation.may_begin`), so that nothing waits in this place. What is given becomes an input like any other: a constant
-beside the input over which a request/reply function is mapped, and a stream of one value otherwise (R-167).
+The streams of options come first here. A driver opens a body when each option has its value, or will get none
+(`Invocation.may_begin`), so that nothing waits in this place. A given option becomes an input like any other: a
+constant beside the input over which a request/reply function is mapped, and a stream of one value otherwise (R-167).
 """
 
 from __future__ import annotations

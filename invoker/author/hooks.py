@@ -35,10 +35,10 @@ class Hooks:
     Args:
         function: As the author gave it; a class is instantiated by `start`.
         spec: The spec as it was read.
-        timeout_s: For each hook, where the spec says nothing else.
+        timeout_s: Time limit of each hook for which the spec gives none.
 
     Attributes:
-        target: What is called: the function itself, or the instance once there is one.
+        target: The object that is called: the function itself, or the instance once it is made.
     """
 
     def __init__(self, function: Any, spec: FunctionSpec, *, timeout_s: float = HOOK_TIMEOUT_S) -> None:
@@ -51,13 +51,13 @@ class Hooks:
 
     @property
     def is_context_manager(self) -> bool:
-        """Whether the function is entered at start and left at the end."""
+        """Whether the function is a context manager, entered at start and exited at stop."""
         kind = self.target if isinstance(self.target, type) else type(self.target)
         return hasattr(kind, "__enter__") or hasattr(kind, "__aenter__")
 
     @property
     def takes_time(self) -> bool:
-        """Whether a start runs code of the author's."""
+        """Whether a start runs the author's code."""
         return self.spec.call.make or self.spec.hooks.init is not None or self.is_context_manager
 
     async def start(self) -> None:
@@ -71,7 +71,7 @@ class Hooks:
         self._is_started = True
         try:
             if self.spec.call.make:
-                # No time limit: it is like the import of a module, and may load a model.
+                # No time limit: the constructor may load a model, as an import of its module may.
                 self.target = await self._run("constructor", self.target, None)
             await self._enter()
             if self.spec.hooks.init is not None:
@@ -84,10 +84,10 @@ class Hooks:
             raise
 
     async def stop(self) -> None:
-        """Destroy and leave the function; must begin after the last invocation (R-018).
+        """Run the stop hooks and exit the context manager; must begin after the last invocation (R-018).
 
         Raises:
-            HookError: The first of what raised or took too long; the rest was done nevertheless.
+            HookError: The first hook that raised or took too long; the other hooks have run nevertheless.
         """
         if self._is_stopped or not self._is_started:
             return
@@ -145,7 +145,7 @@ class Hooks:
 
 
 async def run_hook(hook: Callable[[], Any], title: str, *, timeout_s: float | None) -> Any:
-    """Run a sync or async hook and give what it returns.
+    """Run a sync or async hook and return its result.
 
     Args:
         hook: Without arguments. A sync one runs in a thread; an awaitable it returns is awaited here.
@@ -153,7 +153,7 @@ async def run_hook(hook: Callable[[], Any], title: str, *, timeout_s: float | No
         timeout_s: None for no limit.
 
     Raises:
-        HookError: It raised (the cause is chained), or took longer than ``timeout_s`` (R-020).
+        HookError: The hook raised (the cause is chained), or took longer than ``timeout_s`` (R-020).
     """
     limit = asyncio.timeout(timeout_s)
     try:
@@ -183,7 +183,7 @@ async def _as_coroutine(hook: Callable[[], Any]) -> Any:
 
 
 async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
-    """Run in a daemon thread; an executor's would be joined when the process ends."""
+    """Run a hook in a daemon thread; a thread of an executor would be joined when the process ends."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -203,13 +203,13 @@ async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
             error = raised
         try:
             loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:  # the loop is closed, so nobody waits for this hook any more
-            log.warning("the %s ended after it was given up", title)
+        except RuntimeError:  # the loop is closed, so no code waits for this hook any more
+            log.warning("the %s ended after its time limit had passed", title)
 
     context = contextvars.copy_context()
     try:
         threading.Thread(target=context.run, args=(run,), name=f"invoker {title}", daemon=True).start()
-    except RuntimeError:  # Python 3.12 and later start no thread for what runs at the interpreter's exit
+    except RuntimeError:  # Python 3.12 and later start no thread for hooks that run at the interpreter's exit
         context.run(run)
     return await done
 

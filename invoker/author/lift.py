@@ -31,6 +31,9 @@ _END: Final = object()
 
 _MOST_BINDINGS: Final = 256
 
+_MOST_NAMES: Final = 100
+"""Names in a binding that is kept; each takes a few hundred bytes."""
+
 Bind = Callable[[Callable[..., Any], Context], Callable[..., Any]]
 
 
@@ -38,11 +41,11 @@ class Function:
     """A function, ready to run; made by `lift` or `binding`, shared by all invocations.
 
     Attributes:
-        spec: As its signature was understood.
+        spec: How its signature was understood.
         hooks: Its life in this process.
         awaits_values: Whether an input is one value, or an option, which has to come before the function is called.
         takes_context: A parameter receives the invocation's context.
-        is_plain: It is sync, and mapped from payloads to values without anything between; see `once`.
+        is_plain: The function is sync and maps payloads to values directly; see `once`.
     """
 
     def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
@@ -54,12 +57,10 @@ class Function:
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
         self._drops = self._maps and spec.call.result is ResultShape.NOTHING
-        # If several outputs are declared without types, the function may send by name. It then returns None, which is
-        # not a value.
+        # The function then returns None, which is not a value.
         is_untyped = len(spec.outputs) > 1 and not spec.call.parts and spec.outputs[0].type is Any
         self._skips_none = self._maps and is_untyped
         self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
-        self._takes_options = bool(spec.spare)
         self._has_options = any(one.is_option for one in spec.inputs)
         self._has_singles = any(one.single for one in spec.inputs)
         self.is_plain = (
@@ -73,7 +74,7 @@ class Function:
 
     @functools.cached_property
     def binder(self) -> Binder:
-        """Which parameters take what a caller within the process gives; any number of values."""
+        """Says which parameters take the arguments of a caller within the process, however many these are."""
         return Binder(self.spec)
 
     @property
@@ -91,14 +92,16 @@ class Function:
             return self
         found = self._bindings.get(names)
         if found is None:
-            found = Function(self.hooks, bind(self.spec, names))
+            found = Function(self.hooks, bind(self.binder, names))
+            if len(names) > _MOST_NAMES:
+                return found
             if len(self._bindings) >= _MOST_BINDINGS:  # peers choose the names, so a full cache is emptied
                 self._bindings.clear()
             self._bindings[names] = found
         return found
 
     def with_options(self, names: tuple[str, ...]) -> Function:
-        """The same function with those options among its inputs that a caller may give; see `invoker.author.named`.
+        """The same function with these options among its inputs; see `invoker.author.named`.
 
         Args:
             names: The names of the inputs, as the caller sent them.
@@ -106,11 +109,9 @@ class Function:
         Raises:
             ProtocolViolation: There are too few or too many, or one is no option's.
         """
-        if not self._takes_options or (self.spec.open_inputs and not _names_options(self.spec, names)):
+        if _are_labels(self.spec, names):
             return self
-        if not self.spec.open_inputs and (names and len(names) == _count(self.spec)):
-            return self
-        found = Function(self.hooks, bind_options(self.spec, names))
+        found = Function(self.hooks, bind_options(self.binder, names))
         found._whole = self  # the options that arrive decide which binding runs
         return found
 
@@ -118,13 +119,13 @@ class Function:
         """Make, enter and initialise the function; before the first invocation. An isolated one starts in its children.
 
         Raises:
-            HookError: It failed; the stop hooks have run.
+            HookError: A start hook failed; the stop hooks have run.
         """
         if not self.spec.isolation:
             await self.hooks.start()
 
     async def stop(self) -> None:
-        """Destroy and leave the function; after the last invocation.
+        """Run the stop hooks, after the last invocation.
 
         Raises:
             HookError: A hook failed; the others have run.
@@ -147,7 +148,7 @@ class Function:
             One iterator for each output; none for a sink.
 
         Raises:
-            DecodeError: An input of which one value is needed ended without any.
+            DecodeError: An input that must have one value ended without a value.
             BaseException: Whatever the author's call raises.
         """
         if self._has_options:
@@ -161,7 +162,7 @@ class Function:
     def _open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
         call = self._begin(inputs, context)
         if self._maps:
-            inputs = inputs or (iter((None,)),)  # no input decides how often it is called, so it is called once
+            inputs = inputs or (iter((None,)),)  # no input decides the number of calls, so there is one call
             mapped = map_sync(call, inputs, context.wait, ignores=self._ignores)
             if self._skips_none:
                 mapped = _but_none(mapped)
@@ -173,7 +174,7 @@ class Function:
 
         Args:
             values: One of each input.
-            inputs: For the context; they have ended.
+            inputs: The inputs for the context; all of them have ended.
             context: The context of this invocation.
 
         Returns:
@@ -187,7 +188,8 @@ class Function:
             result = call() if self._ignores else call(*values)
             return result if type(result) in PLAIN or is_plain(result) else context.wait(result)
         except StopIteration as error:
-            raise RuntimeError("generator raised StopIteration") from error  # the error that the iterator would raise
+            # the error that the iterator itself would raise
+            raise RuntimeError("generator raised StopIteration") from error
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         """Begin one run of an async function; the twin of `open`."""
@@ -214,12 +216,12 @@ class Function:
             values = [await self._first_async(inputs, index) for index in range(len(inputs))]
         result = call(*values)
         if type(result) is AsyncGeneratorType and self.spec.call.result is ResultShape.STREAM:
-            return (result,)  # as most do; the rest of the code costs more than a short function
+            return (result,)  # most functions return one value; the general code below costs more than a short function
         return await async_results(self.spec, result)
 
     def _begin(self, inputs: Sequence[Any], context: Context) -> Callable[..., Any]:
         target: Callable[..., Any] = self.hooks.target
-        if self.takes_context and not context.inputs:  # otherwise the inputs that were given are set already
+        if self.takes_context and not context.inputs:  # otherwise the given inputs are already set
             context.inputs = Inputs(inputs, context.input_names, self._names)
         return target if self._bind is None else self._bind(target, context)
 
@@ -290,21 +292,22 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
 
     Args:
         function: The function as it was loaded.
-        spec: What `invoker.author.reader.read` made of it.
-        hook_timeout_s: For each hook, where the author says nothing else.
+        spec: The spec that `invoker.author.reader.read` has made.
+        hook_timeout_s: Time limit of each hook for which the author gives none.
     """
     return Function(Hooks(function, spec, timeout_s=hook_timeout_s), spec)
 
 
-def _names_options(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
-    """Whether a caller of a function with ``*args`` gives options, which it can by their names only."""
-    options = {one.name for one in spec.spare}
-    return any(name in options for name in names[max(len(spec.inputs) - 1, 1) :])
-
-
-def _count(spec: FunctionSpec) -> int:
-    """The number of inputs that every caller gives."""
-    return sum(not one.is_ignored for one in spec.inputs)
+def _are_labels(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
+    """Whether the names that a caller sends are for the function's own inputs, whatever they are."""
+    if spec.open_inputs:
+        options = {one.name for one in spec.spare}
+        return not any(name in options for name in names[max(len(spec.inputs) - 1, 1) :])
+    own = sum(not one.is_ignored for one in spec.inputs)
+    if spec.spare:
+        return len(names) == own > 0
+    is_free = own or not spec.open_names  # otherwise a name is that of a keyword argument
+    return not names or (len(names) == len(spec.inputs) and bool(is_free or names == (spec.inputs[0].name,)))
 
 
 def _sent(spec: FunctionSpec, kept: tuple[str, ...], context: Context) -> tuple[str, ...]:
@@ -328,13 +331,16 @@ def _binder(spec: FunctionSpec) -> Bind | None:
     if not is_general and not keywords and positional == [CONTEXT, *inputs]:
         return functools.partial
     if not is_general and not keywords and not spec.call.variadic and positional == [0, CONTEXT]:
-        # This is the most frequent use of a context. A partial that binds it by keyword takes twice the time.
+        # A value and the context are the most frequent arguments.
         return lambda target, context: lambda value: target(value, context)
     return _general(spec)
 
 
 def _general(spec: FunctionSpec) -> Bind:
-    """Make the general closure, for arguments by keyword or in another order than the inputs. It is slower."""
+    """Make the general closure, for arguments by keyword or in another order than the inputs.
+
+    This is slower than the special cases.
+    """
     positional = [slot for slot in spec.call.slots if not slot.keyword]
     keywords = [slot for slot in spec.call.slots if slot.keyword]
     used = 1 + max((slot.index for slot in spec.call.slots), default=CONTEXT)

@@ -1,6 +1,6 @@
 """`load`: from ``pkg.mod:attr``, ``file.py:attr``, ``file.pkl`` or ``pkg.mod`` to the author's function.
 
-Every way in which that can fail is a `LoadError` of one sentence: what was met, where, and what to do. An exception of
+Every failure is a `LoadError` of one sentence: what was met, where, and what to do. An exception of
 the author's module is never masked as "module not found"; its traceback stays chained as the cause, for ``--debug``.
 """
 
@@ -51,7 +51,7 @@ _PICKLES: Final = (".pkl", ".pickle")
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The decorated functions of a module; what `load` gives for ``pkg.mod`` without an attribute.
+    """The decorated functions of a module; the result of `load` for ``pkg.mod`` without an attribute.
 
     Attributes:
         module: The module as it was named.
@@ -63,7 +63,7 @@ class Catalogue:
 
 
 def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) -> Any:
-    """Import what an entrypoint names; the current directory (for a file: its directory) is put on the path.
+    """Import the object that an entrypoint names; the current directory (for a file: its directory) is put on the path.
 
     Args:
         entrypoint: ``pkg.mod:attr`` (dotted attributes too), ``file.py:attr``, ``file.pkl``, or a module alone.
@@ -95,7 +95,7 @@ def only_function(source: str, module: types.ModuleType) -> Any:
         module: Imported.
 
     Raises:
-        LoadError: It has no function, or several and none is decorated.
+        LoadError: The module has no function, or several of which none is decorated.
     """
     members = vars(module)
     decorated = {name: value for name, value in members.items() if options_of(value) is not None}
@@ -191,10 +191,10 @@ def _module_name(path: Path) -> str:
 
 
 def _forget_compiled(spec: ModuleSpec | None) -> None:
-    """Remove the compiled file of a source that was written so lately that it may be that of an edit before."""
+    """Remove the compiled file of a source that has just been edited, since it may stem from the version before."""
     if spec is None or not spec.has_location or not spec.origin or not spec.cached:
         return
-    with contextlib.suppress(OSError):  # there is none, or this folder is not ours
+    with contextlib.suppress(OSError):  # the file does not exist, or the folder is not writable
         if time.time() - Path(spec.origin).stat().st_mtime < _YOUNG_S:
             Path(spec.cached).unlink()
 
@@ -285,7 +285,7 @@ def _checked(entrypoint: str, found: Any) -> Any:
     elif inspect.iscoroutine(found) or inspect.isgenerator(found) or inspect.isasyncgen(found):
         fix = "name the function itself, without calling it"
         if inspect.iscoroutine(found):
-            found.close()  # otherwise Python warns that it was never awaited
+            found.close()  # otherwise Python warns that the coroutine was never awaited
     else:
         fix = "name a function, a class with __call__, or an instance of one"
     raise LoadError(f"'{entrypoint}' is {article} {kind}, which cannot be called; {fix}")

@@ -1,6 +1,6 @@
 """Says in one sentence why an entrypoint could not be loaded, and what to do about it.
 
-Only words are made here; `invoker.author.loader` decides what happened and raises.
+Only texts are made here; `invoker.author.loader` decides what happened and raises.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 
 
 def explain_missing_module(name: str, missing: str) -> str:
-    """The module itself, or a package it is in, does not exist."""
+    """Explain that the module, or a package that contains it, does not exist."""
     parent, _, child = missing.rpartition(".")
-    text = f"there is no module '{missing}'" + (f" to find '{name}' in" if missing != name else "")
+    text = f"there is no module '{missing}'" + (f", which '{name}' names" if missing != name else "")
     if parent in sys.modules and not hasattr(sys.modules[parent], "__path__"):
         if hasattr(sys.modules[parent], child):
             return f"{text}; did you mean '{parent}:{child}'?"
@@ -61,7 +61,7 @@ def explain_missing_file(source: str, path: Path) -> str:
 
 
 def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
-    """The module, class or object has no such attribute."""
+    """Explain that the module, class or object has no such attribute."""
     public = [one for one in dir(parent) if not one.startswith("_")]
     functions = [one for one in public if _is_function(parent, one)]
     home = getattr(parent, "__name__", None) if inspect.ismodule(parent) else None
@@ -75,7 +75,7 @@ def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
 
 
 def explain_import(name: str, error: BaseException) -> str | None:
-    """Explain what importing the module raised; None if there is nothing to add to that."""
+    """Explain what importing the module raised; None if there is nothing to add to the error's own text."""
     if isinstance(error, StartupError):
         return _explain_own(error)
     if isinstance(error, SyntaxError) and "null bytes" in str(error.msg):
@@ -107,7 +107,7 @@ def explain_import(name: str, error: BaseException) -> str | None:
 
 
 def _half_made(error: BaseException) -> str | None:
-    """The module that lacks a name because it is still being imported; the texts differ from Python to Python."""
+    """The module that lacks a name because it is still being imported; each Python has another text for this."""
     if isinstance(error, AttributeError):
         module = getattr(error.obj, "__name__", None) if inspect.ismodule(error.obj) else None
     else:
@@ -118,7 +118,7 @@ def _half_made(error: BaseException) -> str | None:
 
 
 def explain_slow(name: str, thread: int, seconds: float) -> str:
-    """A sentence about a slow import: where the thread is that may stay in it for ever."""
+    """A sentence about a slow import, with the line in which its thread may hang."""
     frames = traceback.extract_stack(sys._current_frames().get(thread))  # noqa: SLF001 - there is no public way
     own = [one for one in frames if _is_authors(one.filename)]
     where = f", at {_short(own[-1].filename)}:{own[-1].lineno} (`{own[-1].line}`)" if own else ""
@@ -135,12 +135,12 @@ def where_of(error: BaseException) -> str:
 
 
 def _explain_relative(name: str, error: ImportError, where: str) -> str:
-    """A relative import leads out of the package that was named."""
+    """Explain that a relative import leads out of the named package."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     above = Path(frames[-1].filename).absolute().parents[name.count(".")].name if frames else "folder"
     why = f"needs a package, and '{name}' was named as a module by itself"
     if "beyond top-level" in str(error):
-        why = f"climbs above the package '{name.partition('.')[0]}', which is the outermost that is known"
+        why = f"goes above '{name.partition('.')[0]}', the outermost package that is known"
     return (
         f"'{name}' cannot be imported: the relative import{where} {why}; leave its dots out, or run from the directory "
         f"above and name '{above}.{name}:function'"
@@ -148,7 +148,7 @@ def _explain_relative(name: str, error: ImportError, where: str) -> str:
 
 
 def _explain_own(error: StartupError) -> str | None:
-    """Add to an error of ours the line that raised it, and the function or class that begins there, if any."""
+    """Add to an invoker's error the line that raised it, and the function or class that begins there, if any."""
     place = where_of(error)
     if not place or place in error.detail:
         return None
@@ -213,7 +213,7 @@ def _is_authors(filename: str) -> bool:
 
 
 def _short(filename: str) -> str:
-    """The path relative to the current directory, if the file is below that."""
+    """The path relative to the current directory, if the file is below it."""
     try:
         relative = os.path.relpath(filename)
     except ValueError:

@@ -60,8 +60,8 @@ async def gather_map(
 ) -> AsyncIterator[Any]:
     """Map an async function with overlapping calls; results keep the order of the inputs (R-035).
 
-    At most ``concurrency`` calls have begun and not been handed on; a slow reader of results therefore stops
-    further reading. The tasks belong to this generator: closing it cancels and awaits them.
+    At most ``concurrency`` calls have begun whose result is not yet read; so a slow reader of results stops the reading
+    of inputs. The tasks belong to this generator: closing it cancels and awaits them.
     """
     values = _zip_async(inputs)
     running: deque[asyncio.Task[Any]] = deque()
@@ -95,7 +95,7 @@ def is_plain(value: Any) -> bool:
     """Whether a value can be sent as it is and need not be awaited first.
 
     Raises:
-        TypeError: It is a generator, which a request/reply function cannot return.
+        TypeError: The value is a generator, which a request/reply function cannot return.
     """
     kind = type(value)
     if kind in PLAIN:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from invoker.author.decorator import MediaTypes
 from invoker.author.signature import Facts
 from invoker.author.spec import StreamSpec
-from invoker.author.spelling import is_array, render
+from invoker.author.spelling import render
+from invoker.codecs.annotations import is_array
 from invoker.errors import SpecError
+from invoker.errors.wording import suggestion
 from invoker.tensors.declared import Tensor
 
 __all__ = ["with_media_types", "with_tensors"]
@@ -20,7 +21,7 @@ __all__ = ["with_media_types", "with_tensors"]
 def with_media_types(
     facts: Facts, specs: tuple[StreamSpec, ...], said: MediaTypes, option: str
 ) -> tuple[StreamSpec, ...]:
-    """Say in which media types values travel.
+    """Set the media types of values.
 
     Raises:
         SpecError: A media type is malformed, or a name belongs to no stream.
@@ -39,14 +40,14 @@ def with_tensors(facts: Facts, specs: tuple[StreamSpec, ...], said: Mapping[str,
     """Put declared tensors into the specs whose annotations do not say what array they are (G-068).
 
     Raises:
-        SpecError: An annotation says something else, or numpy is not there.
+        SpecError: An annotation contradicts the declared tensor, or numpy is not installed.
     """
     if not said:
         return specs
     try:
         from invoker.tensors.arrays import annotation_of
     except ImportError as error:
-        text = f"'{facts.name}' declares tensors, which takes numpy ({error}); pip install numpy"
+        text = f"'{facts.name}' declares tensors, which needs numpy ({error}); pip install numpy"
         raise SpecError(text) from None
     made = []
     for one in specs:
@@ -63,8 +64,7 @@ def with_tensors(facts: Facts, specs: tuple[StreamSpec, ...], said: Mapping[str,
 def _check_names(facts: Facts, option: str, said: Iterable[str], names: list[str]) -> None:
     for name in said:
         if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names) or 'none'}"
+            hint = suggestion(name, names)
             raise SpecError(f"@function({option}=...) of '{facts.name}' names '{name}', which it does not have; {hint}")
 
 
@@ -77,12 +77,12 @@ def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[
             parse(text)
         except ValueError as error:
             raise SpecError(
-                f"@function({option}=...) of '{facts.name}' has {text!r}, which is no media type ({error}); "
+                f"@function({option}=...) of '{facts.name}' has {text!r}, which is not a media type ({error}); "
                 "write one like 'image/png'"
             ) from None
     return types
 
 
 def _says_nothing(type_: Any) -> bool:
-    """Whether the annotation leaves the element type of a tensor open, as ``np.ndarray`` does."""
+    """Whether an annotation leaves the element type of a tensor open, as ``np.ndarray`` does."""
     return type_ is Any or type_ is object or (isinstance(type_, type) and is_array(type_))

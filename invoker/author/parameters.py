@@ -38,7 +38,7 @@ def read_arguments(facts: Facts) -> list[Argument]:
     """The parameters that receive something, in the order of the call."""
     wanted = facts.options.inputs or ()
     found: list[Argument] = []
-    skipped = False  # A parameter keeps its default, so those after it are passed by keyword.
+    skipped = False  # A parameter before this one keeps its default, so this and later ones are passed by keyword.
     for one in facts.parameters:
         try:
             reading = read_parameter(one, wanted)
@@ -55,7 +55,7 @@ def read_arguments(facts: Facts) -> list[Argument]:
         if optional and reading.slot is None and one.name not in wanted:
             if one.default is one.empty:
                 raise SpecError(
-                    f"the keyword-only parameter '{one.name}' of '{facts.name}' has no default and is no input; "
+                    f"the keyword-only parameter '{one.name}' of '{facts.name}' has no default and is not an input; "
                     f"give it a default, or make it an input with @function(inputs=(..., '{one.name}'))"
                 )
             skipped = True
@@ -99,7 +99,7 @@ def input_specs(facts: Facts, inputs: list[Argument], style: Style) -> tuple[Str
     """Describe the inputs in the order of their index."""
     wanted = facts.options.inputs
     order = input_order(facts, inputs)
-    fallback = len(inputs) - 1  # a variadic parameter comes last, whatever its name is
+    fallback = len(inputs) - 1  # a variadic parameter comes last, whatever its name
     ordered = sorted(inputs, key=lambda one: order.get(one.name, fallback))
     specs = [input_spec(facts, one, style) for one in ordered]
     if not specs and style is Style.REQUEST_REPLY:
@@ -114,12 +114,12 @@ def input_specs(facts: Facts, inputs: list[Argument], style: Style) -> tuple[Str
 
 
 def wrong_names(option: str, wanted: Sequence[str], function: str, own: list[str]) -> str:
-    """Say that the decorator gives another number of names than there are streams."""
+    """The error text for a decorator that gives another number of names than there are streams."""
     text = f"@function({option}={tuple(wanted)!r}) names {len(wanted)} {option}, but '{function}' has {len(own)}"
     for name in wanted:
         near = get_close_matches(name, own, n=1)
         if name not in own and near:
-            return f"{text}; did you mean '{near[0]}' by '{name}'?"
+            return f"{text}; did you mean '{near[0]}' instead of '{name}'?"
     return f"{text} ({', '.join(own) or 'none'}); give one name for each"
 
 
@@ -149,7 +149,7 @@ def every_parameter(
     Args:
         facts: The facts of the function.
         inputs: The parameters that are inputs in any case.
-        specs: What those take, in the order of their index.
+        specs: What these inputs take, in the order of their index.
         order: Their indexes by name.
         style: The style of the function.
         is_async: Whether it runs on the loop.
@@ -174,7 +174,7 @@ def every_parameter(
         elif argument is None:
             found.append(replace(made, stream=_spare(facts, one.name, reading, style=style, is_async=is_async)))
         elif argument.variadic and len(specs) >= len(inputs) and facts.options.inputs is not None:
-            several = specs[len(inputs) - 1 :]  # the decorator says how many there are
+            several = specs[len(inputs) - 1 :]  # the decorator says how many inputs there are
             found += [replace(made, stream=spec, is_optional=False) for spec in several]
         else:
             index = len(specs) - 1 if argument.variadic else order[one.name]

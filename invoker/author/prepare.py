@@ -1,4 +1,4 @@
-"""`prepare`: from an entrypoint to functions that are ready to run; what serving, inspecting and testing begin with.
+"""`prepare`: loads the functions of an entrypoint and makes them ready; serving, inspecting and testing begin with it.
 
 Loads, reads, checks and lifts. Every mistake that can be seen without running the function is reported here, before a
 port opens.
@@ -23,10 +23,10 @@ __all__ = ["Prepared", "prepare", "prepare_all", "prepare_function", "with_actio
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A function that is ready to be started, and what should be said about it.
+    """A function that is ready to be started, and the warnings about it.
 
     Attributes:
-        function: To be started, served and stopped.
+        function: The function, to be started, served and stopped.
         warnings: The warnings of the checks; none of them keeps the function from being served.
     """
 
@@ -48,10 +48,10 @@ def prepare(
         entrypoint: See `invoker.author.loader.load`.
         allow_pickle: Whether a pickle may be loaded, which runs its code.
         fresh: Execute the module anew.
-        hook_timeout_s: For each hook, where the author says nothing else.
+        hook_timeout_s: Time limit of each hook for which the author gives none.
 
     Raises:
-        StartupError: It cannot be loaded, understood or served; one sentence with the fix.
+        StartupError: The function cannot be loaded, understood or served; the text is one sentence with the fix.
     """
     found = load(entrypoint, allow_pickle=allow_pickle, fresh=fresh)
     if isinstance(found, Catalogue):
@@ -63,7 +63,7 @@ def prepare(
 def prepare_all(
     what: Iterable[Any], *, allow_pickle: bool = False, fresh: bool = False, hook_timeout_s: float = HOOK_TIMEOUT_S
 ) -> tuple[Prepared, ...]:
-    """Make several functions ready to run, which are at hand or are named.
+    """Make several functions ready to run, each given as an object or by its entrypoint.
 
     Args:
         what: Functions of any shape, modules with functions, and entrypoints of either.
@@ -97,7 +97,7 @@ def _module(module: ModuleType, *, hook_timeout_s: float) -> tuple[Prepared, ...
 def _catalogue(found: Catalogue, *, hook_timeout_s: float) -> tuple[Prepared, ...]:
     served: dict[str, Prepared] = {}
     for attribute, function in found.functions.items():
-        # A program has no name by which another process could import it.
+        # A program cannot be imported by another process by its name.
         full = "" if found.module == "__main__" else f"{found.module}:{attribute}"
         _add(prepare_function(function, entrypoint=full, name=attribute, hook_timeout_s=hook_timeout_s), served)
     return tuple(served.values())
@@ -107,7 +107,7 @@ def _add(made: Prepared, served: dict[str, Prepared]) -> None:
     """Add a function to those that are served.
 
     Raises:
-        SpecError: Another one has its name.
+        SpecError: Another function has its name.
     """
     name = made.spec.name
     if (other := served.setdefault(name, made)) is made:
@@ -132,14 +132,14 @@ def with_actions(
     """Find the functions that actions name, and load those that are not served yet (E-071).
 
     Args:
-        found: What is served in any case.
+        found: The functions that are served in any case.
         actions: Names of actions, each with the name of a function that is served, or an entrypoint.
         allow_pickle: As for `prepare`.
         hook_timeout_s: As for `prepare`.
 
     Returns:
-        All functions, and the name of each action's function by that of the action. A function whose name is taken is
-        named by its whole entrypoint.
+        All functions, and a dict from the name of each action to the name of its function. A function whose name is
+        taken is named by its whole entrypoint.
 
     Raises:
         StartupError: One cannot be loaded, understood or served, or an action has two functions.
@@ -151,13 +151,13 @@ def with_actions(
         if not known:
             if ":" not in target:
                 raise ConfigError(
-                    f"the action '{action}' is to be '{target}', which is neither module:function nor one of the "
+                    f"the action '{action}' is set to '{target}', which is neither module:function nor one of the "
                     f"functions that are served: {', '.join(served)}"
                 )
             known = [_action(target, served, allow_pickle=allow_pickle, hook_timeout_s=hook_timeout_s)]
             served[known[0].spec.name] = known[0]
         if by_action.setdefault(action, known[0].spec.name) != known[0].spec.name:
-            raise ConfigError(f"the action '{action}' is to be both '{by_action[action]}' and '{known[0].spec.name}'")
+            raise ConfigError(f"the action '{action}' is set to both '{by_action[action]}' and '{known[0].spec.name}'")
     return tuple(served.values()), by_action
 
 
@@ -197,10 +197,10 @@ def _action(target: str, served: dict[str, Prepared], *, allow_pickle: bool, hoo
 def prepare_function(
     function: Any, *, entrypoint: str = "", name: str = "", hook_timeout_s: float = HOOK_TIMEOUT_S
 ) -> Prepared:
-    """Make one function ready to run; for functions that are at hand already.
+    """Make one function ready to run that is already loaded.
 
     Raises:
-        StartupError: It cannot be understood or served.
+        StartupError: The function cannot be understood or served.
     """
     spec = read(function, entrypoint=entrypoint, name=name)
     _check_types(spec)
@@ -229,7 +229,7 @@ def _check_types(spec: FunctionSpec) -> None:
             raise SpecError(f"{kind} '{one.name}' of '{spec.name}': {problem}")
     for index, stream in enumerate(spec.inputs):
         if stream.type is IGNORED or stream.media_types:
-            continue  # this input is never decoded, or the author's own codec decodes it
+            continue  # this input is never decoded, or only by the author's own codec
         problem = decodable(stream.type, spec.modules)
         if problem is not None:
             raise SpecError(f"input #{index} '{stream.name}' of '{spec.name}' cannot be decoded: {problem}")

@@ -1,7 +1,7 @@
 """What only one protocol understands of a function: ``@function(options=[graphpipe.Casting(inputs="same_kind")])``.
 
-The classes of such options lie in the folder of their protocol, in `options.py`. A spec holds them by their class, so a
-protocol asks for its own, and no other protocol has to know it.
+The classes of such options lie in the folder of their protocol, in `options.py`. A spec holds the options by their
+class, so each protocol looks up its own and needs to know no other.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class ProtocolOption:
     protocol: ClassVar[str]
 
     def applied(self, spec: FunctionSpec) -> FunctionSpec:
-        """Check that the option fits the function, and change what it changes of the spec.
+        """Check that the option fits the function, and give the spec as the option changes it.
 
         Raises:
-            SpecError: It does not fit.
+            SpecError: The option does not fit the function.
         """
         return spec
 
@@ -40,7 +40,7 @@ class NotInstalled(ProtocolOption):
     """Stands for an option whose protocol is not installed, until the name of the function is known.
 
     Args:
-        protocol: As authors write it.
+        protocol: The option's name as authors write it.
         written: What the author wrote.
     """
 
@@ -59,10 +59,10 @@ def by_type(given: Any, function: str) -> Mapping[type, ProtocolOption]:
         function: Its name, for errors.
 
     Raises:
-        SpecError: They are no sequence of options, one comes twice, or its protocol is not installed.
+        SpecError: ``given`` is no sequence of options, has an option twice, or has one whose protocol is not installed.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SpecError(f"@function(options={given!r}) of '{function}' is no list; write {_EXAMPLE}")
+        raise SpecError(f"@function(options={given!r}) of '{function}' is not a list; write {_EXAMPLE}")
     found: dict[type, ProtocolOption] = {}
     for one in given:
         if isinstance(one, NotInstalled):
@@ -75,7 +75,7 @@ def by_type(given: Any, function: str) -> Mapping[type, ProtocolOption]:
             )
         if not isinstance(one, ProtocolOption):
             raise SpecError(
-                f"@function(options=[{one!r}]) of '{function}' has a {type(one).__name__}, which is no option of a "
+                f"@function(options=[{one!r}]) of '{function}' has a {type(one).__name__}, which is not an option of a "
                 f"protocol; write {_EXAMPLE}"
             )
         if type(one) in found:

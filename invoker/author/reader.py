@@ -1,8 +1,8 @@
-"""`read`: understands the signature of a function and says so in a `FunctionSpec`.
+"""`read`: reads the signature of a function into a `FunctionSpec`.
 
 Annotations decide; where there are none, a generator function streams and a plain function is request/reply. The
-decorator `@function` overrides both. What cannot be understood is refused with one sentence that says what was met and
-how to mend it: at start, never at the first invocation.
+decorator `@function` overrides both. A signature that cannot be understood is refused with one sentence, with the fix:
+at start, never at the first invocation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     Args:
         function: Function, method, lambda, partial, instance with ``__call__``, or class of such instances.
         entrypoint: The entrypoint as it was loaded; only recorded.
-        name: The name in the catalogue, where the decorator says none.
+        name: The name in the catalogue, if the decorator gives none.
 
     Raises:
         SpecError: The signature was not understood.
@@ -121,7 +121,7 @@ def _style(facts: Facts, parameters: list[Argument]) -> Style:
         )
     if must or facts.options.style is Style.STREAMING:
         return Style.STREAMING
-    # R-043: A function without annotations streams if its module says so. One without parameters is then a source.
+    # A function without annotations streams if its module has this attribute and it says so.
     model = facts.globals.get("interaction_model")
     silent = not any(one.reading.said for one in parameters if one.reading.slot is None)
     if silent and (parameters or facts.returned.result is ResultShape.UNKNOWN) and model == "stream":
@@ -185,7 +185,7 @@ def _inputs(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ..
 
 
 def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
-    """Give the parts of the one output the media types of that output."""
+    """Give the parts of the only output its media types."""
     whole = outputs[0] if outputs else StreamSpec("out")
     return tuple(replace(one, media_types=whole.media_types) for one in parts)
 

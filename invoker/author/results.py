@@ -1,4 +1,4 @@
-"""Turns what a streaming function's call handed back into one iterator for each output.
+"""Turns the return value of a streaming function into one iterator for each output.
 
 The return annotation says what to expect (`ResultShape`); what comes may still differ, because annotations are promises
 of the author. A result that cannot be right is a TypeError of the call, with the fix in its text.
@@ -29,7 +29,7 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
     """Give the outputs of a sync function.
 
     Args:
-        spec: What the signature promises.
+        spec: The spec of the function.
         result: What the call returned.
         wait: Gives the result of an awaitable; async iterators are read through it too.
 
@@ -90,7 +90,7 @@ async def parted_async(spec: FunctionSpec, values: AsyncIterator[Any], context: 
 
 
 def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
-    """The function's own names of the outputs that somebody reads, each once, in the order of the outputs.
+    """The function's own names of the wanted outputs, each once, in the order of the outputs.
 
     The order is not that of the request: so if all outputs are wanted, a tuple of the wanted ones is a tuple of all.
     """

@@ -1,4 +1,4 @@
-"""What a function gives: its outputs, their names and types, and whether one value of it is for several outputs.
+"""Says what a function gives: its outputs, their names and types, and whether one value is for several outputs.
 
 A function has several outputs if it returns a tuple of iterators, yields ``Output(...)``, sends by the context (R-039,
 E-126), or returns values in parts: tuples, or dicts by name. These are one value for a caller that asks for one output,
@@ -25,11 +25,11 @@ class Given(NamedTuple):
     """The result of a call, and the outputs.
 
     Attributes:
-        result: What the call hands back.
+        result: What the call returns.
         outputs: The outputs in the order of their index.
-        is_open: Their number is what the caller says.
+        is_open: The caller says how many outputs there are.
         keys: The keys of the parts of each value, one for each output; empty: a value is for one output.
-        parts: What a value consists of, for callers who ask for the parts.
+        parts: The parts of a value, for callers that ask for them.
     """
 
     result: ResultShape
@@ -40,11 +40,11 @@ class Given(NamedTuple):
 
 
 def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
-    """Say what a function gives (R-039).
+    """Determine the outputs of a function (R-039).
 
     Args:
         facts: The facts of the function.
-        style: The style as it was decided.
+        style: The style of the function.
         sends: Whether it takes its context, and so may send to outputs that it does not return (E-126); in doubt the
             names in its code decide.
 
@@ -60,7 +60,7 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
             return Given(ResultShape.NOTHING, tuple(StreamSpec(name) for name in named))
     result, outputs, is_open = returned.result, returned.outputs, returned.open
     if style is Style.REQUEST_REPLY:
-        # R-042: None is a value, so a request/reply function always has its output.
+        # R-042: None is also a value, so a request/reply function always has its output.
         tagged = is_open and result is ResultShape.VALUE
         result, outputs, is_open = ResultShape.VALUE, outputs or (StreamSpec("out", gives_nothing),), tagged
     elif (facts.is_generator or facts.is_async_generator) and result is ResultShape.UNKNOWN:
@@ -71,11 +71,11 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
     if is_open or result is ResultShape.UNKNOWN:
         return Given(result, tuple(StreamSpec(name) for name in named))
     if len(named) == len(outputs):
-        # What is declared as one tensor may come in a dict, as libraries give it.
+        # An output that is declared as one tensor may come in a dict, as libraries return it.
         keys = tuple(named) if facts.options.output_tensors and len(named) == 1 else ()
         outputs = tuple(replace(one, name=name) for one, name in zip(outputs, named, strict=True))
         return Given(result, outputs, keys=keys)
-    # There are more names than iterators. Each value says by Output(...) which name it is for, or is sent by context.
+    # Each value names its output by Output(...), or is sent by the context.
     says = "Output" in facts.names or (sends and "outputs" in facts.names)
     if result in (ResultShape.STREAM, ResultShape.VALUE) and len(named) > 1:
         if says:

@@ -1,9 +1,9 @@
 """Modules of an author that have the name of a package which the invoker needs.
 
-The author's folder stands in front of all packages, so such a module would be imported in the package's place; and
-perhaps late, by the first connection of HTTP/2, which then waits for ever. So it is refused at the start.
+The author's folder stands in front of all packages, so such a module would be imported in the package's place; perhaps
+only when the first HTTP/2 connection arrives, which then waits for ever. So it is refused at the start.
 
-This module imports nothing that could be in somebody's place itself.
+This module imports only modules that cannot be shadowed themselves.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FIRST: Final = ("msgspec", "typing_extensions")
 NAMES: Final = (
     *FIRST,
     *("annotated_types", "anyio", "backports", "cffi", "cloudpickle", "cryptography", "dspy", "google", "grpc"),
-    *("grpc_health", "grpc_reflection", "h11", "h2", "hpack", "hypercorn", "hyperframe", "idna", "numpy"),
-    *("onnxruntime", "pandas", "priority", "prometheus_client", "pyarrow", "pydantic", "pydantic_core"),
-    *("python_multipart", "redis", "sniffio", "typing_inspection", "uvloop", "watchfiles", "wsproto"),
+    *("grpc_health", "grpc_reflection", "h2", "hpack", "hyperframe", "idna", "numpy"),
+    *("onnxruntime", "pandas", "prometheus_client", "pyarrow", "pydantic", "pydantic_core"),
+    *("python_multipart", "redis", "sniffio", "typing_inspection", "uvloop", "watchfiles"),
 )
 """Packages of others that the invoker imports, or that those import for it."""
 
@@ -34,13 +34,11 @@ NAMES: Final = (
 def shadowed(folder: str, names: Iterable[str] = NAMES) -> str:
     """A sentence about the first module in a folder that stands in a package's place; empty if there is none.
 
-    Where the packages themselves were installed into that folder, they are nowhere else.
+    Packages that are installed into this folder itself are not shadowed, since they exist nowhere else.
     """
     others = [one for one in sys.path if one not in ("", folder)]
     for name in names:
         for path in (Path(folder, f"{name}.py"), Path(folder, name, "__init__.py")):
             if path.is_file() and PathFinder.find_spec(name, others) is not None:
-                return (
-                    f"{path} has the name of the package '{name}', which the invoker needs itself; give it another one"
-                )
+                return f"{path} has the name of the package '{name}', which the invoker needs itself; rename it"
     return ""

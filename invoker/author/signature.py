@@ -1,4 +1,4 @@
-"""Takes apart any callable: what is called in the end, its parameters, and their annotations as objects.
+"""Takes apart any callable: the innermost function, its parameters, and their annotations as objects.
 
 A callable may be several layers: a partial of a decorated method, an instance with ``__call__``, a class that is
 instantiated at start. `examine` looks through all of them. Annotations written as strings are resolved here, also those
@@ -18,11 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from invoker import context, message
-from invoker.author.annotations import Returned, keys_of, read_return
+from invoker.author.annotations import Returned, read_return
 from invoker.author.decorator import Options, options_of
 from invoker.author.spec import ResultShape
 from invoker.author.spelling import render
+from invoker.codecs.members import members_of
 from invoker.errors import SpecError
+from invoker.fields.aliases import is_typed_dict, is_unpack
 
 __all__ = ["Facts", "called", "examine", "layers", "name_of"]
 
@@ -31,7 +33,7 @@ _MOST_LAYERS: Final = 50
 
 
 class _LeftOut:
-    """The default of a key that a TypedDict need not have: what is not given is not passed."""
+    """The default of a key that a TypedDict need not have: a key that is not given is not passed."""
 
     def __repr__(self) -> str:
         return "left out"
@@ -48,15 +50,15 @@ _TYPES_FOR: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a callable is, before it is decided what it means.
+    """What is known about a callable before its inputs and outputs are decided.
 
     Attributes:
         name: The name for messages and for the catalogue.
         doc: Cleaned docstring.
         parameters: Their annotations are resolved; those bound by a partial have a default.
         returned: What the return annotation promises.
-        is_coroutine, is_generator, is_async_generator: Of which kind it is; see `_kind`.
-        is_class: To be instantiated at start.
+        is_coroutine, is_generator, is_async_generator: The kind of the callable; see `_kind`.
+        is_class: The callable is a class, which is instantiated at start.
         globals: The globals of the module of the innermost layer.
         names: The names that its code mentions.
         options: The options of the decorator.
@@ -81,7 +83,7 @@ def examine(function: Any, name: str = "") -> Facts:
     """Find out what a callable is.
 
     Raises:
-        SpecError: It cannot be called, made or understood.
+        SpecError: The object cannot be called, or its signature cannot be read.
     """
     chain = list(layers(function))
     inner, own = chain[-1], called(function)
@@ -114,7 +116,7 @@ def examine(function: Any, name: str = "") -> Facts:
 
 
 def layers(function: Any) -> Iterator[Any]:
-    """The callable itself, then what it wraps, down to the author's own function."""
+    """The callable itself, then the objects that it wraps, down to the author's own function."""
     for _ in range(_MOST_LAYERS):
         yield function
         if isinstance(function, functools.partial):
@@ -149,7 +151,7 @@ def _kind_of(layer: Any) -> Callable[[Any], bool] | None:
 
 
 def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
-    """The kind of a callable: that of the outermost layer that `inspect` takes for a coroutine or generator function.
+    """The kind of a callable, from the outermost layer that `inspect` takes for a coroutine or generator function.
 
     A plain function around a coroutine function is plain: it may block, so it runs in a thread, and what it returns is
     awaited there. One around a generator gives what that gives.
@@ -160,17 +162,17 @@ def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
 
 
 def _as_called(returned: Returned, kind: Callable[[Any], bool] | None, *, is_own: bool) -> Returned:
-    """The return annotation that a wrapper has copied from a function of another kind, read as its own."""
+    """The wrapper's return annotation, adapted if it was copied from a function of another kind."""
     if is_own or kind is None:
         return returned
     if kind is not inspect.iscoroutinefunction and returned.result not in (ResultShape.STREAM, ResultShape.UNKNOWN):
-        return read_return(_EMPTY)  # it yields, and no annotation says what
+        return read_return(_EMPTY)  # the function yields, and no annotation says what
     stream = "sync" if kind is inspect.isgeneratorfunction else "async"
     return replace(returned, stream=stream if returned.stream else "", awaited=False)
 
 
 def name_of(function: Any) -> str:
-    """The name by which an author would call the function."""
+    """The name that an author would use for the function."""
     for layer in layers(function):
         name = getattr(layer, "__name__", "")
         if isinstance(name, str) and name and name != "__call__":
@@ -205,15 +207,15 @@ def _check_makeable(kind: type[Any], name: str) -> None:
         inspect.signature(kind).bind()
     except TypeError as error:
         raise SpecError(
-            f"'{name}' is a class whose constructor wants arguments ({error}); give them defaults, "
+            f"'{name}' is a class whose constructor needs arguments ({error}); give them defaults, "
             f"or make an instance in the module and name that"
         ) from None
     except ValueError:
-        return  # without a signature, a mistake shows when the instance is made
+        return  # without a signature, an error only shows when the instance is made
 
 
 def _taken_apart(function: Any, name: str) -> tuple[list[inspect.Parameter], Any]:
-    """Give the parameters and the return annotation of what is called in the end."""
+    """Give the parameters and the return annotation of the innermost function that is called."""
     try:
         if isinstance(function, functools.partial):
             return _partial(function, name)
@@ -248,23 +250,25 @@ def _partial(function: functools.partial[Any], name: str) -> tuple[list[inspect.
 
 def _unpacked(one: inspect.Parameter, name: str) -> Iterator[inspect.Parameter]:
     """The parameters that ``**options: Unpack[...]`` of a TypedDict stands for; any other one as it is."""
-    if typing.get_origin(one.annotation) is not typing.Unpack:
+    if not is_unpack(one.annotation):
         yield one
         return
     (unpacked,) = typing.get_args(one.annotation)
     cls = typing.get_origin(unpacked) or unpacked
-    if one.kind is not one.VAR_KEYWORD or not typing.is_typeddict(cls):
+    found = members_of(cls, typing.get_args(unpacked)) if one.kind is one.VAR_KEYWORD and is_typed_dict(cls) else None
+    if found is None:
         text = (
             f"parameter '{one.name}' of '{name}' unpacks {render(unpacked)}; only **{one.name} can unpack a TypedDict"
         )
         raise SpecError(text)
-    for key, field, is_required in keys_of(unpacked):
-        if not key.isidentifier():
+    for key in found.properties:
+        if not key.name.isidentifier():
             raise SpecError(
-                f"parameter '{one.name}' of '{name}' unpacks the key {key!a}, which is no name of a parameter"
+                f"parameter '{one.name}' of '{name}' unpacks the key {key.name!a}, which cannot be the name of a "
+                "parameter"
             )
-        default = _EMPTY if is_required else _LEFT_OUT
-        yield inspect.Parameter(key, one.KEYWORD_ONLY, default=default, annotation=field)
+        default = _EMPTY if key.is_required else _LEFT_OUT
+        yield inspect.Parameter(key.name, one.KEYWORD_ONLY, default=default, annotation=key.annotation)
 
 
 def _returned(annotation: Any, name: str) -> Returned:
@@ -281,16 +285,16 @@ def _doc(function: Any, inner: Any) -> str:
     own = function if not isinstance(function, functools.partial) else inner
     doc = inspect.getdoc(own) if isinstance(getattr(own, "__doc__", None), str) else None
     doc = doc or (inspect.getdoc(inner) or "" if inspect.isroutine(inner) else "")
-    return "" if doc == type.__call__.__doc__ else doc  # Python's own text where a class has none
+    return "" if doc == type.__call__.__doc__ else doc  # Python's own text for a class without a docstring
 
 
 class _Resolver:
-    """Turns annotations that are strings into objects."""
+    """Resolves annotations that are strings to objects."""
 
     def __init__(self, name: str, inner: Callable[..., Any]) -> None:
         self._name = name
         self._globals: dict[str, Any] = getattr(inner, "__globals__", {})
-        parameters = getattr(inner, "__type_params__", ())  # of `def f[T](...)`, from Python 3.12 on
+        parameters = getattr(inner, "__type_params__", ())  # type parameters of `def f[T](...)`, from Python 3.12 on
         self._locals = _closure(inner) | {one.__name__: one for one in parameters}
 
     def __call__(self, annotation: Any, where: str) -> Any:

@@ -1,4 +1,4 @@
-"""The types that say what is known about a function once it was read: `FunctionSpec` and its parts."""
+"""The types that describe a function after its signature was read: `FunctionSpec` and its parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WANTED: Final = -2
 
 
 class Style(enum.Enum):
-    """How a function meets its inputs: mapped over them one by one, or handed the streams."""
+    """How a function takes its inputs: it is called for each item, or receives the streams."""
 
     REQUEST_REPLY = "request/reply"
     STREAMING = "streaming"
@@ -54,7 +54,7 @@ class Take(enum.Enum):
 
 
 class ResultShape(enum.Enum):
-    """What the call of a streaming function hands back."""
+    """What the call of a streaming function returns."""
 
     STREAM = "one iterator"
     SEVERAL = "a tuple of iterators"
@@ -64,7 +64,7 @@ class ResultShape(enum.Enum):
 
 
 class Ignored:
-    """The type of an input whose payload nobody reads, so that it is never decoded."""
+    """The type of an input whose payload is never read, and so is never decoded."""
 
     __slots__ = ()
 
@@ -81,9 +81,10 @@ class StreamSpec:
     """One input or output.
 
     Attributes:
-        name: The name of the parameter, of the NamedTuple's field, or as the decorator says.
+        name: The name of the parameter or of the NamedTuple's field, or the one that the decorator gives.
         type: The type of one item; `typing.Any` where nothing is annotated; `IGNORED` where no payload is read.
-        take: What an input hands to the function. `MESSAGE`: ``Message(payload: type, headers, media_type)``.
+        take: What the function receives of each message of an input. `MESSAGE`: ``Message(payload: type, headers,
+            media_type)``.
         single: This input is one value, which is used for the whole call; a second one is refused (R-168).
         is_option: If nothing comes, its parameter keeps its default (R-164).
         media_types: As the decorator lists them; empty means whatever the codecs offer.
@@ -100,7 +101,7 @@ class StreamSpec:
 
     @property
     def is_ignored(self) -> bool:
-        """Whether this is the input of a function without parameters: it only says how often that is called."""
+        """Whether this is the input of a function without parameters; each message of it only makes one call."""
         return self.type is IGNORED and self.take is Take.PAYLOAD
 
 
@@ -129,7 +130,7 @@ class Bounds:
         timeout_s: How long one may take.
         max_calls: How many may be in the function at once, of all callers.
         calls_per_minute: How many one party may begin within any 60 seconds.
-        memory_bytes: What one may take; it is enforced where the function is isolated.
+        memory_bytes: Memory that one invocation may take; it is enforced where the function is isolated.
     """
 
     timeout_s: float | None = None
@@ -144,7 +145,7 @@ class Batching:
 
     Attributes:
         rows: The most rows of a joined batch; 1 joins none.
-        wait_ms: How long the first of them waits for others, in milliseconds.
+        wait_ms: How long the first item of a batch waits for others, in milliseconds.
     """
 
     rows: int = 1
@@ -162,12 +163,12 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter, for those who bind inputs to parameters by name.
+    """One parameter, for code that binds inputs to parameters by name.
 
     Attributes:
         name: Its own; ``stream.name`` is what it is called as an input.
         stream: What it takes as an input, or the pattern of that if it is variadic; None: it is no input.
-        slot: It receives something else than an input: the context, or the names of wanted outputs.
+        slot: It receives the context or the names of the wanted outputs, not an input.
         is_optional: It may be left to its default.
         by_position: It can be passed so.
         by_keyword: It can be passed so.
@@ -194,7 +195,7 @@ class CallPlan:
     Attributes:
         slots: The arguments in the order of the parameters, without the variadic ones.
         variadic: The inputs beyond those of the slots go to ``*args``.
-        result: What a streaming function hands back.
+        result: What a streaming function returns.
         make: The function is a class to be instantiated at start.
         parts: Names of what each of its values consists of, one an output; empty: a value is for one output.
         parameters: All of them, in the order of the signature; for `invoker.author.binding`.
@@ -218,17 +219,17 @@ class FunctionSpec:
         modules: The modules that it was named from and written in, with the packages around them; it uses their codecs.
         doc: Its docstring, cleaned; may be empty.
         style: Request/reply or streaming.
-        is_async: It runs on the event loop; its inputs and outputs are async iterators.
+        is_async: The function runs on the event loop; its inputs and outputs are async iterators.
         inputs: The inputs in the order of their index. With ``open_inputs`` the last one is the pattern of all that
             follow.
         outputs: The outputs in the order of their index; empty with ``open_outputs``.
-        open_inputs: The number of inputs is what the caller says.
-        open_outputs: The number of outputs is what the caller says.
+        open_inputs: The caller says how many inputs there are.
+        open_outputs: The caller says how many outputs there are.
         any_output: With ``open_outputs``, what each output is like.
         parts: What the values of its one output consist of, if they hold arrays: callers who ask for as many outputs
             get each by itself, others the whole.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
-        version: As the author or the module says it; may be empty.
+        version: The version that the author or the module gives; may be empty.
         batching: How requests are joined.
         examples: The examples of calls, besides those of the docstring.
         safe: Calling it changes nothing, so that GET may call it.
@@ -273,7 +274,7 @@ class FunctionSpec:
 
     @property
     def in_parts(self) -> FunctionSpec:
-        """The same function with an output for each part of its value, if that has parts."""
+        """The same function with an output for each part of its value, if the value has parts."""
         if not self.parts:
             return self
         call = replace(self.call, parts=tuple(one.name for one in self.parts))

@@ -1,32 +1,16 @@
-"""Annotations as an author would write them, and which of them are arrays."""
+"""Annotations as an author would write them."""
 
 from __future__ import annotations
 
 import inspect
-import sys
-import types
 import typing
-from typing import Any, Final
+from typing import Any
 
 from invoker.author.spec import IGNORED
-from invoker.fields.aliases import unaliased
+from invoker.codecs.annotations import is_array
+from invoker.fields.aliases import UNIONS
 
-__all__ = ["UNIONS", "is_array", "render"]
-
-UNIONS: Final = (typing.Union, types.UnionType)
-"""The origins of a union."""
-
-
-def is_array(annotation: Any) -> bool:
-    """Whether it is an array of numpy's, alone or in a union; numpy is not imported to know that."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not hasattr(numpy, "ndarray"):
-        return False
-    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
-        annotation = annotation.__origin__
-    if typing.get_origin(annotation) in UNIONS:
-        return any(is_array(arg) for arg in typing.get_args(annotation))
-    return (typing.get_origin(annotation) or annotation) is numpy.ndarray
+__all__ = ["render"]
 
 
 def render(annotation: Any) -> str:

@@ -2,8 +2,8 @@
 
 Unlike those of `itertools.tee` the branches may be read from different threads (of a sync stream) or tasks (of an async
 one), and they are bounded: a branch that is ``limit`` items ahead of the slowest one **waits** until that one has read
-or was closed. Items are Python objects, so the bound counts items and not bytes. A branch that was closed or dropped
-holds nobody up.
+or was closed. Items are Python objects, so the bound counts items and not bytes. A branch that was closed or dropped no
+longer counts.
 
 When one thread or task reads two branches one after the other, the first would wait for ever. That is a RuntimeError:
 at once if the slow branch is known to be read by the waiting thread or task, after some seconds if nobody has begun to
@@ -38,7 +38,7 @@ def tee(stream: Any, n: int = 2, *, limit: int | None = _LIMIT) -> tuple[Any, ..
     """Split a stream into ``n`` branches that each see every item.
 
     Args:
-        stream: A plain or async iterable. Nobody else may read it from now on.
+        stream: A plain or async iterable. Only the branches may read it from now on.
         n: How many branches there are.
         limit: A branch may be this many items ahead of another; then its reader waits. None means no limit.
 
@@ -49,7 +49,7 @@ def tee(stream: Any, n: int = 2, *, limit: int | None = _LIMIT) -> tuple[Any, ..
         ValueError: ``n`` is negative or ``limit`` is less than 1.
     """
     if n < 0 or (limit is not None and limit < 1):
-        raise ValueError(f"tee wants n >= 0 and limit >= 1 or None, not n={n}, limit={limit}")
+        raise ValueError(f"tee() needs n >= 0, and limit >= 1 or None; got n={n}, limit={limit}")
     buffers: tuple[_Buffer[Any], ...] = tuple(_Buffer() for _ in range(n))
     if hasattr(stream, "__aiter__"):
         on_loop = _AsyncSource(aiter(stream), buffers, limit)
@@ -59,7 +59,7 @@ def tee(stream: Any, n: int = 2, *, limit: int | None = _LIMIT) -> tuple[Any, ..
 
 
 class _Buffer(Generic[T]):
-    """What one branch has yet to read; ``reader`` is the thread or task that last read it."""
+    """The items that one branch has yet to read; ``reader`` is the thread or task that last read it."""
 
     __slots__ = ("is_closed", "items", "reader")
 
@@ -88,7 +88,7 @@ class _Shared(Generic[T]):
         )
 
     def give(self, own: _Buffer[T], item: T) -> None:
-        """Hand an item that ``own`` has just read to all others."""
+        """Give an item that ``own`` has just read to all other branches."""
         for one in self.buffers:
             if one is not own and not one.is_closed:
                 one.items.append(item)
@@ -97,7 +97,7 @@ class _Shared(Generic[T]):
         """Refuse to wait for a branch that only the waiting reader itself could read, since it would wait for ever.
 
         Raises:
-            RuntimeError: The same thread or task reads the slow branch, or nobody has read it for too long.
+            RuntimeError: The same thread or task reads the slow branch, or the branch has not been read for too long.
         """
         if slow.reader is reader or (slow.reader is None and not is_patient):
             raise RuntimeError(
@@ -139,7 +139,7 @@ class _Source(_Shared[T]):
         if self.is_ended or own.is_closed:
             raise StopIteration
         if self.puller is thread:
-            raise RuntimeError("a branch of tee() is read by the stream that it branches off; break that circle")
+            raise RuntimeError("the stream of tee() reads one of its own branches; remove this cycle")
         return self.slowest(own)
 
     def _pull(self, own: _Buffer[T]) -> T:
@@ -176,7 +176,7 @@ class _Branch(Iterator[T]):
         return self._source.take(self._own)
 
     def close(self) -> None:
-        """Read no more; the other branches go on."""
+        """Stop reading this branch; the other branches continue."""
         self._source.close(self._own)
 
     def __del__(self) -> None:
@@ -204,7 +204,7 @@ class _AsyncSource(_Shared[T]):
             if self.is_ended or own.is_closed:
                 raise StopAsyncIteration
             if self.puller is not None and self.puller is task:
-                raise RuntimeError("a branch of tee() is read by the stream that it branches off; break that circle")
+                raise RuntimeError("the stream of tee() reads one of its own branches; remove this cycle")
             slow = self.slowest(own)
             if slow is None and self.puller is None:
                 return await self._pull(own)
@@ -236,8 +236,7 @@ class _AsyncSource(_Shared[T]):
         except BaseException as error:
             from asyncio import CancelledError
 
-            # A cancel is of this reader only. But it may have taken a generator down with it, whose end the others must
-            # not take for a clean one.
+            # The cancellation may have ended a generator, whose end the other branches must not take for a clean one.
             if not isinstance(error, CancelledError):
                 self.error = error
             elif getattr(self.stream, "ag_frame", self) is None:
@@ -267,12 +266,12 @@ class _AsyncBranch(AsyncIterator[T]):
         return await self._source.take(self._own)
 
     async def aclose(self) -> None:
-        """Read no more; the other branches go on."""
+        """Stop reading this branch; the other branches continue."""
         self._source.close(self._own)
 
     def __del__(self) -> None:
         changed = self._source.changed
         self._own.is_closed = True
         if changed is not None and not changed.get_loop().is_closed():
-            # The garbage collector may run in any thread.
+            # the garbage collector may run this in any thread
             changed.get_loop().call_soon_threadsafe(self._source.close, self._own)

@@ -1,6 +1,6 @@
 """``python -m invoker completion SHELL``: prints a script that completes commands and flags in bash, zsh or fish.
 
-The script holds all words itself, so no interpreter starts when TAB is pressed; print it anew after an update.
+The script contains all words, so no interpreter starts when TAB is pressed; print the script again after an update.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _by_word() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """One flag of a command: its spellings, what it does in a few words, its values, and whether it takes one."""
+    """One flag of a command: its spellings, a short description, its values, and whether it takes one."""
 
     names: tuple[str, ...]
     about: str

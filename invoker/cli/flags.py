@@ -12,14 +12,14 @@ __all__ = ["command_meant", "commands", "parser"]
 
 _SERVE = {"serve": ("ENTRYPOINT", "serve a function; the word itself may be left out")}
 _OTHERS = {
-    "inspect": ("ENTRYPOINT", "say how a function's signature is understood"),
+    "inspect": ("ENTRYPOINT", "show how a function's signature is understood"),
     "conformance": ("", "judge any riff invoker from outside"),
-    "completion": ("SHELL", "print what makes bash, zsh or fish complete the words of this command line"),
+    "completion": ("SHELL", "print the completion script for bash, zsh or fish"),
 }
 
 
 def commands() -> dict[str, tuple[str, str]]:
-    """All commands, ours and those of the protocols: what each takes, and what it does."""
+    """All commands, also those of the protocols, each with its kind of argument and its description."""
     return _SERVE | {one.name: (one.takes, one.about) for one in TABLE.verbs} | _OTHERS
 
 
@@ -47,10 +47,10 @@ def parser() -> Parser:
         help="mymod:fn, pkg.mod:Class, ./file.py:fn, file.pkl, a module, or rounds.toml",
     )
     general = made.add_argument_group("general")
-    general.add_argument("--help", "-h", action="help", help="show this text and leave")
-    general.add_argument("--version", action="version", version=_version(), help="show the version and leave")
+    general.add_argument("--help", "-h", action="help", help="show this text and exit")
+    general.add_argument("--version", action="version", version=_version(), help="show the version and exit")
     general.add_argument(
-        "--reload", action="store_true", help="serve anew whenever a file of the function changes (development)"
+        "--reload", action="store_true", help="reload whenever a file of the function changes (development)"
     )
     group = general
     for one in TABLE.settings:
@@ -81,7 +81,7 @@ def command_meant(word: str) -> str:
 
 def _commands() -> str:
     rows = [f"  {f'{name} {takes}'.strip():20} {about}" for name, (takes, about) in commands().items()]
-    note = "'invoker COMMAND --help' says more of each. A flag wins over its environment variable."
+    note = "'invoker COMMAND --help' explains a command. A flag overrides its environment variable."
     return "\n".join(["commands:", *rows, "", note])
 
 

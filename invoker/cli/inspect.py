@@ -1,6 +1,6 @@
 """``python -m invoker inspect mymod:fn``: says how a function was understood, without starting it.
 
-Shown are its inputs and outputs with their types and media types, its style, its hooks, what it is as an action and, if
+Shown are its inputs and outputs with their types and media types, its style, its hooks, its form as an action and, if
 it takes arrays, as a model of tensors, and warnings. Where it was not understood, the one sentence that serving would
 end with goes to stderr and the exit code is not 0.
 """
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         text = json.dumps({"entrypoint": args.entrypoint, kind: described, **members, "error": None}, indent=2)
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # by `| head`, for example; drop what is buffered, or Python reports an error at exit
+    except BrokenPipeError:  # for example by `| head`; drop the buffered output, or Python reports an error at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return 0
@@ -112,7 +112,7 @@ def _as_openapi(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], st
 
 
 def describe_function(prepared: Prepared) -> dict[str, Any]:
-    """Describe a function with values that JSON knows."""
+    """Describe a function with values that JSON has."""
     spec = prepared.spec
     hooks = spec.hooks
     told = [one.described(spec) for one in _inspections()]
@@ -149,7 +149,7 @@ def _stream(index: int, stream: StreamSpec) -> dict[str, Any]:
 
 
 def _outputs(spec: FunctionSpec, told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The outputs, each with what protocols add to its description."""
+    """The outputs, each with the protocols' additions to its description."""
     found = [_stream(index, one) for index, one in enumerate(spec.outputs)]
     for one in told:
         for output, more in zip(found, one.get("outputs", ()), strict=False):
@@ -242,7 +242,7 @@ def _row(stream: StreamSpec) -> str:
 
 
 def _limits(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """Say what bounds the invocations of the function."""
+    """List the limits of the function's invocations."""
     bounds = spec.bounds
     said = [
         f"an invocation ends after {bounds.timeout_s:g} s" if bounds.timeout_s is not None else "",

@@ -1,6 +1,7 @@
 """The command line: ``python -m invoker ENTRYPOINT`` serves; other commands call, talk, explain and judge.
 
-Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad setting or argument, 128+n a second signal n.
+Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad setting or argument, 128+n when signal n came a
+second time.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our own sentences replace grpc's log lines
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the invoker's own sentences replace grpc's log lines
     if argv is None:
         return with_streams(functools.partial(_main, arguments(), is_process=True))
     return _main(list(argv), is_process=False)
@@ -91,7 +92,7 @@ def _as_logged(style: str | None, sentence: str) -> str:
 
 
 def _begin(*, is_process: bool) -> None:
-    """What a serving process does before anything else, since imports and threads come next."""
+    """Prepare a serving process, before it imports modules and starts threads."""
     folder = os.getcwd()  # noqa: PTH109 - as sys.path has it
     if sys.path[0] in ("", folder) and (why := shadowed(folder)):
         raise LoadError(why)
@@ -119,7 +120,7 @@ def _serve(options: argparse.Namespace) -> int:
 
         print_lines(as_objects=not is_text)
     is_worker = "INVOKER_WORKER" in os.environ
-    if not is_worker and not options.reload:  # so each warning is written once
+    if not is_worker and not options.reload:  # only here, so that each warning is written once
         for stray in strays(os.environ):
             log.warning("%s", stray)
         for refusal in TABLE.refused:
@@ -137,8 +138,8 @@ def _serve(options: argparse.Namespace) -> int:
 
         if options.reload:
             raise ConfigError(
-                f"--reload works with one process only, but {config.workers} workers are asked for; "
-                "leave one of them out, or send SIGHUP when the code has changed"
+                f"--reload works with one process only, but {config.workers} workers are set; "
+                "leave out one of the two, or send SIGHUP when the code has changed"
             )
         return supervise(config, sys.argv[1:])
     if options.reload:
@@ -165,11 +166,11 @@ def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[ar
     elif command == "completion":
         module = import_module("invoker.cli.completion")
 
-        about = "Print what makes a shell complete the commands and flags of this command line."
+        about = "Print the script with which a shell completes the commands and flags of invoker."
     else:
         module = import_module("invoker.cli.inspect")
 
-        about = "Say how a function's signature is understood, or precisely what is wrong with it."
+        about = "Show how a function's signature is understood, or precisely what is wrong with it."
     made = Parser(prog=f"invoker {command}", description=about)
     module.add_arguments(made)
     run: Callable[[argparse.Namespace], int] = module.run

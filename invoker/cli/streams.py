@@ -1,7 +1,7 @@
 """The standard streams of a command: they are open when it begins, and its output is written when it ends.
 
-A descriptor of theirs that is closed would be taken by the next file or socket that is opened, and what is meant for a
-terminal would be written there. And if output cannot be written at the end, Python exits with 120 and reports nothing.
+If one of their descriptors were closed, the next file or socket would get its number, and text for a terminal would be
+written into it. And if output cannot be written at the end, Python exits with 120 and reports nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def with_streams(run: Callable[[], int]) -> int:
-    """Run a command; its exit code, which is not 0 if its output could not be written."""
+    """Run a command, and give its exit code, which is not 0 if its output could not be written."""
     _stand_in()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

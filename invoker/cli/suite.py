@@ -35,5 +35,5 @@ def run(args: Sequence[str]) -> int:
 
 
 def _suite() -> Any:
-    # By name: the suite imports invoker, which imports nothing of it.
+    # By name: the suite imports invoker, and invoker must not import the suite statically.
     return importlib.import_module(f"{_PACKAGE}.cli") if find_spec(_PACKAGE) is not None else None

@@ -11,10 +11,10 @@ from invoker.settings.usage import nearest
 __all__ = ["strays"]
 
 _OURS = "INVOKER_"
-# Our own processes use the first two, and our tests those with the third prefix; the last is of keys, which end with
-# names that the operator chooses.
+# Our own processes use the first two, and our tests use the third prefix; after the last prefix follows the name of a
+# key, which the operator chooses.
 _NOT_SETTINGS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_", "INVOKER_LLM_KEY_")
-# Kubernetes gives these to every pod beside a Service that is named "invoker".
+# Kubernetes sets these variables in every pod beside a Service that is named "invoker"
 _OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
 
 
@@ -29,4 +29,4 @@ def strays(environment: Mapping[str, str]) -> Iterator[str]:
             continue
         meant = bare_names.get(nearest(name.removeprefix(_OURS), bare_names), "")
         hint = f"did you mean {meant}?" if meant else "'invoker --help' lists those that there are"
-        yield f"the environment variable {name} has no meaning here and is ignored; {hint}"
+        yield f"the environment variable {name} is not known and is ignored; {hint}"

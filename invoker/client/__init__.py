@@ -7,7 +7,7 @@
 
 from typing import TYPE_CHECKING
 
-from invoker.client.lazy import lazy
+from invoker.lazy import lazy
 
 if TYPE_CHECKING:
     from invoker.client.evergreen import (

@@ -5,8 +5,8 @@ Theory. ``map<string, Aggregand> aggregands = 1``, and ``Aggregand {repeated uin
 packed vector has a hundred thousand of them, so numpy reads them: the k-th byte of every number in one step, and some
 hundred kilobytes at once, since that takes ten times their memory.
 
-A number of one byte becomes eight, and a field of two bytes an object. So a reader of what others have sent says how
-much it may become, and fields are counted: a million of them would keep a thread busy for a second.
+A number of one byte becomes eight, and a field of two bytes an object. So the reader of a peer's message says how large
+the arrays may become, and fields are counted: a million of them would keep a thread busy for a second.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read_aggregands(payload: bytes, most_bytes: int | None = None) -> dict[str, 
 
     Args:
         payload: The message.
-        most_bytes: What all arrays together may become; None: eight times the payload.
+        most_bytes: Bytes that all arrays together may take; None: eight times the payload.
 
     Raises:
         ValueError: It is no such message, or becomes too large; a name is empty, or there twice; or a value has more
@@ -72,14 +72,14 @@ def _vector(name: str, data: memoryview, fields: Iterator[None], most_bytes: int
 
     parts, bits, most = [], 0, most_bytes // _VALUE_BYTES
     for number, field in _fields(data, fields):
-        if number == 1:  # packed, as it is written, or one by one, as parsers must take it, too
+        if number == 1:  # packed, as this module writes it, or one by one, which parsers must also accept
             parts.append(_packed(field, most) if isinstance(field, memoryview) else np.array([field], np.uint64))
             most -= parts[-1].size
         elif number == 2 and isinstance(field, int):
             bits = field
     values = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.uint64)
     if not 0 <= bits <= _MOST_BITS:
-        raise ValueError(f"its vector {name!r} has values of {bits} bits, and at most {_MOST_BITS} are possible")
+        raise ValueError(f"its vector {name!r} has values of {bits} bits; at most {_MOST_BITS} are possible")
     if 0 < bits < _MOST_BITS and values.size and int(values.max()) >> bits:
         raise ValueError(f"its vector {name!r} has a value {values.max()} that needs more than its {bits} bits")
     return values
@@ -94,7 +94,7 @@ def _packed(data: memoryview, most: int) -> NDArray[Any]:
         raise ValueError("its last number is cut off")
     size = sum(np.count_nonzero(octets[at : at + _PIECE] < 0x80) for at in range(0, octets.size, _PIECE))
     if size > most:
-        raise ValueError(f"it has a vector of {size} values, and there is room for {most}")
+        raise ValueError(f"it has a vector of {size} values, which exceeds the limit of {most}")
     values = np.empty(size, np.uint64)
     at = filled = 0
     while at < octets.size:
@@ -108,7 +108,7 @@ def _packed(data: memoryview, most: int) -> NDArray[Any]:
 
 
 def _read(octets: NDArray[Any], ends: NDArray[Any]) -> NDArray[Any]:
-    """The varints that end at these places."""
+    """Read the varints that end at these places."""
     import numpy as np
 
     starts = np.concatenate(([0], ends[:-1] + 1))
@@ -124,14 +124,14 @@ def _read(octets: NDArray[Any], ends: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fields(data: memoryview, fields: Iterator[None]) -> Iterator[tuple[int, memoryview | int]]:
-    """Numbers and contents of the fields of a message; those of fixed size, which it does not have, are skipped.
+    """Numbers and contents of the fields of a message; fields of fixed size are skipped, since the message has none.
 
     Each takes one of ``fields``, which are those that the payload may still have.
     """
     at = 0
     while at < len(data):
         if next(fields, False) is False:
-            raise ValueError(f"it has over {_MOST_FIELDS} fields")
+            raise ValueError(f"it has more than {_MOST_FIELDS} fields")
         tag, at = _varint(data, at)
         kind, size = tag & 7, 0
         if kind == _VARINT:

@@ -1,58 +1,60 @@
-"""What an annotation names: the members of a union, the fields of a class; asked by all codecs."""
+"""Finds what an annotation names, the members of a union or the fields of a class, for all codecs."""
 
 from __future__ import annotations
 
-import types
+import sys
 import typing
 from collections.abc import Mapping
 from typing import Any
 
-from invoker.fields.aliases import hints_of, unaliased
+from invoker.codecs.members import members_of
+from invoker.fields.aliases import UNIONS, bare, is_typed_dict
 
-__all__ = ["bare", "fields", "is_any", "is_structured", "leaves", "members"]
-
-_UNIONS = (typing.Union, types.UnionType)
+__all__ = ["fields", "is_any", "is_array", "is_structured", "leaves", "members"]
 
 
 def is_any(type_: Any) -> bool:
-    """Whether the annotation leaves the choice to the codec."""
+    """Whether the annotation leaves the choice of the type to the codec."""
     return type_ is Any or type_ is object
 
 
 def members(type_: Any) -> tuple[Any, ...]:
-    """What the annotation may be: the members of a union, without Annotated, aliases and NewTypes around them."""
+    """The types that the annotation allows: members of a union, without Annotated, aliases and NewTypes around them."""
     return tuple(bare(one) for one in leaves(type_))
 
 
 def leaves(type_: Any) -> tuple[Any, ...]:
-    """The members of a union, with what Annotated says of them."""
+    """The members of a union, with their marks of Annotated."""
     inner = bare(type_)
-    if typing.get_origin(inner) not in _UNIONS:
+    if typing.get_origin(inner) not in UNIONS:
         return (type_,)
     return tuple(one for arg in typing.get_args(inner) for one in leaves(arg))
 
 
 def fields(type_: Any) -> Mapping[str, Any] | None:
-    """Names and annotations of a class with fields (pydantic, dataclass, Struct, TypedDict, attrs); None for others."""
+    """The annotations of a class with fields, by their names in JSON and their own; None for other classes."""
     for one in members(type_):
-        if isinstance(one, type) and is_structured(one):
+        cls = typing.get_origin(one) or one
+        if isinstance(cls, type) and is_structured(cls):
             try:
-                return hints_of(one)
+                found = members_of(cls, typing.get_args(one))
             except (NameError, TypeError):
                 return {}
+            each = found.properties if found is not None else ()
+            return {name: one.annotation for one in each for name in (one.name, one.own)}
     return None
+
+
+def is_array(type_: Any) -> bool:
+    """Whether the annotation is an array of numpy's, alone or in a union; such an annotation has imported numpy."""
+    if "numpy" not in sys.modules:
+        return False
+    from invoker.tensors import array_type
+
+    return any(array_type(one) is not None for one in members(type_))
 
 
 def is_structured(cls: type) -> bool:
     """Whether values of this class are objects with named fields."""
     marks = ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__", "__pydantic_fields__")
-    return (
-        any(hasattr(cls, mark) for mark in marks) or type(cls).__name__ == "_TypedDictMeta"
-    )  # of `typing_extensions`, too
-
-
-def bare(type_: Any) -> Any:
-    """Strip Annotated, NewType and named types."""
-    while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
-        type_ = type_.__origin__
-    return type(None) if type_ is None else type_
+    return any(hasattr(cls, mark) for mark in marks) or is_typed_dict(cls)

@@ -15,9 +15,9 @@ TEXT_CHARSETS = "utf-8, utf-16, iso-8859-1, windows-1252 and the like"
 
 _MARK = "\ufeff"
 _UNICODE = frozenset({"utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"})
-# Asking `codecs` about names from the wire would import a module and keep an entry for each: ask about known ones only.
+# Asking `codecs` about names from the wire would import a module and keep an entry for each: only known ones are asked.
 _KNOWN = frozenset(aliases) | frozenset(aliases.values()) | {"utf_8_sig", "cp874", "koi8_t", "koi8_u"}
-# No charsets of text (bytes to bytes), or with an escape syntax of their own, or slow on purpose-made input.
+# Not charsets of text (bytes to bytes), with an escape syntax of their own, or slow on crafted input.
 _REFUSED = frozenset({
     "base64", "bz2", "hex", "idna", "mbcs", "oem", "punycode", "quopri", "raw-unicode-escape", "rot-13", "rot13",
     "undefined", "unicode-escape", "unicode_escape", "raw_unicode_escape", "utf-7", "uu", "zlib",
@@ -29,7 +29,7 @@ def lookup(name: str, *, only_unicode: bool = False) -> str | None:
 
     Args:
         name: The name as it was written; case, hyphens and underscores do not matter.
-        only_unicode: Only those that JSON may have (R-082).
+        only_unicode: Only the charsets that JSON may have (R-082).
     """
     return _lookup(name, only_unicode) if name.isascii() and len(name) <= 40 else None
 
@@ -63,7 +63,7 @@ def strip_mark(payload: bytes) -> bytes | None:
 
 
 def _marked(charset: str) -> Callable[[bytes], str]:
-    """R-083: the mark decides, and without one it is little-endian whatever this machine is."""
+    """R-083: Decode by the byte order mark; without one, little-endian on every machine."""
     size = 2 if charset == "utf-16" else 4
     big = _MARK.encode(f"{charset}-be")
 

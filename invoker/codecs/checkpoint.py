@@ -6,9 +6,8 @@ views on the payload; how much an update weighs is an entry of its own, ``__exam
 message Checkpoint of federated_api.proto, which is how sums of secure aggregation come (F-130); its vectors are flat
 arrays of uint64. An empty payload is no array at all.
 
-A zip can claim more than it holds. What is stored can only be looked at; what is compressed may inflate to so many
-bytes altogether, and no further; entries may not share bytes. Pickles and records are refused as in
-`invoker.codecs.npy`.
+A zip can claim more than it holds. Stored entries are views on the payload; compressed entries together may inflate to
+a limit in bytes; entries may not share bytes. Pickles and records are refused as in `invoker.codecs.npy`.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _ENCRYPTED: Final = 1
 
 C = TypeVar("C", bound=Checkpoint)
 
-limit_on_loop((CHECKPOINT,), 16 * 1024)  # what is compressed may become a thousand times as long
+limit_on_loop((CHECKPOINT,), 16 * 1024)  # a compressed payload may become a thousand times as long
 
 
 class CheckpointCodec(Specialised):
@@ -104,7 +103,7 @@ def read_checkpoint(payload: bytes, wanted: type[C], *, most_bytes: int = MOST_I
     Args:
         payload: Its bytes; the arrays may be read-only views on them.
         wanted: `Checkpoint` or `Update`.
-        most_bytes: What its compressed entries may become, or all aggregands.
+        most_bytes: Bytes that its compressed entries, or all aggregands, may become.
 
     Raises:
         DecodeError: It is malformed, or becomes too large.
@@ -154,22 +153,22 @@ def _read_npz(payload: bytes, most: int) -> dict[str, Any]:
 
     from invoker.codecs.npy import read_array
 
-    # zipfile lists all entries before it gives their number, which takes seconds for a million of them. Bytes of
-    # arrays may look like entries by chance, but not so often.
+    # zipfile reads all entries before it gives their number, which takes seconds for a million entries. Bytes of arrays
+    # may look like entries by chance, but not so often.
     if (count := payload.count(_ENTRY)) > _MOST_ENTRIES:
-        raise ValueError(f"it has {count} arrays, and at most {_MOST_ENTRIES} are taken")
+        raise ValueError(f"it has {count} arrays, which exceeds the limit of {_MOST_ENTRIES}")
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, struct.error, UnicodeDecodeError) as error:
-        raise ValueError(f"it is no whole zip: {error}") from error
+        raise ValueError(f"it is not a complete zip: {error}") from error
     if sum(one.compress_size for one in entries) > len(payload):
         raise ValueError("its entries share bytes")
     view, found = memoryview(payload), dict[str, Any]()
     for entry in entries:
         name = entry.filename.removesuffix(_SUFFIX)
         if name == entry.filename or name in found:
-            raise ValueError(f"its entry {entry.filename!r} is no file of numpy, or there are two of it")
+            raise ValueError(f"its entry {entry.filename!r} is not a file of numpy, or occurs twice")
         content = _content(view, entry, most)
         most -= len(content) if entry.compress_type == _DEFLATED else 0
         try:
@@ -179,7 +178,7 @@ def _read_npz(payload: bytes, most: int) -> dict[str, Any]:
     return found
 
 
-# A wrong checksum is not looked for: what carried the payload has done so, and each array says its own length.
+# Checksums are not verified: the transport has done so, and each array says its own length.
 def _content(payload: memoryview, entry: ZipInfo, most: int) -> memoryview | bytes:
     """The bytes of one entry; a view of the payload if the entry is not compressed."""
     head = payload[entry.header_offset : entry.header_offset + _LOCAL_BYTES]
@@ -188,13 +187,16 @@ def _content(payload: memoryview, entry: ZipInfo, most: int) -> memoryview | byt
     start = entry.header_offset + _LOCAL_BYTES + sum(struct.unpack("<HH", head[26:30]))
     data = payload[start : start + entry.compress_size]
     if len(data) != entry.compress_size:
-        raise ValueError(f"its entry {entry.filename!r} ends behind the zip")
+        raise ValueError(f"its entry {entry.filename!r} ends after the end of the zip")
     if entry.compress_type == _STORED:
         return data
     if entry.compress_type != _DEFLATED:
         raise ValueError(f"its entry {entry.filename!r} is compressed by method {entry.compress_type}, not by deflate")
     if entry.file_size > most:
-        raise ValueError(f"its entry {entry.filename!r} inflates to {entry.file_size} bytes; {most} are left for it")
+        raise ValueError(
+            f"its entry {entry.filename!r} inflates to {entry.file_size} bytes, which exceeds the {most} "
+            "bytes that are left"
+        )
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         content = inflate.decompress(data, entry.file_size + 1)

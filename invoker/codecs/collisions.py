@@ -1,10 +1,10 @@
 """Sets and dicts of values that a caller can choose to have the same hash are refused before they are made.
 
-Theory. Python spreads texts over a table by a hash that nobody outside knows. Those of decimals, UUIDs and large
-integers are their value modulo a prime, so a caller can send a hundred thousand different ones with the same hash, and
-each is then compared with all that are there: 780 KiB took ten seconds, in which no other thread of Python runs. So
-where an annotation has such keys, the pairs with one hash are counted in the plain values, for each list and each
-object by itself, whatever it is for.
+Theory. Python hashes texts with a secret that no caller knows. The hashes of decimals, UUIDs and large integers are
+their value modulo a prime, so a caller can send a hundred thousand different ones with the same hash, and each is then
+compared with all that are there: 780 KiB took ten seconds, in which no other thread of Python runs. So where an
+annotation has such keys, the pairs with one hash are counted in the plain values, for each list and each object by
+itself, whatever it is for.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def checking(parse: Callable[[Any], Any], plain: Callable[[Any], Any], check: Ch
     """A parser that checks what it makes a value of; the parser itself if nothing has to be checked.
 
     Args:
-        parse: Makes the value of a payload.
-        plain: Makes plain lists, dicts, texts and numbers of it.
+        parse: Makes the value from a payload.
+        plain: Makes plain lists, dicts, texts and numbers from it.
         check: The check for the type that ``parse`` makes.
     """
     if check is None:
@@ -85,13 +85,13 @@ def refuse_alike(made: Iterable[Any]) -> None:
     """Refuse values that would take too long to become a set, though they are made already.
 
     Raises:
-        ValueError: Too many of them have one hash.
+        ValueError: Too many values have the same hash.
     """
     _refuse({str(one): hash(one) for one in made if type(one) in (Decimal, UUID, int)}.values())
 
 
 def _keys(annotations: Iterable[Any]) -> Iterable[Any]:
-    """What the elements of sets and the keys of dicts are annotated with."""
+    """The annotations of the elements of sets and of the keys of dicts."""
     for one in annotations:
         origin = typing.get_origin(one) or one
         if isinstance(origin, type) and issubclass(origin, AbstractSet):
@@ -112,14 +112,17 @@ def _hashes(annotations: Iterable[Any]) -> Iterable[_Hash]:
 
 
 def _count(given: Iterable[Any], hashes: Iterable[_Hash]) -> None:
-    # By their texts, since a set of the numbers themselves would take as long as what is prevented here.
+    # By their texts, since a set of the numbers themselves would be as slow as the attack that is prevented here.
     texts = {one if type(one) is str else str(one): one for one in given}
     for make in hashes:
         _refuse(found for one in texts.values() if (found := _hashed(one, make)) is not None)
 
 
 def _hashed(one: Any, make: _Hash) -> Hashable:
-    """What values with one hash have in common; for a tuple, those of its elements. None: a text, or a small number."""
+    """A key that is equal for values of the same hash; for a tuple, the keys of its elements.
+
+    None: a text, or a small number.
+    """
     if isinstance(one, (list, tuple)):
         parts = tuple(_hashed(inner, make) for inner in one)
         return parts if any(part is not None for part in parts) else None

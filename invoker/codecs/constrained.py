@@ -28,7 +28,7 @@ def constrained(decode: Decode, constraints: Constraints, where: Place) -> Decod
 
     def decode_and_check(message: Message[bytes]) -> Any:
         value = decode(message)
-        if type(message.payload) is not Known:  # what is known was checked when it came
+        if type(message.payload) is not Known:  # a known value was checked when it arrived
             for problem in check(value):
                 raise DecodeError(f" {problem.text}", place=where)
         return value

@@ -57,9 +57,7 @@ def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callabl
         if len(payload) <= SMALL_BYTES:
             return parse(payload)
         if len(payload) > most and exceeds(payload, most):
-            raise ValueError(
-                f"it has more than {most} lists and objects, and no more are decoded (INVOKER_MAX_CONTAINERS)"
-            )
+            raise ValueError(f"it has more than {most} lists and objects, which is the limit (INVOKER_MAX_CONTAINERS)")
         return _undisturbed(parse, payload)
 
     return parse_large
@@ -72,10 +70,10 @@ _decoding: list[None] = []
 def _undisturbed(parse: Callable[[Any], Any], payload: Any) -> Any:
     """Parse while the collector pauses.
 
-    The last caller that leaves turns it on again. Of two threads that come and go at the same time one may decode with
-    the collector on, which is only slower; it is never left off, since each turns it off before it leaves.
+    The last caller that finishes turns it on again. If two threads start and finish at the same time, one may decode
+    with the collector on, which is only slower; the collector is never left off.
     """
-    if not _decoding and not gc.isenabled():  # the author has turned the collector off, so it stays off
+    if not _decoding and not gc.isenabled():  # the author has turned the collector off, and it must stay off
         return parse(payload)
     _decoding.append(None)
     gc.disable()
@@ -88,7 +86,7 @@ def _undisturbed(parse: Callable[[Any], Any], payload: Any) -> Any:
 
 
 def json_exceeds(payload: bytes | str, most: int) -> bool:
-    """Whether a JSON text has more arrays and objects than that."""
+    """Whether a JSON text has more than ``most`` arrays and objects."""
     if isinstance(payload, str):
         if payload.count("[") + payload.count("{") <= most:
             return False
@@ -112,7 +110,7 @@ _NO_SIGNS: Final = bytes(one for one in range(256) if one not in b'"[{')
 
 
 def json_list_exceeds(payload: bytes, most: int) -> bool:
-    """Whether a JSON array has more elements than that, as far as its beginning shows.
+    """Whether the beginning of a JSON array shows that it has more than ``most`` elements.
 
     Splitting hundreds of thousands of elements takes a second, so only the first ones are counted here. An array that
     nests others down to the fifth level, or is no JSON, may pass.
@@ -123,7 +121,7 @@ def json_list_exceeds(payload: bytes, most: int) -> bool:
 
 
 def _element() -> bytes:
-    """Make the pattern of an element without the comma behind it; of containers, four levels may be in it."""
+    """Make the pattern of an element without the comma after it, with at most four levels of containers."""
     text = rb'"(?:[^"\\]++|\\.)*+"'
     more = b""
     for _ in range(4):
@@ -135,7 +133,7 @@ _ELEMENT: Final = _element()
 
 
 def msgpack_exceeds(payload: bytes, most: int) -> bool:
-    """Whether a MessagePack value has more arrays and maps than that."""
+    """Whether a MessagePack value has more than ``most`` arrays and maps."""
     count = 0
     for start in range(0, len(payload), _PIECE_BYTES):
         piece = bytes(payload[start : start + _PIECE_BYTES])
@@ -153,7 +151,7 @@ def msgpack_exceeds(payload: bytes, most: int) -> bool:
 
 
 def _behind(payload: bytes, at: int) -> int:
-    """Where a long string, binary or extension ends; for an invalid one that may be beyond the payload."""
+    """Where a long string, binary or extension ends; for an invalid one this may be beyond the payload."""
     width, more = _LONG.get(payload[at], (0, 0))
     if not width:
         return len(payload)
@@ -186,7 +184,7 @@ def _byte(*values: int) -> bytes:
 
 
 def _scalars() -> bytes:
-    """Make the pattern of all scalars: numbers first, then what has many sizes, behind a check of its first byte."""
+    """Make the pattern of all scalars: numbers first, then types of many sizes, after a check of the first byte."""
     several = [rb"[\x00-\x7f\xa0\xc0-\xc3\xe0-\xff]++"]
     several += [b"[" + _byte(*leads) + b"].{%d}" % size for leads, size in _FIXED]
     texts = (_byte(0xA0 + size) + b".{%d}" % size for size in range(1, 32))
@@ -208,7 +206,7 @@ def check_array(array: Any) -> None:
     """Refuse an array that would become too many lists. One without elements, or with rows of one, can have millions.
 
     Raises:
-        ValueError: It has more than can be written.
+        ValueError: The array would become more lists than can be written.
     """
     lists = rows = 1
     for size in array.shape[:-1]:

@@ -2,8 +2,8 @@
 
 Theory. A megabyte of MessagePack, of text or of tensors takes an event loop some milliseconds. JSON takes it up to a
 tenth of a second, and a few codecs take even longer for their bytes, since they inflate, or call Python for each value.
-They say here from which length on a thread does their work. So code that decodes on a loop asks one place, for every
-media type.
+Codecs register here the length from which a thread does their work. So code that decodes on a loop asks one place, for
+every media type.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def limit_on_loop(media_types: Iterable[str], size: int) -> None:
 
 @lru_cache(maxsize=1024)
 def loop_bytes(media_type: str) -> int:
-    """How many bytes of a media type, whose parameters may be there, are too many for a loop."""
+    """How many bytes of a media type, given with or without parameters, are too many for a loop."""
     essence = media_type.partition(";")[0].strip().lower()
     if (own := _OWN.get(essence)) is None and essence.endswith("+json"):
         own = _OWN.get("application/json")

@@ -43,7 +43,7 @@ _WITHOUT_CODECS = sys.stdlib_module_names | {"invoker", "numpy"}
 
 
 class Adapted(Specialised):
-    """A user's codec behind the interface of the built-in ones; whatever it raises becomes our errors.
+    """A user's codec behind the interface of the built-in ones; its exceptions become the invoker's errors.
 
     Args:
         codec: Anything with ``decode`` or ``encode``; ``can_encode`` and ``can_decode`` are optional.
@@ -60,12 +60,12 @@ class Adapted(Specialised):
         self.by_name_only = bool(getattr(codec, "by_name_only", False))
 
     def can_decode(self, type_: Any) -> bool:
-        """Whether the codec may make this type; one that does not say may make any."""
+        """Whether the codec may make this type; a codec without ``can_decode`` may make any."""
         ask = getattr(self.codec, "can_decode", None)
         return self.decodes and (ask is None or bool(ask(type_)))
 
     def claims(self, type_: Any) -> bool:
-        """Whether it says of itself that it makes this type: by ``can_decode``, or by what ``decode`` returns."""
+        """Whether the codec declares that it makes this type: by ``can_decode``, or by what ``decode`` returns."""
         if not self.decodes or hasattr(self.codec, "can_decode"):
             return self.can_decode(type_)
         made = _returned(getattr(self.codec, "hinted", self.codec.decode))
@@ -74,7 +74,7 @@ class Adapted(Specialised):
         return isinstance(made, type) and isinstance(type_, type) and issubclass(made, type_)
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
-        """A closure around the codec's ``decode``."""
+        """A closure that calls the codec's ``decode``."""
         decode_, essence = self.codec.decode, media_type.essence
 
         def decode(message: Message[bytes]) -> Any:
@@ -184,7 +184,7 @@ def registered(modules: tuple[str, ...] | None = None) -> tuple[Specialised, ...
 
 
 def adapt(one: Any, media_types: tuple[str, ...] = ()) -> Specialised:
-    """Put anything that is a codec behind the interface of the built-in ones.
+    """Wrap any codec in the interface of the built-in ones.
 
     Raises:
         TypeError: It is no codec.
@@ -195,14 +195,14 @@ def adapt(one: Any, media_types: tuple[str, ...] = ()) -> Specialised:
         return made
     if not callable(getattr(made, "decode", None)) and not callable(getattr(made, "encode", None)):
         name = type(made).__name__
-        raise TypeError(f"{name} is no codec: it has neither decode(message, type_) nor encode(value, media_type)")
+        raise TypeError(f"{name} is not a codec: it has neither decode(message, type_) nor encode(value, media_type)")
     return Adapted(made, _checked_types(media_types or getattr(made, "media_types", ())))
 
 
 def installed(group: str) -> list[Any]:
     """The entry points of installed packages in a group, in the order of their names.
 
-    Reading those of a hundred packages takes 20 ms, so it is done once for each `sys.path`.
+    Reading the entry points of a hundred packages takes 20 ms, so it is done once for each `sys.path`.
     """
     return sorted(_installed(tuple(sys.path)).select(group=group), key=lambda one: one.name)
 
@@ -218,7 +218,7 @@ def entry_points() -> list[Specialised]:
     """Codecs of installed packages: entry points of ``invoker.codecs``, each a codec, a class or a list of them.
 
     Raises:
-        LoadError: One of them cannot be loaded.
+        LoadError: An entry point cannot be loaded.
     """
     found: list[Specialised] = []
     for point in installed("invoker.codecs"):
@@ -232,7 +232,7 @@ def entry_points() -> list[Specialised]:
 
 
 def _add(one: Specialised, owners: frozenset[str] = frozenset()) -> None:
-    """A module that is imported again, as on reload, replaces its codecs."""
+    """Add a codec; a module that is imported again, as on reload, replaces its codecs."""
     one.owners = owners
     _replace((one, *(each for each in _registered if _key(each) != _key(one))))
 
@@ -245,7 +245,7 @@ def _replace(codecs: tuple[Specialised, ...]) -> None:
 
 
 def _importing() -> frozenset[str]:
-    """The module that called `codec`, and those whose import is under way."""
+    """The module that called `codec`, and the modules whose import is under way."""
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the globals of a caller
     while frame is not None and frame.f_globals is globals():
         frame = frame.f_back
@@ -263,7 +263,7 @@ def _reaches(modules: tuple[str, ...], owners: frozenset[str]) -> bool:
 
 
 def _reached(modules: tuple[str, ...]) -> Iterator[str]:
-    """These modules, and those that stand in their globals, or whose classes and functions do, and so on."""
+    """These modules, and the modules that are in their globals, or whose classes or functions are, and so on."""
     queue, seen = list(modules), set(modules)
     for name in queue:
         yield name
@@ -277,7 +277,7 @@ def _reached(modules: tuple[str, ...]) -> Iterator[str]:
 
 
 def _returned(decode: Any) -> Any:
-    """The return annotation of a function or of a class that is called; Any where nothing can be known."""
+    """The return annotation of a function or of a class that is called; Any if it is not known."""
     if isinstance(decode, type):
         return decode
     try:
@@ -306,7 +306,7 @@ def _checked_types(given: str | tuple[str, ...]) -> tuple[str, ...]:
         try:
             found.append(parse(text).essence)
         except ValueError as error:
-            raise ValueError(f"{text!r} is no media type ({error}); write one like 'text/csv'") from None
+            raise ValueError(f"{text!r} is not a media type ({error}); write one like 'text/csv'") from None
         if found[-1] == "*/*":
             raise ValueError("a codec cannot have every media type: name those it reads, or a family like 'image/*'")
     return tuple(found)
@@ -318,10 +318,10 @@ def _checked(result: Any, wanted: MediaType) -> Message[bytes]:
         return Message(bytes(result), EMPTY, wanted.essence)
     if not isinstance(result, Message) or not isinstance(result.payload, (bytes, bytearray, memoryview)):
         given = type(result).__name__
-        raise EncodeError(f"the codec for {wanted.essence} gave {given}; it must give bytes or Message[bytes]")
+        raise EncodeError(f"the codec for {wanted.essence} returned {given}; it must return bytes or Message[bytes]")
     if not result.media_type:
         return Message(bytes(result.payload), EMPTY, wanted.essence)
     said = parse(result.media_type)
     if said.essence != wanted.essence or said.param("q") is not None:
-        raise EncodeError(f"the codec for {wanted.essence} gave {result.media_type!r}")
+        raise EncodeError(f"the codec for {wanted.essence} returned a message of type {result.media_type!r}")
     return Message(bytes(result.payload), EMPTY, result.media_type)

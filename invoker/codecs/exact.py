@@ -37,7 +37,7 @@ _AS_TEXT: Final = (dt.timedelta, Opaque)
 
 
 class ExactCodec(Specialised):
-    """MessagePack where it keeps a value as it is, else ``google.protobuf.Any``."""
+    """MessagePack if it keeps the value unchanged, otherwise ``google.protobuf.Any``."""
 
     media_types = (EXACT,)
     by_name_only = True

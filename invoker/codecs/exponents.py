@@ -3,7 +3,8 @@
 Theory. A parser of JSON reads nearly all numbers in 30 ns. Those beyond 1e288, or closer to zero than 1e-289, and a few
 that lie between two floats, such as 1e23, take msgspec 10 µs, in which no other thread of Python runs: 4 MB of
 ``[1e308,1e308,...]`` would hold up the process for ten seconds. Python's own parser takes a quarter of a microsecond
-for any number, and lets others run. So a payload with many of them is read by that one, as strictly as by msgspec.
+for any number, and lets others run. So a payload with many such numbers is read by Python's parser, as strictly as by
+msgspec.
 
 How many are many depends on the size, since a request may consist of thousands of payloads: msgspec gets as many as
 take it no longer than Python's parser would take for the whole payload, and never more than five milliseconds' worth.
@@ -59,11 +60,11 @@ def json_value(payload: bytes | msgspec.Raw) -> Any:
 
 
 def bounded(parse: Callable[[Any], Any], convert: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
-    """A parser of JSON that reads payloads with many slow numbers in the other way.
+    """A parser of JSON that reads payloads with many slow numbers by Python's own parser.
 
     Args:
-        parse: Reads all others.
-        convert: Makes what ``parse`` would have given of plain lists, dicts, texts and numbers.
+        parse: Reads all other payloads.
+        convert: Makes the result of ``parse`` from plain lists, dicts, texts and numbers.
     """
 
     def read(payload: Any) -> Any:
@@ -95,7 +96,7 @@ def capped(parse: Callable[[Any], Any], convert: Callable[[Any], Any]) -> Callab
     """A parser for types that keep all digits of a number, which the other way loses: it refuses more slow numbers.
 
     Args:
-        parse: Reads all others; it raises ValueError, as this does.
+        parse: Reads all other payloads; it raises ValueError, as the result does.
         convert: Makes the same of plain lists, dicts, texts and numbers.
     """
 
@@ -113,11 +114,11 @@ def capped(parse: Callable[[Any], Any], convert: Callable[[Any], Any]) -> Callab
 
 
 def is_costly(payload: bytes | str, most: int = 0) -> bool:
-    """Whether many numbers of a JSON text may take long; texts that look like such numbers count, too.
+    """Whether many numbers of a JSON text may take long; texts that look like such numbers also count.
 
     Args:
         payload: The text.
-        most: Such numbers that it may have; 0: as many as suit its size.
+        most: How many such numbers the payload may have; 0: a number that depends on its size.
     """
     data = payload.encode("utf-8", "surrogatepass") if isinstance(payload, str) else payload
     most = most or min(_MOST, max(_FEW, len(data) // _BYTES_EACH))
@@ -142,7 +143,7 @@ def read_float(text: str) -> float:
     """A number of JSON with a fraction or an exponent; a parser lets other threads run when it calls this.
 
     Raises:
-        ValueError: It is out of range.
+        ValueError: The number is out of range.
     """
     number = float(text)
     if number - number != 0.0:  # what is infinite
@@ -152,7 +153,7 @@ def read_float(text: str) -> float:
 
 def read_constant(text: str) -> NoReturn:
     """Refuse NaN and Infinity, which Python's parser takes."""
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 _DECODER: Final = json.JSONDecoder(parse_float=read_float, parse_constant=read_constant)

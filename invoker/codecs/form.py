@@ -2,7 +2,7 @@
 
 A form is a dict of strings; a key that comes more than once has a list of them (R-091). A parameter that wants a dict
 or an object gets the fields, laxly converted (``"2"`` is an int there); one that wants text, bytes or a number gets the
-body as it is, since that is what ``curl -d 5`` means by it.
+body as it is, since ``curl -d 5`` means the text 5.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FormCodec(Specialised):
         essence = media_type.essence
         charset = _charset(media_type)
         if charset is None:
-            refusal = f"charset {media_type.charset!r} is none of utf-8, iso-8859-1, windows-1252 and the like"
+            refusal = f"charset {media_type.charset!r} is not one of utf-8, iso-8859-1, windows-1252 and the like"
             return refusing(refuse_decode(refusal, where, essence))
         wanted = bytes_like(type_)
         if wanted is not None and not is_object(type_):
@@ -88,7 +88,7 @@ class FormCodec(Specialised):
 
 
 def gather(pairs: Iterable[tuple[str, Any]], lists: frozenset[str] | None = frozenset()) -> dict[str, Any]:
-    """Make a dict of pairs: a list where a name comes again, or where one is wanted.
+    """Make a dict from pairs, with a list for a name that comes again, or for which a list is wanted.
 
     Args:
         pairs: The pairs in the order they came.
@@ -161,7 +161,7 @@ def _reader(type_: Any, charset: str) -> Any:
         pairs: list[tuple[str, Any]] = parse_qsl(
             text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS
         )
-        if raw:  # otherwise msgspec would take the text for base64
+        if raw:  # otherwise msgspec would treat the text as base64
             pairs = [(name, value.encode(charset) if name in raw else value) for name, value in pairs]
         return convert(gather(pairs, lists))
 
@@ -176,5 +176,5 @@ def _pairs(value: Any) -> Iterable[tuple[str, str]]:
         for one in several:
             write = scalars.writer(type(one))
             if write is None:
-                raise TypeError(f"field {name!r} is a {type(one).__name__}, which a form has no place for")
+                raise TypeError(f"field {name!r} is a {type(one).__name__}, which a form cannot contain")
             yield str(name), write(one)

@@ -1,9 +1,10 @@
-"""`HANDED_OVER`: while values are read that take long, threads hand the interpreter over more often.
+"""`HANDED_OVER`: threads switch more often while one of them reads a slow value.
 
-Theory. A thread that computes gives the interpreter away after 5 ms if another one wants it, and of those who wait any
-may get it. An event loop asks for it after each of its system calls, so beside four threads that read slow values a
-turn of the loop takes up to half a second. Within this block threads give it away ten times as often, which costs them
-a few hundredths of their time. It is not so everywhere: threads that wait for each other all the time would be slower.
+Theory. A thread that computes releases the interpreter's lock after 5 ms if another thread waits for it, and any of the
+waiting threads may get it. An event loop asks for the lock after each of its system calls, so beside four threads that
+read slow values a turn of the loop takes up to half a second. Within this block threads give it away ten times as
+often, which costs them a few hundredths of their time. The short interval is not used everywhere, since threads that
+often wait for each other would be slower.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ _AS_SET_S: Final = int(INTERVAL_S * 1e6) / 1e6
 class HandedOver:
     """A block of code; several threads may be in it at once, and one thread several times.
 
-    Methods of lists are atomic, so that threads need no lock. The last thread that leaves puts the interval back: it
-    was made short by each thread before that one left. Of two that come and go at the same time one may be within while
-    the interval is as before, which is only slower.
+    Methods of lists are atomic, so that threads need no lock. The last thread that leaves restores the interval. If two
+    threads enter and leave at the same time, one may run with the normal interval, which is only slower.
     """
 
     __slots__ = ("_before_s", "_within")
@@ -34,7 +34,8 @@ class HandedOver:
 
     def __enter__(self) -> None:
         now_s = sys.getswitchinterval()
-        if not self._within and now_s > INTERVAL_S:  # else somebody has left, and not put it back yet
+        # otherwise another thread has left and not yet restored the interval
+        if not self._within and now_s > INTERVAL_S:
             self._before_s = now_s
         self._within.append(None)
         if now_s > INTERVAL_S:
@@ -42,7 +43,8 @@ class HandedOver:
 
     def __exit__(self, *_: object) -> None:
         self._within.pop()
-        if not self._within and sys.getswitchinterval() == _AS_SET_S:  # else the author's program has changed it
+        # otherwise the author's program has changed the interval
+        if not self._within and sys.getswitchinterval() == _AS_SET_S:
             sys.setswitchinterval(self._before_s)
 
 

@@ -2,7 +2,7 @@
 
 Theory. A codec turns the bytes of a media type into a value and back. A user's codec has `Codec`'s three methods, and
 is asked once per value. The built-in ones are `Specialised` as well: asked once per (media type, Python type), they
-answer with a closure that does only what is left to do, and which raises nothing but DecodeError or EncodeError.
+return a closure that does only the remaining work and raises nothing but DecodeError or EncodeError.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Encode: TypeAlias = Callable[[Any], Message[bytes]]
 class Codec(Protocol):
     """Turns payloads of some media types into values and back.
 
-    A codec may be shared by threads. Whatever it raises reaches the peer as a bad input or as a failed serialisation.
+    A codec may be shared by threads. Its exceptions reach the peer as a bad input or as a failed serialisation.
 
     Attributes:
         media_types: Like ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
@@ -54,7 +54,7 @@ class Codec(Protocol):
 
         Args:
             value: One for which ``can_encode`` is true.
-            media_type: What was negotiated: concrete, with the parameters that the peer asked for.
+            media_type: The negotiated media type: concrete, with the parameters that the peer asked for.
 
         Returns:
             Its media type must be concrete and the negotiated one; parameters may differ.
@@ -68,7 +68,7 @@ class Offer(msgspec.Struct, frozen=True, eq=False):
     """One way to encode an output: a codec, and the media type as the peer shall read it.
 
     Attributes:
-        codec: Who encodes.
+        codec: The codec that encodes.
         media_type: Concrete, with the parameters that the range asked for.
         is_named: Whether the peer's range says more than ``*/*``.
     """
@@ -82,7 +82,7 @@ class Specialised:
     """A codec that makes a closure for each pair of media type and Python type, so a value costs only one call.
 
     Args:
-        media_types: Under which names; empty means those of the class.
+        media_types: The media types; empty means those of the class.
     """
 
     media_types: tuple[str, ...] = ()
@@ -125,14 +125,14 @@ class Specialised:
         raise NotImplementedError
 
     def refusal(self, cls: type) -> str:  # noqa: ARG002 - most have no words of their own
-        """Why the codec does not take values of class ``cls``, for an error; empty if the general text will do."""
+        """Why the codec does not take values of class ``cls``, for an error; empty if the general text is enough."""
         return ""
 
     def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
         """Make a value of a payload.
 
         Raises:
-            DecodeError: It is not what its media type or ``type_`` says.
+            DecodeError: The payload does not fit its media type or ``type_``.
         """
         return self.decoder(parse(message.media_type or self.media_types[0]), type_, Place("payload"))(message)
 
@@ -140,11 +140,11 @@ class Specialised:
         """Make a message of a value.
 
         Raises:
-            EncodeError: It has no form in this media type.
+            EncodeError: The value has no form in this media type.
         """
         encode = self.encoder(Offer(self, media_type), type(value), Place("value"))
         if encode is None:
-            raise refuse_encode("it has no form in it", Place("value"), media_type.essence, type(value))
+            raise refuse_encode("this media type cannot represent it", Place("value"), media_type.essence, type(value))
         return encode(value)
 
     def can_encode(self, value: Any) -> bool:
@@ -161,6 +161,6 @@ def refusing(error: DecodeError) -> Decode:
     """A closure that refuses every message with this error."""
 
     def decode(_: Message[bytes]) -> Any:
-        raise copy(error)  # a copy, so that each message has a traceback of its own
+        raise copy(error)  # a copy, so that each message has its own traceback
 
     return decode

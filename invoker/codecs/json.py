@@ -82,7 +82,7 @@ class JsonCodec(Specialised):
         essence = media_type.essence
         charset = charsets.lookup(media_type.charset or "utf-8", only_unicode=True)
         if charset is None:
-            refusal = f"charset {media_type.charset!r} is none of {charsets.JSON_CHARSETS}"
+            refusal = f"charset {media_type.charset!r} is not one of {charsets.JSON_CHARSETS}"
             return refusing(refuse_decode(refusal, where, essence))
         if raw := _raw(type_):
             return raw
@@ -168,7 +168,7 @@ def _spelt(parse: _Parse, parse_large: _Parse, spelling: Spelling, names: tuple[
 def _behind_mark(
     parse: _Parse, payload: bytes, error: BaseException, names: tuple[Place, str, Any], spelling: Spelling | None = None
 ) -> Any:
-    """What a payload says behind a byte order mark; without one, the error is raised."""
+    """The value of a payload behind its byte order mark; without a mark, the error is raised."""
     behind_mark = charsets.strip_mark(payload)
     if behind_mark is None:
         cause = spelling.cause_json(payload) if spelling is not None and isinstance(error, ValueError) else ""
@@ -182,7 +182,7 @@ def _behind_mark(
 def _parser(type_: Any) -> Callable[[Any], Any]:
     try:
         return _cached_parser(type_)
-    except TypeError:  # an annotation that cannot be hashed, or that nothing can decode
+    except TypeError:  # the annotation cannot be hashed, or no codec can decode it
         return _make_parser(type_)
 
 
@@ -195,7 +195,7 @@ def _make_parser(type_: Any) -> Callable[[Any], Any]:
         validate = adapter(type_).validate_json
 
         def parse(payload: Any) -> Any:
-            value = json_value(payload)  # pydantic takes NaN and Infinity, which are no JSON
+            value = json_value(payload)  # pydantic accepts NaN and Infinity, which are not JSON
             if check is not None:
                 check(value)
             return validate(payload)
@@ -278,14 +278,14 @@ def _refuse_nan(value: Any) -> None:
             continue
         if cls is float:
             if not math.isfinite(one):
-                raise ValueError(f"{one} is no JSON number")
+                raise ValueError(f"{one} is not a JSON number")
         elif issubclass(cls, dict):
             left.extend(dict.values(one))
         elif issubclass(cls, list):
             left.extend(list.__iter__(one))
         elif issubclass(cls, (tuple, set, frozenset)):
             left.extend(one)
-        else:  # an object becomes one of the kinds above
+        else:  # other objects become one of the kinds above
             left.append(msgspec.to_builtins(one, enc_hook=_looked_at, builtin_types=BYTES_LIKE))
 
 

@@ -1,4 +1,4 @@
-"""The members of classes with fields: dataclasses, TypedDicts, NamedTuples, attrs and msgspec's Structs."""
+"""The members of classes with fields: dataclasses, TypedDicts, NamedTuples, attrs, pydantic and msgspec's Structs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from invoker.fields.aliases import hints_of, substituted
+from invoker.fields.aliases import hints_of, is_typed_dict, substituted
 
-__all__ = ["Members", "Property", "members_of"]
+__all__ = ["Members", "Property", "doc_of", "members_of"]
 
 NOTHING: Final[Any] = msgspec.UNSET
 """No default."""
 
-_GENERATED: Final = ("dict() -> new empty dictionary",)
+_QUALIFIERS: Final = (typing.Required, typing.NotRequired, getattr(typing, "ReadOnly", typing.Required))
+_GENERATED: Final = ("dict() -> new empty dictionary", "An enumeration.")
 
 
 class Property(NamedTuple):
@@ -26,14 +27,18 @@ class Property(NamedTuple):
     Attributes:
         name: The name as JSON has it.
         annotation: The annotation of its values.
-        is_required: It is always there.
+        is_required: A value must have the member.
         default: `NOTHING` if there is none, or another one each time.
+        own: The name of the attribute, or of the key.
+        parameter: The name by which the class takes the value.
     """
 
     name: str
     annotation: Any
     is_required: bool = True
     default: Any = NOTHING
+    own: str = ""
+    parameter: str = ""
 
 
 class Members(NamedTuple):
@@ -41,7 +46,7 @@ class Members(NamedTuple):
 
     Attributes:
         properties: The members, in order.
-        is_array: A value is encoded as an array of them; else as an object.
+        is_array: A value is encoded as an array of its members; otherwise as an object.
         is_closed: A value has no other members.
         tag: Name and value of a member that names the class; None if there is none.
         doc: Words for readers; may be empty.
@@ -65,13 +70,14 @@ def members_of(cls: Any, arguments: Sequence[Any] = ()) -> Members | None:
         NameError: An annotation cannot be resolved.
     """
     read = next((read for mark, read in _READERS if hasattr(cls, mark)), None)
-    if read is None and not typing.is_typeddict(cls):
+    if read is None and not is_typed_dict(cls):
         return None
     hints = hints_of(cls)
     known = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
     hints = {name: substituted(one, known) for name, one in hints.items()}
     made = _typed_dict(cls, hints) if read is None else read(cls, hints)
-    return made._replace(doc=_doc(cls))
+    each = (one._replace(own=one.own or one.name) for one in made.properties)
+    return made._replace(properties=[one._replace(parameter=one.parameter or one.own) for one in each], doc=doc_of(cls))
 
 
 def _struct(cls: Any, hints: dict[str, Any]) -> Members:
@@ -79,7 +85,7 @@ def _struct(cls: Any, hints: dict[str, Any]) -> Members:
     found = []
     for one in msgspec.structs.fields(cls):
         default = one.default if one.default is not msgspec.NODEFAULT else _made(one.default_factory)
-        found.append(Property(one.encode_name, hints.get(one.name, Any), one.required, default))
+        found.append(Property(one.encode_name, hints.get(one.name, Any), one.required, default, one.name))
     tag = (config.tag_field, config.tag) if config.tag_field is not None else None
     return Members(found, is_array=config.array_like, is_closed=config.forbid_unknown_fields, tag=tag)
 
@@ -101,17 +107,31 @@ def _attrs(cls: Any, hints: dict[str, Any]) -> Members:
             factory = getattr(one.default, "factory", None)
             has_none = factory is None and type(one.default).__name__ == "_Nothing"
             default = NOTHING if has_none else one.default if factory is None else _made(factory)
-            found.append(Property(one.name, hints.get(one.name, Any), has_none, default))
+            found.append(Property(one.name, hints.get(one.name, Any), has_none, default, parameter=one.alias))
     return Members(found)
 
 
+def _pydantic(cls: Any, hints: dict[str, Any]) -> Members:
+    return Members([
+        Property(one.alias or name, hints.get(name, Any), one.is_required(), own=name)
+        for name, one in cls.__pydantic_fields__.items()
+    ])  # fmt: skip
+
+
 def _typed_dict(cls: Any, hints: dict[str, Any]) -> Members:
-    # `__required_keys__` is wrong where annotations are strings, since NotRequired is not seen in them (CPython 97727).
+    # `__required_keys__` is wrong if annotations are strings, since NotRequired is not seen in them (CPython 97727).
     said = {typing.Required: True, typing.NotRequired: False}
     required = cls.__required_keys__
-    return Members(
-        [Property(name, one, said.get(typing.get_origin(one), name in required)) for name, one in hints.items()]
-    )
+    return Members([
+        Property(name, _unqualified(one), said.get(typing.get_origin(one), name in required))
+        for name, one in hints.items()
+    ])  # fmt: skip
+
+
+def _unqualified(annotation: Any) -> Any:
+    while typing.get_origin(annotation) in _QUALIFIERS:
+        (annotation,) = typing.get_args(annotation)
+    return annotation
 
 
 def _named_tuple(cls: Any, hints: dict[str, Any]) -> Members:
@@ -123,6 +143,7 @@ def _named_tuple(cls: Any, hints: dict[str, Any]) -> Members:
 
 
 _READERS: Final = (
+    ("__pydantic_fields__", _pydantic),
     ("__struct_fields__", _struct),
     ("__dataclass_fields__", _dataclass),
     ("__attrs_attrs__", _attrs),
@@ -131,12 +152,16 @@ _READERS: Final = (
 
 
 def _made(factory: Any) -> Any:
-    """An empty list or the like; what other factories make may be different each time."""
+    """The default that a factory makes if it is an empty list or the like.
+
+    Other factories may give different values.
+    """
     return factory() if factory in (list, dict, set, tuple, frozenset, str) else NOTHING
 
 
-def _doc(cls: Any) -> str:
-    """The docstring of a class, if its author wrote one."""
-    doc = inspect.cleandoc(vars(cls).get("__doc__") or "")
+def doc_of(cls: Any) -> str:
+    """The first paragraph of a class's docstring, if its author wrote one."""
+    text = vars(cls).get("__doc__")
+    doc = inspect.cleandoc(text) if isinstance(text, str) else ""
     is_made = doc.startswith(f"{cls.__name__}(") or doc in _GENERATED
     return "" if is_made else doc.partition("\n\n")[0]

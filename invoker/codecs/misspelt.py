@@ -3,12 +3,12 @@
 Theory. msgspec and pydantic ignore the keys that a class does not know, so ``{"nmae": "a"}`` is an object without name.
 Whether all keys are known is seen without a call of Python: of a dict by its keys; of a payload by a decoder for a
 *twin*, a Struct with the same names which forbids all others and keeps its fields as they are. It passes a small object
-in a quarter of a microsecond. Of a large list of numbers that would be a third of the time to decode it, so the strings
-of a large text are looked at, if they are few. Only where there are other keys are they compared with the fields that
+in a quarter of a microsecond. For a large list of numbers this would add a third to the time of decoding, so a large
+text is checked by its strings, if these are few. Only where there are other keys are they compared with the fields that
 were not given.
 
-This holds for the object that is the whole value of a parameter, not for those in it: a decoder for these would have to
-pass each of them twice. A class that forbids unknown fields, or keeps them, does that as ever.
+Only the object that is the whole value of a parameter is checked, not the objects in it: a decoder would have to walk
+each of these twice. A class that forbids unknown fields, or keeps them, does that as ever.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Spelling:
     """The fields of the classes that an annotation names.
 
     Args:
-        classes: By the class of the values, a dict of a TypedDict, the names that an object may have.
+        classes: The names that an object may have, by the class of the values (dict for a TypedDict).
 
     Attributes:
-        classes: As given.
-        known: All of these names.
+        classes: The names by class.
+        known: The names of all classes.
     """
 
     def __init__(self, classes: dict[type, frozenset[str]]) -> None:
@@ -58,7 +58,7 @@ class Spelling:
         return msgspec.json.Decoder(self._twin).decode
 
     def json_large(self, payload: bytes) -> None:
-        """As `json`, for a text of at least `LARGE_BYTES`."""
+        """Do the same as `json`, for a text of at least `LARGE_BYTES`."""
         end, is_plain = -1, b"\\" not in payload
         for _ in range(_FEW if is_plain else 0):
             if (start := payload.find(b'"', end + 1)) < 0:
@@ -81,10 +81,10 @@ class Spelling:
         return msgspec.defstruct("Twin", fields, rename=names, forbid_unknown_fields=True)
 
     def check(self, made: Any, keys: Iterable[Any]) -> None:
-        """Look at the keys of an object that became a value.
+        """Check the keys of an object that became a value.
 
         Raises:
-            msgspec.ValidationError: One of them is nearly a field that is not given.
+            msgspec.ValidationError: A key is nearly a field that is not given.
         """
         if (names := self.classes.get(type(made))) is not None and (found := self._found(names, keys)):
             raise msgspec.ValidationError(found)
@@ -110,7 +110,7 @@ class Spelling:
         return parse_and_check
 
     def converting(self, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """What makes values of plain ones, and looks at their keys."""
+        """A converter that makes values of plain ones, and checks their keys."""
 
         def convert_and_check(value: Any) -> Any:
             if type(value) is not dict or value.keys() <= self.known:
@@ -127,11 +127,14 @@ class Spelling:
         return convert_and_check
 
     def cause(self, keys: Iterable[Any]) -> str:
-        """The misspelt field of an object that became no value; empty if there is none, or the classes are several."""
+        """The misspelt field of an object that became no value.
+
+        Empty if there is none, or there are several classes.
+        """
         return self._found(self.known, keys) if len(self.classes) == 1 else ""
 
     def cause_json(self, payload: Any) -> str:
-        """As `cause`, for the JSON of what may be an object."""
+        """As `cause`, for JSON that may be an object."""
         try:
             return self.cause(_KEYS(payload))
         except (ValueError, RecursionError):
@@ -141,11 +144,11 @@ class Spelling:
     def _found(names: frozenset[str], keys: Iterable[Any]) -> str:
         given = [one for one in keys if isinstance(one, str)]
         found = misspelt([one for one in given if one not in names], sorted(names.difference(given)))
-        return f"it has {found[0]!a}, which is no field; did you mean '{found[1]}'?" if found else ""
+        return f"it has {found[0]!a}, which is not a field; did you mean '{found[1]}'?" if found else ""
 
 
 def spelling_of(type_: Any) -> Spelling | None:
-    """How objects of an annotation are spelt; None: it names no class with fields, or each takes any key."""
+    """The spelling check for objects of an annotation; None: it names no class with fields, or each takes any key."""
     try:
         return _cached(type_)
     except TypeError:  # it cannot be hashed
@@ -174,7 +177,7 @@ _cached = lru_cache(maxsize=512)(_spelling)
 
 
 def _names(cls: Any) -> frozenset[str] | None:
-    """The keys that objects of a class may have; None: any, or its values are no objects."""
+    """The keys that objects of a class may have; None: any keys, or the values are no objects."""
     if hasattr(cls, "__pydantic_fields__"):
         return _names_of_model(cls)
     if hasattr(cls, "__struct_fields__"):
@@ -195,7 +198,7 @@ def _names_of_model(cls: Any) -> frozenset[str] | None:
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
     validators = getattr(cls.__pydantic_decorators__, "model_validators", {})
     if config.get("extra") == "allow" or any(one.info.mode != "after" for one in validators.values()):
-        return None  # what sees the object before its fields are read may take any key
+        return None  # a validator that sees the object before its fields are read may take any key
     if getattr(cls, "__pydantic_root_model__", False):
         return None
     names: set[str] = set()

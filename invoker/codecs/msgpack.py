@@ -1,4 +1,4 @@
-"""The codec of ``application/msgpack``, which msgspec does."""
+"""The codec of ``application/msgpack``, which uses msgspec."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ENCODE = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
 
 
 class MsgpackCodec(Specialised):
-    """MessagePack: what JSON can say, and bytes, and keys that are no strings."""
+    """MessagePack: the values that JSON has, and bytes, and keys that are no strings."""
 
     media_types = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
     applies_marks = True
@@ -58,14 +58,14 @@ class MsgpackCodec(Specialised):
             try:
                 made = unpack(payload) if len(payload) <= SMALL_BYTES else unpack_large(payload)
                 if type(made) in classes:
-                    strict(payload)  # refuses a key that no class knows, which the converter looks at
+                    strict(payload)  # this refuses a key that no class has, which the converter checks
             except msgspec.ValidationError:
                 pass
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
             else:
                 return made
-            try:  # 2.0 is an integer here, and not for msgspec's decoder
+            try:  # 2.0 counts as an integer here, but not for msgspec's decoder
                 return convert()(msgspec.msgpack.decode(payload))
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error

@@ -19,6 +19,7 @@ from invoker.codecs.containers import careful, json_exceeds
 from invoker.codecs.exponents import json_value
 from invoker.codecs.form import gather, is_object, wants_list
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
+from invoker.codecs.members import members_of
 from invoker.codecs.parts import Part, PartReader
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, converter, fields, is_structured, members
@@ -134,13 +135,17 @@ def _items(annotation: Any) -> tuple[Any, ...]:
 
 
 def _written(value: Any, boundary: str) -> Iterator[bytes]:
-    names = fields(type(value)) if not isinstance(value, Mapping) else value
-    if names is None:
+    found = members_of(type(value))
+    if found is None:
+        each = [((scalars.writer(type(name)) or str)(name), content) for name, content in value.items()]
+    elif found.is_array:
         raise TypeError("only objects with fields can be a multipart body")
-    for name in names:
-        content = value[name] if isinstance(value, Mapping) else getattr(value, name)
+    else:
+        each = [found.tag] if found.tag is not None else []
+        each += [(one.name, getattr(value, one.own)) for one in found.properties]
+    for name, content in each:
         for one in content if isinstance(content, (list, tuple, set, frozenset)) else (content,):
-            part = _as_part(str(name), one)
+            part = _as_part(name, one)
             yield f"--{boundary}\r\n{_head(part)}\r\n\r\n".encode()
             yield part.payload
             yield b"\r\n"
@@ -168,7 +173,9 @@ def _head(part: Part) -> str:
 def _escaped(name: str) -> str:
     """A name as HTML writes it. It escapes no ``%``, so a name that looks escaped would be read as another one."""
     if any(written in name for written in _ESCAPES.values()):
-        raise ValueError(f"{name[:40]!r} cannot be the name of a part: {', '.join(_ESCAPES.values())} mean other signs")
+        raise ValueError(
+            f"{name[:40]!r} cannot be the name of a part: {', '.join(_ESCAPES.values())} stand for other characters"
+        )
     for sign, written in _ESCAPES.items():
         name = name.replace(sign, written)
     return _safe(name)
@@ -176,5 +183,5 @@ def _escaped(name: str) -> str:
 
 def _safe(text: str) -> str:
     if any(sign in '"\\\r\n\0' for sign in text):
-        raise ValueError(f"{text[:40]!r} cannot stand in the head of a part")
+        raise ValueError(f"{text[:40]!r} cannot be in a header of a part")
     return text

@@ -86,7 +86,7 @@ def read_array(payload: bytes | memoryview) -> Any:
     """The array in a file of numpy; it is read-only, and a view on the payload where alignment allows.
 
     Raises:
-        ValueError: It is malformed, or has elements of another kind than numbers, text and times.
+        ValueError: The payload is malformed, or has elements of another kind than numbers, text and times.
     """
     import numpy as np
 
@@ -106,7 +106,7 @@ def read_array(payload: bytes | memoryview) -> Any:
 
 
 def _header(payload: bytes | memoryview) -> tuple[tuple[int, ...], bool, Any, int]:
-    """Shape, whether it is in column-major order, dtype, and where the elements begin."""
+    """The header: shape, whether the order is column-major, dtype, and where the elements begin."""
     import numpy as np
 
     if plain := _PLAIN.match(payload):
@@ -128,7 +128,7 @@ def _header(payload: bytes | memoryview) -> tuple[tuple[int, ...], bool, Any, in
 
 
 def _parsed(read: Callable[..., Any], file: io.BytesIO) -> Any:
-    """The header, read by numpy's parser, which may fail by chance."""
+    """Read the header with numpy's parser, which may fail by chance."""
     begin = file.tell()
     for left in reversed(range(_ATTEMPTS)):
         try:
@@ -158,4 +158,4 @@ def write_array(value: Any) -> bytes:
 
 def _check(dtype: Any) -> None:
     if dtype.kind not in _KINDS or dtype.subdtype is not None or dtype.itemsize == 0:
-        raise ValueError(f"elements of dtype {dtype} are refused; only numbers, text and times travel")
+        raise ValueError(f"elements of dtype {dtype} are refused; only numbers, text and times can be sent")

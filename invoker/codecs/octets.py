@@ -1,4 +1,4 @@
-"""Raw bytes: ``application/octet-stream``, and media types that only a function's author knows."""
+"""Raw bytes: ``application/octet-stream``, and media types without a codec that a function declares."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OctetsCodec(Specialised):
     applies_marks = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
-        """A closure that hands the payload on; a str gets it as UTF-8, and a number is read from that."""
+        """A closure that gives the payload unchanged; a str gets it as UTF-8, and a number is read from that."""
         if is_any(type_):
             return payload_of
         wanted = bytes_like(type_)
@@ -46,7 +46,7 @@ class OctetsCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that hands values of ``cls`` on."""
+        """A closure that gives values of ``cls`` unchanged."""
         name = offer.media_type.essence
         if cls is bytes:
             return lambda value: Message(value, EMPTY, name)
@@ -54,7 +54,7 @@ class OctetsCodec(Specialised):
             nothing: Message[bytes] = Message(b"", EMPTY, name)
             return lambda _: nothing
         if issubclass(cls, str):
-            to_bytes: Callable[[Any], bytes] = str.encode  # not the value's own, which may be anything
+            to_bytes: Callable[[Any], bytes] = str.encode  # not the value's own method, which a subclass may override
         elif issubclass(cls, BYTES_LIKE):
             to_bytes = bytes
         else:
@@ -75,5 +75,5 @@ class ReadyCodec(OctetsCodec):
     decodes = False
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that hands bytes on, and nothing else."""
+        """A closure that gives bytes unchanged and takes no other value."""
         return super().encoder(offer, cls, where) if issubclass(cls, BYTES_LIKE) else None

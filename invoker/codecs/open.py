@@ -1,4 +1,4 @@
-"""What becomes of media types without a codec where any type may be sent: text is text, the rest is raw bytes.
+"""Media types without a codec, where any type may be sent: text is read as text, the rest as raw bytes.
 
 Evergreen's list of media types is open (E-046, E-047, E-039): a function that takes bytes, or says nothing, gets what
 came; for one that wants something else the call fails, since its caller sent a type that cannot be made into it.

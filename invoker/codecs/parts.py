@@ -32,7 +32,7 @@ class Part:
     Attributes:
         name: The name of the field.
         payload: Its content.
-        media_type: The media type as it was sent; empty when nothing was said.
+        media_type: The media type as it was sent; empty when it had none.
         filename: The filename without directories; None for a field that is no file.
         headers: All headers of the part.
     """
@@ -58,7 +58,7 @@ class Part:
         """The content as text, in the charset of its media type.
 
         Raises:
-            ValueError: It is no text, or its charset is not known.
+            ValueError: The content is no text, or its charset is not known.
         """
         charset = charsets.lookup((parse(self.media_type).charset if self.media_type else None) or "utf-8")
         if charset is None:
@@ -103,11 +103,11 @@ class PartReader:
 
     @property
     def held(self) -> int:
-        """Bytes of the part that is not complete."""
+        """Bytes of the part that is not yet complete."""
         return len(self._content.part)
 
     def feed(self, chunk: bytes) -> list[Part]:
-        """Take the next piece of the body; gives the parts that are complete with it.
+        """Take the next piece of the body; gives the parts that it completes.
 
         Raises:
             DecodeError: It is malformed, or a part has no name.
@@ -124,14 +124,14 @@ class PartReader:
         """The body is over.
 
         Raises:
-            DecodeError: It ends before its last boundary.
+            DecodeError: The body ends before its last boundary.
         """
         if not self._content.has_ended:
             raise DecodeError("the multipart/form-data body ends before its closing boundary")
 
 
 class _Content:
-    """What the parser has found. It does not know the parser, so that both go as soon as nobody needs them."""
+    """What the parser has found. It does not refer to the parser, so both are freed as soon as they are unused."""
 
     def __init__(self, most_parts: int | None, most_bytes: int | None) -> None:
         self.ready: list[Part] = []
@@ -164,13 +164,13 @@ class _Content:
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
         if self._most_bytes is not None and len(self.part) + end - start > self._most_bytes:
             raise LimitExceeded(
-                f"part {self._count} is longer than {self._most_bytes} bytes, the limit of --max-message-bytes"
+                f"part {self._count} exceeds the limit of {self._most_bytes} bytes (--max-message-bytes)"
             )
         self.part += data[start:end]
 
     def on_part_end(self) -> None:
         part = _part(Headers(self._headers), bytes(self.part))
-        if part.filename != "" or part.payload:  # H-234: a browser says so of an input in which no file was chosen
+        if part.filename != "" or part.payload:  # H-234: a browser sends this for an input in which no file was chosen
             self.ready.append(part)
         self.part.clear()
 

@@ -1,4 +1,4 @@
-"""Pickle: whatever Python can hold. Reading one runs code that its sender chose, so it is there by opt-in only."""
+"""Pickle: whatever Python can hold. Reading one runs code that its sender chose, so it is enabled only by opt-in."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PickleCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that pickles whatever can be pickled."""
+        """A closure that pickles any value."""
         name = offer.media_type.essence
 
         def encode(value: Any) -> Message[bytes]:

@@ -1,9 +1,10 @@
 """`check_promise`: whether a value may be what the return annotation says of its output.
 
-Theory. The value's own class is compared, never what is inside: a list may be ``list[int]``, whatever it holds. Classes
-are compared as type checkers do: subclasses pass, an int is a float, and all bytes-likes are bytes. Numbers of numpy
-are compared by their kind, and an array may come as anything of which the tensor codec makes one. What cannot be
-compared (protocols, names that are only known to type checkers, types that other libraries validate) passes.
+Theory. Only the value's own class is compared, never the values inside: a list may be ``list[int]``, whatever it holds.
+Classes are compared as type checkers do: subclasses pass, an int is a float, and all bytes-likes are bytes. Numbers of
+numpy are compared by their kind, and an array may come as anything of which the tensor codec makes one. An annotation
+that cannot be compared (protocols, names that are only known to type checkers, types that other libraries validate)
+passes.
 
 The answer depends on the annotation and the class alone, so callers ask once for each class.
 """
@@ -23,6 +24,7 @@ from invoker.codecs.refusal import spell
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, leaves, members
 from invoker.errors import EncodeError
 from invoker.errors.wording import Place
+from invoker.fields.aliases import bare, is_typed_dict, stood_for
 from invoker.message import Message
 
 __all__ = ["check_promise"]
@@ -52,7 +54,7 @@ def check_promise(type_: Any, value: Any, where: Place) -> None:
         where: Starts the text of the error.
 
     Raises:
-        EncodeError: It says what is declared, what was given, and how to mend it where that is plain.
+        EncodeError: The text says what is declared, what was given and, where it is obvious, how to mend it.
     """
     cls = type(value)
     if cls is type_:
@@ -77,11 +79,9 @@ def _refuse(type_: Any, value: Any, where: Place) -> None:
 
 
 def _fits(type_: Any, value: Any) -> bool:
-    if isinstance(value, msgspec.Raw):  # JSON that the author has encoded already
+    if isinstance(value, msgspec.Raw):  # JSON that the author has already encoded
         return True
-    return any(
-        _is_array(said, value) or _is_one(one, value) for said, one in zip(leaves(type_), members(type_), strict=True)
-    )
+    return any(_is_array(one, value) or _is_one(bare(one), value) for one in leaves(type_))
 
 
 def _is_array(said: Any, value: Any) -> bool:
@@ -101,14 +101,14 @@ def _is_one(type_: Any, value: Any) -> bool:
     if is_any(type_):
         return True
     if isinstance(type_, typing.TypeVar):
-        return any(_fits(one, value) for one in type_.__constraints__ or (type_.__bound__ or Any,))
+        return _fits(stood_for(type_), value)
     origin = typing.get_origin(type_)
     if origin is typing.Literal:
         return any(_is_of(type(one), value) for one in typing.get_args(type_))
-    if origin is Message:  # a Message in a union; one that stands alone was stripped when the signature was read
+    if origin is Message:  # a Message in a union; a single one was stripped when the signature was read
         return _fits(typing.get_args(type_)[0], value)
     cls = origin or type_
-    if typing.is_typeddict(cls):
+    if is_typed_dict(cls):
         return isinstance(value, Mapping)
     return not isinstance(cls, type) or _is_of(cls, value)
 
@@ -122,7 +122,7 @@ def _is_of(cls: type, value: Any) -> bool:
     except TypeError:  # isinstance() does not work with this class
         return True
     if hasattr(cls, "__get_pydantic_core_schema__") and not is_structured(cls):
-        return True  # a type such as EmailStr only says how to validate; no value is of this class
+        return True  # a type such as EmailStr only says how to validate; no value is an instance of it
     generic = getattr(cls, "__pydantic_generic_metadata__", None)
     if generic and generic["origin"]:  # pydantic makes Box[int] a subclass of Box
         return isinstance(value, generic["origin"])
@@ -130,7 +130,7 @@ def _is_of(cls: type, value: Any) -> bool:
 
 
 def _is_number(cls: type, value: Any) -> bool:
-    """Whether a value is a number of the declared kind, where numpy has declared or made it."""
+    """Whether a value is a number of the declared kind, if the declared type or the value is numpy's."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not hasattr(numpy, "generic"):
         return False
@@ -146,7 +146,7 @@ def _is_number(cls: type, value: Any) -> bool:
 
 
 def _hint(type_: Any, value: Any) -> str:
-    """A hint how to mend the value, if there is one."""
+    """How to mend the value, as the end of an error text; empty if there is no hint."""
     if value is None:
         return f"; declare {spell(type_)} | None if it may give none"
     classes = [typing.get_origin(one) or one for one in members(type_)]

@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 
 
 def refuse_decode(error: BaseException | str, where: Place, media_type: str, type_: Any = Any) -> DecodeError:
-    """Make the DecodeError of a payload; re-raises what is not the codec's doing."""
+    """Make the DecodeError of a payload; re-raises an error that is not the codec's fault."""
     if isinstance(error, StopInvocation):
         raise error
     if isinstance(error, DecodeError):
@@ -47,14 +47,14 @@ def refuse_decode(error: BaseException | str, where: Place, media_type: str, typ
 
 
 def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls: type) -> EncodeError:
-    """Make the EncodeError of a value; re-raises what is not the codec's doing."""
+    """Make the EncodeError of a value; re-raises an error that is not the codec's fault."""
     if isinstance(error, StopInvocation):
         raise error
     if isinstance(error, EncodeError):
         return error if error.place == where else error.inside(where)
     why = reason(error)
     if not isinstance(error, (str, *_OURS)):
-        # An author's class or codec raised this, so a policy may withhold its text. Our own reasons are texts.
+        # An exception of an author's class or codec; a policy may withhold its text, but not the invoker's own reasons.
         why = Why(why.text, type(error).__name__)
     return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, why=why)
 
@@ -92,11 +92,9 @@ def _choices_at(text: str, type_: Any) -> str:
 
 def _inside(type_: Any, name: str | None, index: str | None) -> Any:
     """The annotation of a field or an item; None: it is not known."""
-    if name is not None:
-        own = getattr(type_, "__struct_fields__", ())  # a Struct may rename them
-        encoded = dict(zip(getattr(type_, "__struct_encode_fields__", own), own, strict=True))
-        return (fields(type_) or {}).get(encoded.get(name, name))
     args = typing.get_args(type_)
+    if name is not None:
+        return (fields(type_) or {}).get(name)
     if not args:
         return None
     if index == "..." or typing.get_origin(type_) is not tuple or args[-1] is ...:
@@ -105,7 +103,7 @@ def _inside(type_: Any, name: str | None, index: str | None) -> Any:
 
 
 def reason(error: BaseException | str) -> Why:
-    """Why, in one line that is fit for the wire (R-117)."""
+    """The reason in one line that may be sent to a peer (R-117)."""
     raised = ""
     if isinstance(error, str):
         text = error

@@ -61,7 +61,7 @@ def builtin_codecs(
     ]
     part: Specialised = msgpack
     if arrays:
-        from invoker.codecs.npy import NpyCodec  # few functions ask for arrays, so others start faster
+        from invoker.codecs.npy import NpyCodec  # few functions use arrays, so the others start faster
         from invoker.codecs.tensor import TensorCodec
 
         codecs += [part := TensorCodec(), NpyCodec()]
@@ -77,8 +77,8 @@ class Registry:
     """Codecs by media type.
 
     Args:
-        codecs: In server order; None means the built-in ones. Those that function authors registered (`custom.codec`)
-            are asked, too.
+        codecs: In server order; None means the built-in ones. Codecs that function authors have registered
+            (`custom.codec`) are also asked.
     """
 
     __slots__ = (
@@ -100,7 +100,10 @@ class Registry:
 
     @property
     def version(self) -> object:
-        """An object that is replaced after each change of the codecs. What was made with an older one is stale."""
+        """An object that is replaced after each change of the codecs.
+
+        A decoder or encoder that was made with an older one is stale.
+        """
         if self._seen is not custom.registered():
             self._forget()
         return self._version
@@ -114,7 +117,7 @@ class Registry:
         return other
 
     def belonging(self, modules: tuple[str, ...]) -> Registry:
-        """The codecs of a function of these modules: without those that belong to the functions of others."""
+        """The codecs of a function of these modules, without codecs that belong to other modules' functions."""
         if not any(one.owners for one in custom.registered()):
             return self
         other = self.copy()
@@ -127,7 +130,7 @@ class Registry:
 
         Args:
             codec: An instance, or a class that needs no arguments.
-            first: Whether it is asked before those that are there, and so may override them (R-090).
+            first: Whether the codec is asked before the registered ones, and so may override them (R-090).
 
         Raises:
             TypeError: It is no codec.
@@ -147,7 +150,7 @@ class Registry:
 
         Args:
             inputs: Media types of its inputs.
-            outputs: Media types of its outputs; they come first where the peer leaves the choice to us.
+            outputs: Media types of the function's outputs; they come first where the peer leaves the choice to us.
         """
         other = self.copy()
         declared = tuple(parse(text) for text in outputs)
@@ -211,7 +214,7 @@ class Registry:
         """A closure that encodes values of this value's type in the best offer that takes them (R-099).
 
         Args:
-            offers: The result of `offers`, or some of it.
+            offers: The result of `offers`, or a part of it.
             value: Only its type counts.
             index: The index of the output, for texts of errors.
 
@@ -242,7 +245,7 @@ class Registry:
                     return validated(decode, type_, where, one.essence, codec)
         except BaseException as error:  # noqa: BLE001 - a user's can_decode may raise anything
             return refusing(refuse_decode(error, where, one.essence, type_))
-        return refusing(refuse_decode("its codec does not make this type", where, one.essence, type_))
+        return refusing(refuse_decode("its codec does not decode values of this type", where, one.essence, type_))
 
     def _make_offers(self, accept: str) -> Iterator[Offer]:
         def can_write(essence: str, wanted: Range) -> bool:
@@ -260,13 +263,13 @@ class Registry:
                     yield Offer(codec, MediaType(one.type, one.subtype, params), is_named=is_named)
 
     def _available(self) -> list[str]:
-        """Media types in server order: declared ones, the built-in ones, custom ones (R-097)."""
+        """Media types in server order: declared, then built-in, then custom ones (R-097)."""
         server_order = (*self._codecs, *self._own, *self._before, *self._after)
         names = (one for codec in server_order if codec.encodes for one in codec.media_types)
         return list(dict.fromkeys((*self._preferred, *names)))
 
     def _claiming(self, media_type: MediaType) -> Iterator[Specialised]:
-        """Codecs for a media type: those that name it before families, users' before built-in ones."""
+        """Codecs for a media type: exact names before families, users' codecs before the built-in ones."""
         codecs = (*self._before, *self._own, *self._codecs, *self._after)
         for codec in codecs:
             if media_type.essence in codec.media_types:
@@ -287,7 +290,7 @@ class Registry:
         self._decoders.clear()
         self._offers.clear()
         self._encoders.clear()
-        self._version = object()  # set last, so that nobody who sees it gets an older answer
+        self._version = object()  # the version is set last, so that no thread that sees it gets an older answer
 
 
 def builtin(
@@ -331,7 +334,7 @@ def _make_encoder(offers: tuple[Offer, ...], value: Any, where: Place) -> Encode
     raise EncodeError(
         f": no acceptable media type takes {cls.__name__}; acceptable are {quote(accepted)}",
         place=where,
-        hint="; give what one of them takes, such as text, a list, a dict or a dataclass, or register a codec "
+        hint="; give a value that one of them takes, such as text, a list, a dict or a dataclass, or register a codec "
         "by @codec",
     )
 
@@ -352,7 +355,7 @@ def _unsupported(media_type: str, index: int) -> UnsupportedMediaType:
 
 
 def _remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
-    """Peers choose keys, so a cache that is full starts anew."""
+    """Peers choose the keys, so a full cache is emptied."""
     if len(cache) >= _CACHED:
         cache.clear()
     cache[key] = value

@@ -49,7 +49,7 @@ def reader(type_: Any) -> Callable[[str], Any]:
         return _integer
     if bool in wanted and set(wanted) <= {bool, type(None)} and not is_marked:
         return lambda text: None if takes_none and text.strip().lower() in _NOTHINGS else _truth(text)
-    # A strict number of pydantic's is read of a text only by what is made for texts.
+    # A strict number of pydantic is read from a text only by the validator for texts.
     convert = adapter(type_).validate_strings if is_marked else converter(type_, is_lax=True)
     # An Enum or a Literal of strings may have members with white space: try the text as it is first.
     is_array = wants_arrays([type_])
@@ -86,13 +86,13 @@ def writer(cls: type) -> Callable[[Any], str] | None:
 
 
 def same(text: Any) -> Any:
-    """Text that is wanted as it is."""
+    """The text as it is, for annotations that want text."""
     return text
 
 
 def _integer(text: str) -> int:
     digits = text.strip()
-    if not digits.isascii() or "_" in digits:  # int() takes more than is allowed here: other digits, and underscores
+    if not digits.isascii() or "_" in digits:  # int() accepts more than is allowed here: other digits, and underscores
         raise ValueError(_refused("expected an integer", text))
     whole, _, fraction = digits.partition(".")
     try:
@@ -109,7 +109,7 @@ def _truth(text: str) -> bool:
 
 
 def _refused(why: str, text: str, *, is_array: bool = False) -> str:
-    """Say why a text is refused, and quote it. Its type is left out, since every text is a str."""
+    """Say why a text is refused, and quote it. The type of the value is left out, since every text is a str."""
     why = re.sub("^Expected `([^`]+)`, got `str`$", r"expected \1", why)
     if f"'{text}'" in why:
         return why
@@ -127,5 +127,5 @@ def _spelt(value: Any, came_from: type | None = None) -> str:
         return str(value)
     write = writer(type(value))
     if write is None:
-        raise TypeError(f"{type(value).__name__} is no single piece of text")
+        raise TypeError(f"{type(value).__name__} is not a single piece of text")
     return write(value)

@@ -1,7 +1,7 @@
 """A tuple as several values in one message: for protocols whose callers get each of them as an output of its own.
 
 A function without a return annotation may give a tuple of any length, so how many outputs it has is known only when it
-has run. This media type carries them as far as the session, which parts them again; it is not meant for peers.
+has run. This media type carries them as far as the session, which splits them again; it is not meant for peers.
 """
 
 from __future__ import annotations
@@ -59,5 +59,5 @@ class SeveralCodec(Specialised):
 
 
 def several_in(message: Message[bytes]) -> list[Message[bytes]]:
-    """The parts of a message of this media type; payloads are views on its own."""
+    """The parts of a message of this media type; payloads are views on its payload."""
     return [Message(payload, EMPTY, media_type) for media_type, payload in _DECODE(message.payload)]  # type: ignore[arg-type]  # a view: its readers take one

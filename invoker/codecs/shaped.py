@@ -1,4 +1,4 @@
-"""Declared shapes of arrays, checked on what a codec made and on what a function gave, whichever transport is used.
+"""Declared shapes of arrays, checked on decoded arguments and on results, on every transport.
 
 A named size is compared within one message only, because it is not known here which messages of several inputs belong
 together.
@@ -45,7 +45,7 @@ def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
 
     from invoker.tensors import Code, GraphPipeError, misfit, numeric
 
-    empty = tuple(max(size, 0) for size in numeric(declared))  # an empty list cannot say these sizes
+    empty = tuple(max(size, 0) for size in numeric(declared))  # a nested list that is empty cannot show these sizes
 
     def decode_shaped(message: Message[bytes]) -> Any:
         value = decode(message)
@@ -59,13 +59,13 @@ def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
 
 
 def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool = True) -> Encode:
-    """An encoder that casts arrays if the author wants that, and refuses other shapes than the one that is declared.
+    """An encoder that casts arrays if the author wants that, and refuses other shapes than the declared one.
 
     Args:
-        encode: The encoder as a codec made it; it is given back where there is nothing to do.
+        encode: The encoder as a codec made it; it is returned if there is nothing to do.
         type_: The annotation; of unions with several arrays nothing is cast or checked.
         where: Starts the text of its errors.
-        is_checked: Whether shapes are.
+        is_checked: Whether shapes are checked.
 
     Source: docs/reference/graphpipe.md 2.4 (G-061, G-066).
     """
@@ -89,7 +89,7 @@ def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool 
             met = shape(value)
         except GraphPipeError as error:
             raise EncodeError(f": {error.detail}", place=where) from error
-        except ValueError:  # a ragged list is no array; the codec decides what to do with it
+        except ValueError:  # a ragged list is no array; the codec decides how to treat it
             return encode(value)
         if declared is not None and (problem := misfit(met, declared, {})):
             raise EncodeError(f": {problem}", place=where)
@@ -99,10 +99,10 @@ def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool 
 
 
 def _array(type_: Any, where: Place) -> tuple[ArrayType | None, Declared | None]:
-    """The only array of an annotation, and its shape; two times None if it has several arrays or none."""
+    """The only array of an annotation, and its shape; both None if it has several arrays or none."""
     try:
         return _known(type_, where)
-    except TypeError:  # an annotation that cannot be hashed
+    except TypeError:  # the annotation cannot be hashed
         return _known.__wrapped__(type_, where)
 
 
@@ -111,7 +111,7 @@ def _known(type_: Any, where: Place) -> tuple[ArrayType | None, Declared | None]
     several = [one for one in leaves(type_) if wants_arrays([one])]
     if len(several) != 1:
         return None, None
-    from invoker.tensors import array_type, shape_of  # a module that wants arrays has imported numpy
+    from invoker.tensors import array_type, shape_of  # a module that annotates arrays has imported numpy
 
     return array_type(several[0]), shape_of(several[0], str(where))
 

@@ -22,10 +22,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 import msgspec
 
 from invoker.codecs.members import Members, members_of
-from invoker.fields.aliases import unaliased
-from invoker.fields.marks import UNIONS
+from invoker.fields.aliases import UNIONS, bare, is_typed_dict, stood_for, unaliased
 
-__all__ = ["StandIn", "is_odd", "understood"]
+__all__ = ["StandIn", "is_odd", "is_recursive", "understood"]
 
 Convert: TypeAlias = Callable[[Any, Any], Any]
 """Makes a type that msgspec understands of a plain value."""
@@ -34,7 +33,7 @@ _MOST_LEVELS: Final = 100
 
 
 class _Whatever(type):
-    """Makes every value an instance, since msgspec checks `isinstance` for what `StandIn.make` gave."""
+    """Makes every value an instance, since msgspec checks `isinstance` for the result of `StandIn.make`."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return True
@@ -44,7 +43,7 @@ class StandIn(metaclass=_Whatever):
     """Stands for a type; each is a class of its own, since msgspec takes classes only.
 
     Attributes:
-        stood_for: What the author wrote.
+        stood_for: The annotation that the author wrote.
     """
 
     stood_for: ClassVar[Any]
@@ -60,12 +59,12 @@ class StandIn(metaclass=_Whatever):
 
     @classmethod
     def inner(cls) -> tuple[Any, ...]:
-        """The types that msgspec has to make within."""
+        """The types inside that msgspec has to make."""
         return ()
 
 
 def understood(type_: Any) -> Any:
-    """The annotation itself, or one with stand-ins; what nobody can make stays, and msgspec says why.
+    """The annotation itself, or one with stand-ins; a type that cannot be made stays, and msgspec gives the reason.
 
     Raises:
         Exception: A class has odd annotations.
@@ -74,7 +73,7 @@ def understood(type_: Any) -> Any:
 
 
 def _needs(type_: Any, seen: list[Any]) -> bool:
-    """Whether something in an annotation is to be replaced."""
+    """Whether a part of an annotation must be replaced."""
     if isinstance(type_, str) or type_ in seen:
         return False
     seen.append(type_)
@@ -94,10 +93,10 @@ def _replaced(type_: Any, level: int) -> Any:
     if level > _MOST_LEVELS or not _needs(type_, []):
         return type_
     if isinstance(type_, typing.TypeVar):
-        return _replaced(typing.Union[type_.__constraints__], level + 1)  # noqa: UP007 - made at run time
+        return _replaced(stood_for(type_), level + 1)
     plain = unaliased(type_)
     if plain is not type_:
-        return _named(type_) if _holds(plain, type_, []) else _replaced(plain, level + 1)
+        return _named(type_) if is_recursive(type_) else _replaced(plain, level + 1)
     if is_odd(plain):
         return _chosen_by_name(plain)
     if _members(plain) is not None:
@@ -118,13 +117,16 @@ def _rebuilt(type_: Any, arguments: list[Any]) -> Any:
     if origin in UNIONS:
         made: Any = typing.Union[tuple(arguments)]  # noqa: UP007 - made at run time
         return _union(type_) if _is_refused(made) else made
-    if origin in (typing.Required, typing.NotRequired):
-        return arguments[0]
     return origin[tuple(arguments)] if origin is not None else type_
 
 
+def is_recursive(type_: Any) -> bool:
+    """Whether it is a named type that refers to itself."""
+    plain = unaliased(type_)
+    return plain is not type_ and _holds(plain, type_, [])
+
+
 def _holds(type_: Any, name: Any, seen: list[Any]) -> bool:
-    """Whether a named type holds itself."""
     if type_ == name:
         return True
     if type_ in seen or len(seen) > _MOST_LEVELS:
@@ -136,7 +138,7 @@ def _holds(type_: Any, name: Any, seen: list[Any]) -> bool:
 
 
 def is_odd(type_: Any) -> bool:
-    """Whether it is an Enum that msgspec refuses."""
+    """Whether a type is an Enum that msgspec refuses."""
     if not (isinstance(type_, type) and issubclass(type_, enum.Enum)) or not len(type_):
         return False
     kinds = {type(one.value) for one in type_}
@@ -155,12 +157,6 @@ def _never(type_: type, value: Any) -> Any:
     raise NotImplementedError
 
 
-def _bare(type_: Any) -> Any:
-    while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
-        type_ = type_.__origin__
-    return type_
-
-
 def _members(type_: Any) -> Members | None:
     """The fields of a class; None if it has none."""
     cls = typing.get_origin(type_) or type_
@@ -176,7 +172,7 @@ def _stand(name: str, stands_for: Any, make: Callable[[Any, Convert], Any], inne
 
 @functools.lru_cache(maxsize=1000)
 def _named(alias: Any) -> type[StandIn]:
-    """A named type that holds itself: what it stands for is read when the first value comes."""
+    """A stand-in for a named type that refers to itself: its definition is read when the first value comes."""
 
     def make(value: Any, convert: Convert) -> Any:
         return convert(value, _expanded(alias))
@@ -200,13 +196,13 @@ def _chosen_by_name(cls: type[enum.Enum]) -> type[StandIn]:
             if one.value == value or (isinstance(one.value, tuple) and list(one.value) == value):
                 return one
         names = ", ".join(map(repr, cls.__members__))
-        raise msgspec.ValidationError(f"{value!a:.100} is no member of {cls.__name__}; expected one of {names}")
+        raise msgspec.ValidationError(f"{value!a:.100} is not a member of {cls.__name__}; expected one of {names}")
 
     return _stand(cls.__name__, cls, make, ())
 
 
 def _union(type_: Any) -> type[StandIn]:
-    several = tuple((one, _replaced(one, 0), _members(_bare(one))) for one in typing.get_args(type_))
+    several = tuple((one, _replaced(one, 0), _members(bare(one))) for one in typing.get_args(type_))
     for _, made, _ in several:
         msgspec.json.Decoder(made, dec_hook=_never)  # refuses what nothing can make
 
@@ -222,13 +218,13 @@ def _union(type_: Any) -> type[StandIn]:
         try:
             raise problem
         finally:
-            del problem  # it holds this frame, which must not hold it
+            del problem  # the error refers to this frame, which must not refer to it
 
     return _stand("Union", type_, make, tuple(made for _, made, _ in several))
 
 
 def _names(type_: Any) -> str:
-    return ", ".join(f"`{getattr(_bare(one), '__name__', one)}`" for one in typing.get_args(type_))
+    return ", ".join(f"`{getattr(bare(one), '__name__', one)}`" for one in typing.get_args(type_))
 
 
 def _in_order(several: tuple[tuple[Any, Any, Members | None], ...], value: Any) -> Iterator[Any]:
@@ -247,14 +243,15 @@ def _in_order(several: tuple[tuple[Any, Any, Members | None], ...], value: Any) 
             needed = {one.name for one in found.properties if one.is_required}
             unknown = len(keys - {one.name for one in found.properties})
             ranked.append((tag if needed <= keys else 3, unknown, place, made))
-    best = min((one[:2] for one in ranked), default=None)  # a worse match would ignore what was meant for the best
+    # a worse match would ignore members that were meant for the best match
+    best = min((one[:2] for one in ranked), default=None)
     yield from (made for tag, unknown, _, made in sorted(ranked, key=lambda one: one[2]) if (tag, unknown) == best)
 
 
 def _tagged(found: Members, value: Mapping[Any, Any]) -> int:
     """0 if the value has the member's tag, 1 if the member has no tag, -1 if the value has another tag."""
     for one in found.properties:
-        annotation = _bare(one.annotation)
+        annotation = bare(one.annotation)
         if typing.get_origin(annotation) is typing.Literal and one.name in value:
             return 0 if value[one.name] in typing.get_args(annotation) else -1
     if found.tag is not None and found.tag[0] in value:
@@ -264,23 +261,18 @@ def _tagged(found: Members, value: Mapping[Any, Any]) -> int:
 
 @functools.lru_cache(maxsize=1000)
 def _record(type_: Any) -> type[StandIn]:
-    """A class with fields in which there are stand-ins; it may hold itself, so its fields are read when needed."""
+    """A stand-in for a class with such fields; the class may refer to itself, so its fields are read when needed."""
     cls = typing.get_origin(type_) or type_
 
     @functools.cache
     def fields() -> list[tuple[str, str, Any, bool]]:
         found = _members(type_)
         assert found is not None, "it was asked before"
-        own = (
-            {one.encode_name: one.name for one in msgspec.structs.fields(cls)}
-            if hasattr(cls, "__struct_fields__")
-            else {}
-        )
-        return [(one.name, own.get(one.name, one.name), _replaced(_rebuilt_field(one.annotation), 0), one.is_required)
-                for one in found.properties]  # fmt: skip
+        return [(one.name, one.parameter, _replaced(one.annotation, 0), one.is_required) for one in found.properties]
 
     def make(value: Any, convert: Convert) -> Any:
-        if not isinstance(value, dict) and isinstance(value, cls):  # a dict is none, and a TypedDict cannot be asked
+        # a dict is no instance, and `isinstance` fails for a TypedDict
+        if not isinstance(value, dict) and isinstance(value, cls):
             return value
         if isinstance(value, list | tuple) and hasattr(cls, "_fields"):
             value = dict(zip(cls._fields, value, strict=False))
@@ -292,7 +284,7 @@ def _record(type_: Any) -> type[StandIn]:
                 given[own] = _within(name, value[name], made, convert)
             elif is_required:
                 raise msgspec.ValidationError(f"Object missing required field `{name}`")
-        return dict(given) if typing.is_typeddict(cls) else cls(**given)
+        return dict(given) if is_typed_dict(cls) else cls(**given)
 
     def inner() -> tuple[Any, ...]:
         return tuple(one[2] for one in fields())
@@ -300,12 +292,6 @@ def _record(type_: Any) -> type[StandIn]:
     made = _stand(cls.__name__, type_, make, ())
     made.inner = staticmethod(inner)  # type: ignore[method-assign]  # one of its own
     return made
-
-
-def _rebuilt_field(annotation: Any) -> Any:
-    while typing.get_origin(annotation) in (typing.Required, typing.NotRequired):
-        (annotation,) = typing.get_args(annotation)
-    return annotation
 
 
 def _within(name: str, value: Any, made: Any, convert: Convert) -> Any:

@@ -1,13 +1,16 @@
-"""Which annotations some codec can decode; asked at start-up, so that a wrong one never meets a message."""
+"""Which annotations some codec can decode; asked at start, so that a wrong one never meets a message."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from invoker.codecs import custom
+from invoker.codecs.annotations import is_array
 from invoker.codecs.checkpoint import checkpoint_wanted
+from invoker.codecs.leftout import reached
 from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.standins import StandIn, understood
@@ -27,7 +30,7 @@ __all__ = ["decodable", "wants_arrays"]
 
 
 def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
-    """Say in one sentence why no codec can decode to this annotation; None if one can.
+    """Say in one sentence why no codec can decode to this annotation; None if a codec can.
 
     A codec that the author registered decides itself which types it decodes.
 
@@ -45,7 +48,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
         return None
     if wants_arrays([type_]) or checkpoint_wanted(type_) is not None:
         return None
-    if any(is_frame(one) for one in members(type_)):  # the codec of the tool bridge makes it, no other one does
+    if any(is_frame(one) for one in members(type_)):  # only the codec of the tool bridge makes it
         others = (one for one in members(type_) if not is_frame(one))
         return next((found for one in others if (found := _msgspec(one)) is not None), None)
     if holds_pydantic(type_):
@@ -60,11 +63,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
 
 def wants_arrays(types: Iterable[Any]) -> bool:
     """Whether one of these annotations is an array of numpy's, alone or in a union."""
-    if "numpy" not in sys.modules:
-        return False  # an annotation with an array would have imported numpy
-    from invoker.tensors import array_type
-
-    return any(array_type(one) is not None for type_ in types for one in members(type_))
+    return any(map(is_array, types))
 
 
 def _pydantic(type_: Any) -> str | None:
@@ -76,43 +75,32 @@ def _pydantic(type_: Any) -> str | None:
 
 
 def _msgspec(type_: Any) -> str | None:
-    import msgspec.inspect  # 5 ms, at start-up only
-
     try:
         made = understood(type_)
         msgspec.json.Decoder(made, dec_hook=dec_hook)
-        strange = _strange(msgspec.inspect.type_info(made), set())
+        strange = _strange(made, set())
     except Exception as error:  # noqa: BLE001 - msgspec passes on what a class with odd annotations raises
         return f"{spell(type_)} is not understood ({str(error).partition(' - ')[0].rstrip('.')})"
     if strange is None:
         return None
     inside = "" if strange is type_ else f" within {spell(type_)}"
     return (
-        f"no codec makes {spell(strange)}{inside} of a payload; "
+        f"no codec decodes a payload to {spell(strange)}{inside}; "
         "use a dataclass, TypedDict or msgspec.Struct, or register a codec for it with @codec(...)"
     )
 
 
-def _strange(node: Any, seen: set[int]) -> Any:
-    """The first class within a type that nothing knows how to make; None when all are known."""
-    import msgspec.inspect as info
+def _strange(type_: Any, seen: set[Any]) -> Any:
+    """The first class within a type that no codec can make; None if all can be made."""
+    import msgspec.inspect as info  # 5 ms, at start-up only
 
-    if id(node) in seen:
-        return None
-    seen.add(id(node))
-    if isinstance(node, info.CustomType) and issubclass(node.cls, StandIn):
-        if id(node.cls) in seen:
-            return None
-        seen.add(id(node.cls))
-        return next((found for one in node.cls.inner() if (found := _strange(info.type_info(one), seen))), None)
-    if isinstance(node, info.CustomType):
-        return None if node.cls is Part or node.cls is object or holds_pydantic(node.cls) else node.cls
-    found = None
-    if isinstance(node, info.Metadata):
-        return _strange(node.type, seen)
-    for name in getattr(node, "__struct_fields__", ()):
-        content = getattr(node, name)
-        for one in content if isinstance(content, tuple) else (content,):
-            if isinstance(one, (info.Type, info.Field)):
-                found = found or _strange(one, seen)
-    return found
+    for node in reached(info.type_info(type_)):
+        if not isinstance(node, info.CustomType) or node.cls in seen:
+            continue
+        seen.add(node.cls)
+        if not issubclass(node.cls, StandIn):
+            if not (node.cls is Part or node.cls is object or holds_pydantic(node.cls)):
+                return node.cls
+        elif found := next(filter(None, (_strange(one, seen) for one in node.cls.inner())), None):
+            return found
+    return None

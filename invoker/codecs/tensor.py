@@ -3,9 +3,9 @@
 Theory. A tensor travels in one of two forms (ADR 10). The *table* needs no parameter: the payload is a FlatBuffer whose
 root is a ``Tensor``, which says by itself what it is; this form is written. The *raw* form has the parameter ``type``
 (``float32``) and, unless it is a scalar, ``shape`` (``2x3``): the payload is nothing but the elements, little-endian
-and in row-major order, so that a part of a larger buffer can be handed on as it lies there. Strings have no raw form.
+and in row-major order, so that a part of a larger buffer can be passed on without a copy. Strings have no raw form.
 
-Both become an array without a copy where alignment allows. The codec is there only where a function asks for arrays.
+Both become an array without a copy where alignment allows. The codec is registered only where a function uses arrays.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import reason, refuse_decode, refuse_encode
-from invoker.codecs.typed import bytes_like, is_any, leaves, members
+from invoker.codecs.typed import bytes_like, is_any, leaves
 from invoker.errors import EncodeError
 from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
@@ -48,7 +48,7 @@ _RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYT
 
 
 class TensorCodec(Specialised):
-    """Arrays, and whatever can be one, as tensors; a type that is not wanted is refused, never cast (G-061)."""
+    """Arrays, and values that can be made one, as tensors; other element types are refused, never cast (G-061)."""
 
     media_types = (TENSOR,)
 
@@ -93,7 +93,7 @@ class TensorCodec(Specialised):
             try:
                 payload = numbers.written(value) if is_array else None
                 return Message(payload or bytes(write_tensor(arrays.to_tensor(value))), EMPTY, name)
-            except GraphPipeError as error:  # its text says already what cannot become a tensor
+            except GraphPipeError as error:  # the error's text already says what cannot become a tensor
                 raise EncodeError(f": {reason(error).text}", place=where) from error
             except BaseException as error:
                 raise refuse_encode(error, where, name, cls) from error
@@ -101,16 +101,15 @@ class TensorCodec(Specialised):
         return encode
 
     def refusal(self, cls: type) -> str:
-        """Why values of ``cls`` cannot be tensors, in the words of `to_tensor`."""
+        """Why values of ``cls`` cannot be tensors, as `to_tensor` says it."""
         return f"{'None' if cls is type(None) else cls.__name__} cannot be a tensor"
 
 
 def array_wanted(type_: Any) -> ArrayType | None:
-    """Which arrays an annotation takes, alone or in a union; None when it takes none."""
+    """The arrays that an annotation takes, alone or in a union; None when it takes none."""
     if is_any(type_):
         return ArrayType()
-    found = (array_type(said) or array_type(one) for said, one in zip(leaves(type_), members(type_), strict=True))
-    return next((one for one in found if one is not None), None)
+    return next((found for one in leaves(type_) if (found := array_type(one)) is not None), None)
 
 
 def message_of(tensor: Tensor) -> Message[bytes]:
@@ -119,14 +118,14 @@ def message_of(tensor: Tensor) -> Message[bytes]:
         return Message(bytes(write_tensor(tensor)), EMPTY, TENSOR)
     shape = f";shape={'x'.join(map(str, tensor.shape))}" if tensor.shape else ""
     media_type = f"{TENSOR};type={spelled(tensor.type).lower()}{shape}"
-    return Message(cast("bytes", tensor.data), EMPTY, media_type)  # a view; all readers of this type accept it
+    return Message(cast("bytes", tensor.data), EMPTY, media_type)  # a view, which all readers of this type accept
 
 
 def tensor_in(message: Message[bytes]) -> Tensor:
     """The tensor in a message of this media type, in either form; its numbers are a view on the payload.
 
     Raises:
-        GraphPipeError: It is malformed, or no tensor that one can have.
+        GraphPipeError: The message is malformed, or its tensor is invalid.
     """
     raw = _raw(parse(message.media_type))
     if raw is None:
@@ -138,18 +137,18 @@ def tensor_in(message: Message[bytes]) -> Tensor:
 
 
 class _Raw(NamedTuple):
-    """What a media type says of a tensor in the raw form."""
+    """What the parameters of a media type say about a tensor in the raw form."""
 
     type: TensorType
     shape: tuple[int, ...]
 
 
 def _raw(media_type: MediaType) -> _Raw | None:
-    """The raw form that a media type has; None for the table."""
+    """The raw form that a media type describes; None for the table."""
     spelling = media_type.param("type")
     if spelling is None:
         if media_type.param("shape") is not None:
-            raise GraphPipeError(Code.UNSUPPORTED_TYPE, "the media type has a shape and no type")
+            raise GraphPipeError(Code.UNSUPPORTED_TYPE, "the media type has a shape but no type")
         return None
     type_ = _RAW_TYPES.get(spelling.lower())
     if type_ is None:
@@ -165,11 +164,11 @@ def _read_table(payload: bytes) -> Tensor:
 def _shape(spelling: str) -> tuple[int, ...]:
     sizes = spelling.split("x") if spelling else []
     if len(sizes) > MAX_RANK or not all(one.isascii() and one.isdigit() and len(one) < 20 for one in sizes):
-        raise GraphPipeError(Code.SHAPE, f"{spelling[:80]!r} is no shape; write it like 2x3")
+        raise GraphPipeError(Code.SHAPE, f"{spelling[:80]!r} is not a shape; write it like 2x3")
     return tuple(map(int, sizes))
 
 
 def _as_bytes(kind: type | None) -> Decode:
-    """Without an array annotation, return the payload, which may be a view."""
+    """A decoder for annotations without an array: it returns the payload, which may be a view."""
     make = kind or bytes
     return lambda message: message.payload if type(message.payload) is make else make(message.payload)

@@ -1,6 +1,6 @@
 """``text/plain``, with its charset and its encoding.
 
-Theory. ``charset`` says how text became bytes; UTF-8 when it is missing. ``encoding`` has two readings in the wild,
+Theory. ``charset`` is the encoding of the text; UTF-8 when it is missing. ``encoding`` has two readings in the wild,
 and both are taken (R-080): the name of a transfer form (``base64``, ``hex``) that the bytes went through, or a charset.
 One that contradicts ``charset`` is an error (R-081).
 
@@ -35,7 +35,7 @@ __all__ = ["TextCodec"]
 
 
 class TextCodec(Specialised):
-    """Text, and what is spelt as text (R-077 to R-082, R-094)."""
+    """Text, and values that are written as text (R-077 to R-082, R-094)."""
 
     media_types: tuple[str, ...] = ("text/plain",)
     applies_marks = True
@@ -106,7 +106,7 @@ class TextCodec(Specialised):
 
 
 class _Parameters(msgspec.Struct, frozen=True):
-    """What charset and encoding say together."""
+    """The meaning of charset and encoding together."""
 
     charset: str = "utf-8"
     transfer: str = ""
@@ -138,7 +138,7 @@ def _read_parameters(media_type: MediaType) -> _Parameters:
 
 
 def _str_decoder(names: tuple[Place, str, Any]) -> Decode:
-    """The hot path: UTF-8 to str."""
+    """A decoder for the hot path: UTF-8 to str."""
 
     def decode(message: Message[bytes]) -> str:
         try:
@@ -151,7 +151,7 @@ def _str_decoder(names: tuple[Place, str, Any]) -> Decode:
 
 
 def _str_encoder(name: str, essence: str, where: Place) -> Encode:
-    """The hot path: str to UTF-8."""
+    """An encoder for the hot path: str to UTF-8."""
 
     def encode(value: str) -> Message[bytes]:
         try:
@@ -191,7 +191,7 @@ def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, wh
         to_text, to_bytes = charsets.decoder("utf-8"), charsets.encoder(parameters.charset)
         change = lambda content: to_bytes(to_text(content))  # noqa: E731 - one of four
     elif media_type.charset is not None:
-        # The peer gets this charset as the media type's, so the bytes must be text in it (R-103).
+        # The peer gets this charset as that of the media type, so the bytes must be text in it (R-103).
         check = charsets.decoder(parameters.charset)
 
         def change(content: bytes) -> bytes:

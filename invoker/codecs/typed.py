@@ -1,9 +1,9 @@
-"""What an annotation wants, and plain values made into it: the conversion that all codecs share.
+"""Converts plain values to the type that an annotation wants; all codecs share this.
 
 Theory. msgspec converts what consists of dicts, lists, strings and numbers into dataclasses, TypedDicts, Structs,
 enums, dates and the like, strictly (``"2"`` is no int) or laxly (for text and forms, where everything is a string).
-What it does not know is added here: pydantic models, which pydantic itself validates, unions whose members msgspec
-cannot distinguish, which are tried member by member, and bytes-likes, which are the payload itself.
+Types that msgspec does not know are added here: pydantic models, which pydantic itself validates, unions whose members
+msgspec cannot distinguish, which are tried member by member, and bytes-likes, which are the payload itself.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from invoker.codecs.annotations import bare, fields, is_any, is_structured, leaves, members
+from invoker.codecs.annotations import fields, is_any, is_structured, leaves, members
 from invoker.codecs.collisions import Check, checking, checks
 from invoker.codecs.containers import check_array
 from invoker.codecs.leftout import complete, completed, is_incomplete
 from invoker.codecs.misspelt import spelling_of
 from invoker.codecs.standins import StandIn, understood
 from invoker.codecs.wholes import REFUSED, retried
-from invoker.fields.aliases import hints_of, unaliased
+from invoker.fields.aliases import bare, hints_of, stood_for, unaliased
 
 __all__ = [
     "BYTES_LIKE",
@@ -53,8 +53,8 @@ __all__ = [
 BYTES_LIKE: tuple[type, ...] = (bytes, bytearray, memoryview)
 
 _NATIVE = (dict, list, tuple, set, frozenset, str, int, float, bool, type(None))
-_MOST_WITHIN = 1000  # a named type may have ever larger ones in it
-_LIBRARIES = frozenset({"pydantic", "annotated_types"})  # of `Field(gt=0)` and of the parts of `PositiveInt`
+_MOST_WITHIN = 1000  # a named type may contain ever larger types
+_LIBRARIES = frozenset({"pydantic", "annotated_types"})  # classes of `Field(gt=0)` and of the parts of `PositiveInt`
 
 
 def is_frame(type_: Any) -> bool:
@@ -71,7 +71,7 @@ def bytes_like(type_: Any) -> type | None:
 
 
 def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
-    """The annotation without these members of a union; as it is when nothing else would be left."""
+    """The annotation without these members of a union; unchanged if no member would be left."""
     every = leaves(type_)
     rest = tuple(one for one in every if not any(bare(one) is cls for cls in drop))
     if len(rest) == len(every) or not [one for one in rest if bare(one) is not type(None)]:
@@ -80,14 +80,14 @@ def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
 
 
 def holds_pydantic(type_: Any) -> bool:
-    """Whether the annotation is, or has as an argument, a class of pydantic's, or has in it a mark that it applies."""
+    """Whether the annotation is or contains a class of pydantic, or a mark that pydantic applies."""
     if not _is_imported():
         return False
     return any(_is_pydantic(one) for one in within(type_, fields=False)) or holds_marks(type_)
 
 
 def holds_marks(type_: Any) -> bool:
-    """Whether the annotation has in it a mark that pydantic applies, and msgspec does not."""
+    """Whether the annotation contains a mark that pydantic applies, and msgspec does not."""
     return _is_imported() and any(
         _has_default_mark(one) or any(is_mark(mark) for mark in getattr(one, "__metadata__", ()))
         for one in within(type_)
@@ -95,7 +95,7 @@ def holds_marks(type_: Any) -> bool:
 
 
 def is_mark(mark: Any) -> bool:
-    """Whether pydantic applies a mark, as far as its class says."""
+    """Whether pydantic applies a mark, judged by the mark's class."""
     names = ("__get_pydantic_core_schema__", "__is_annotated_types_grouped_metadata__")
     return any(hasattr(mark, name) for name in names) or any(
         base.__module__.partition(".")[0] in _LIBRARIES for base in type(mark).__mro__
@@ -109,7 +109,7 @@ def _has_default_mark(cls: Any) -> bool:
 
 
 def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
-    """The annotation, and all that are in it: arguments, what named types stand for, and fields of classes."""
+    """The annotation, and all annotations inside it: arguments, what named types stand for, and fields of classes."""
     left: list[Any] = [type_]
     seen: list[Any] = []
     while left and len(seen) < _MOST_WITHIN:
@@ -117,7 +117,7 @@ def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
         if isinstance(one, str) or one in seen:
             continue
         seen.append(one)
-        yield (one := unaliased(one))
+        yield (one := unaliased(stood_for(one) if isinstance(one, typing.TypeVar) else one))
         left += [one.__origin__] if typing.get_origin(one) is typing.Annotated else typing.get_args(one)
         cls = typing.get_origin(one) or one
         if fields and isinstance(cls, type) and _has_fields(cls) and not _is_pydantic(cls):
@@ -133,12 +133,12 @@ def collisions_of(type_: Any) -> Check | None:
 
 
 def _with_models(type_: Any) -> Iterator[Any]:
-    """As `within`, with the fields of pydantic's models."""
+    """Give the same as `within`, with the fields of pydantic's models."""
     left, seen = [type_], set[int]()
     while left:
         for one in within(left.pop()):
             yield one
-            fields_of = getattr(one, "model_fields", None) if isinstance(one, type) else None
+            fields_of = getattr(one, "__pydantic_fields__", None) if isinstance(one, type) else None
             if isinstance(fields_of, dict) and id(one) not in seen:
                 seen.add(id(one))
                 left += [field.annotation for field in fields_of.values()]
@@ -176,13 +176,13 @@ def per_member(type_: Any, make: Callable[[Any], Callable[[Any], Any]]) -> Calla
         try:
             raise problem
         finally:
-            del problem  # it holds this frame, which must not hold it
+            del problem  # the error refers to this frame, which must not refer to it
 
     return attempt
 
 
 def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
-    """A closure that makes the annotated type of plain values (dict, list, str, bytes, numbers).
+    """A closure that makes the annotated type from plain values (dict, list, str, bytes, numbers).
 
     Args:
         type_: The annotation.
@@ -203,7 +203,7 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
     def make(one: Any) -> Callable[[Any], Any]:
         if one in BYTES_LIKE:
             return lambda value: _as_bytes(value, one)
-        msgspec.json.Decoder(one, dec_hook=hook)  # refuses the annotation now, not at the first value
+        msgspec.json.Decoder(one, dec_hook=hook)  # this refuses the annotation now, not at the first value
 
         def convert(value: Any) -> Any:
             # without `builtin_types` msgspec would decode text as base64 where bytes are wanted
@@ -239,7 +239,7 @@ def adapter(type_: Any) -> Any:
     try:
         import pydantic
     except ImportError:
-        raise TypeError("it has marks that pydantic applies; install stream-invoker[pydantic]") from None
+        raise TypeError("its constraints need pydantic; pip install 'stream-invoker[pydantic]'") from None
     try:
         made = pydantic.TypeAdapter(type_)
         if not made.pydantic_complete:  # a name was missing when the class was made, or the class defers its build
@@ -268,7 +268,7 @@ def _hook(kinds: tuple[type, ...], *, strict: bool) -> Callable[[Any, Any], Any]
     """Make the ``dec_hook`` that makes values of classes which msgspec does not know.
 
     Args:
-        kinds: Classes that come as they are, besides those of JSON.
+        kinds: Classes that need no conversion, besides those of JSON.
         strict: Whether text stays text.
     """
 
@@ -293,7 +293,7 @@ def _made(type_: Any, value: Any) -> Any:
         return value
     if "numpy" in sys.modules and getattr(type_, "__origin__", type_) is sys.modules["numpy"].ndarray:
         return _array(type_, value)
-    raise TypeError(f"nothing makes {getattr(type_, '__name__', type_)} of {type(value).__name__}")
+    raise TypeError(f"{type(value).__name__} cannot be converted to {getattr(type_, '__name__', type_)}")
 
 
 dec_hook = _hook(BYTES_LIKE, strict=True)
@@ -323,7 +323,10 @@ def enc_hook(value: Any) -> Any:
         return dict(value)
     if isinstance(value, collections.deque):
         return list(value)
-    raise TypeError(f"{cls.__name__} has no form in it; give a dict, a list, text, a number or a dataclass instead")
+    raise TypeError(
+        f"{cls.__name__} cannot be represented in this media type; give a dict, a list, text, a number or a "
+        "dataclass instead"
+    )
 
 
 def _is_pydantic(cls: Any) -> bool:
@@ -335,7 +338,7 @@ def _is_numpy(cls: type) -> bool:
 
 
 def _array(type_: Any, value: Any) -> Any:
-    """An array of lists and numbers, as JSON and MessagePack have them."""
+    """Make an array from lists and numbers, as in JSON and MessagePack."""
     from invoker.tensors import GraphPipeError, array_type
     from invoker.tensors.arrays import from_plain
 

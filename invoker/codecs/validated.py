@@ -1,8 +1,8 @@
 """Marks of pydantic and `annotated_types`: pydantic applies them whatever codec decodes, or the start reports them.
 
-Codecs that make values by `converter` give pydantic the whole annotation. Others hand on what they have, such as the
-bytes of a payload, a pickled object or the field of a typed message; their values are validated afterwards. A result is
-validated before it is encoded.
+Codecs that make values by `converter` give pydantic the whole annotation. Other codecs give values that they have not
+checked, such as the bytes of a payload, a pickled object or the field of a typed message; their values are validated
+afterwards. A result is validated before it is encoded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PYTHON: Final = "python-re"
 
 
 def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Specialised) -> Decode:
-    """Wrap a decoder whose codec does not apply the marks; others stay as they are.
+    """Wrap a decoder whose codec does not apply the marks; other decoders stay as they are.
 
     Args:
         decode: The decoder as a codec made it.
@@ -127,13 +127,13 @@ def validated_output(encode: Encode, type_: Any, constraints: Constraints, where
 
 
 def unapplied(type_: Any) -> str | None:
-    """Say in one sentence which mark of an annotation nobody applies, or not in time; None if each is applied.
+    """Say in one sentence which mark of an annotation no codec applies, or not in time; None if each is applied.
 
     Args:
         type_: The annotation; what `Constraints` have read of its own marks is applied by them.
     """
     if unread(type_) and wants_arrays([type_]):
-        return f"nobody applies its marks to an array: {_spelt(unaliased(type_).__metadata__)}"
+        return f"constraints have no effect on an array: {_spelt(unaliased(type_).__metadata__)}"
     found = _of_parameters(type_)
     if found is not None:
         return found
@@ -148,11 +148,14 @@ def unapplied(type_: Any) -> str | None:
 
 
 def _of_parameters(type_: Any) -> str | None:
-    """A sentence about a pydantic ``Field`` on a value that says what only fields of classes can have; else None."""
+    """A sentence about a pydantic ``Field`` on a value with an option that only fields of classes can have.
+
+    Otherwise None.
+    """
     for one in within(type_, fields=False):
         for mark in getattr(one, "__metadata__", ()):
             if word := misplaced(mark):
-                return f"nobody applies the {word} of {_spelt([mark])}; write it at the parameter"
+                return f"the {word} of {_spelt([mark])} has no effect there; write it at the parameter"
     return None
 
 
@@ -165,7 +168,7 @@ def _unknown_to_pydantic(type_: Any) -> Iterator[str]:
                 yield f"pydantic validates {spell(type_)} and does not know {_spelt([mark])}; write pydantic's Field"
             for part in _parts(mark):
                 if is_mark(part) and not _is_applied(one.__origin__, part):
-                    yield f"nobody applies {_spelt([part])} to {spell(one.__origin__)}"
+                    yield f"{_spelt([part])} has no effect on {spell(one.__origin__)}"
 
 
 def _slow_in_pydantic(type_: Any) -> Iterator[str]:
@@ -197,7 +200,7 @@ def _checks(mark: msgspec.Meta) -> bool:
 
 
 def _is_applied(type_: Any, mark: Any) -> bool:
-    """Whether a mark says nothing of values, or makes a difference for pydantic."""
+    """Whether a mark does not concern values, or is applied by pydantic."""
     name, said = type(mark).__name__, getattr(mark, "__dataclass_fields__", ())
     if name in _WORDS or (name == "FieldInfo" and mark.discriminator is None):
         return True

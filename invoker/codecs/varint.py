@@ -1,4 +1,4 @@
-"""Whole numbers as protobuf writes them; lengths of the frames that are written by hand."""
+"""Whole numbers as protobuf writes them; used for the lengths of frames that are written by hand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`retried`: ``2.0`` is an integer, as JSON Schema says, wherever an int is wanted.
 
-msgspec takes no float for an int. So what it refused is tried once more with the integers that its floats without a
+msgspec takes no float for an int. So a refused value is tried once more with the integers that its floats without a
 fraction stand for. Beyond 53 bits a float does not say which integer was meant, and stays one.
 """
 
@@ -24,7 +24,7 @@ def retried(convert: Callable[[Any], Any], value: Any, *, is_exact: bool = False
     Callers raise the first error again by a bare ``raise``, so that no frame and the error hold each other.
 
     Args:
-        convert: What makes the wanted type; it raises ``msgspec.ValidationError``.
+        convert: Makes the wanted type; it raises ``msgspec.ValidationError``.
         value: A value of lists, dicts, texts and numbers.
         is_exact: Decimals are wanted, which keep digits that the floats of this value have lost.
     """
@@ -35,7 +35,7 @@ def retried(convert: Callable[[Any], Any], value: Any, *, is_exact: bool = False
 
 
 class _Inexact(Exception):
-    """A float may have been more digits."""
+    """Raised if a float may have lost digits of an integer."""
 
 
 def _whole(value: Any, *, is_exact: bool) -> Any:

@@ -1,3 +1,3 @@
-"""What clients of all protocols share: connections, TLS, failures, and a portal for code without a loop."""
+"""The parts that clients of all protocols share: connections, TLS, failures, and a portal for code without a loop."""
 
 __all__: list[str] = []

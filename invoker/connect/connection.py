@@ -1,16 +1,24 @@
-"""What the commands that call a server have in common: where it is, how to reach it, and whom to trust."""
+"""What commands that call a server share: the options of its address and of the connection, and how they end."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from invoker.connect.failure import UsageError
-from invoker.connect.tls import Tls
+from invoker.connect.failure import CallFailed, ConnectFailed, UsageError
+from invoker.errors import InvokerError
+from invoker.errors.wording import printable
 
-__all__ = ["add_connection", "add_tls", "pairs", "positive", "target_of", "tls_of"]
+if TYPE_CHECKING:
+    from invoker.connect.tls import Tls
+
+__all__ = [
+    "add_connection", "add_tls", "complain", "count", "ended", "pairs", "positive", "target_of", "tls_of",
+]  # fmt: skip
 
 
 _SCHEMES = ("dns", "ipv4", "ipv6", "unix", "unix-abstract", "vsock", "xds")
@@ -33,7 +41,7 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
     tls = parser.add_argument_group("TLS; each option but --tls implies it")
     tls.add_argument("--tls", action="store_true", help="secure the connection; trust the usual authorities")
     tls.add_argument("--ca", metavar="FILE", help="trust the authorities in this PEM file instead")
-    tls.add_argument("--cert", metavar="FILE", help="our certificate (PEM), for invokers that ask for one")
+    tls.add_argument("--cert", metavar="FILE", help="client certificate (PEM), for servers that ask for one")
     tls.add_argument("--key", metavar="FILE", help="the private key of --cert (PEM)")
     tls.add_argument("--server-name", metavar="NAME", help="expect this name in the certificate, not that of HOST")
 
@@ -42,22 +50,63 @@ def positive(text: str) -> float:
     """A time in seconds.
 
     Raises:
-        argparse.ArgumentTypeError: It is no number, or not more than 0.
+        argparse.ArgumentTypeError: The text is no number, or not more than 0.
     """
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give seconds, more than 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; give seconds, more than 0")
     return seconds
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is none.
+    """
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; give 1 or more")
+    return int(text)
+
+
+def ended(command: Callable[[], int], hint: Callable[[CallFailed], str] = lambda _: "") -> int:
+    """Run a command, and give its exit code; an error is told on stderr.
+
+    Args:
+        command: Gives the exit code of a clean end.
+        hint: What to try where a call has failed; empty: nothing.
+    """
+    try:
+        return command()
+    except UsageError as error:
+        return complain(str(error), 2)
+    except CallFailed as error:
+        return complain(str(error), 3 if isinstance(error, ConnectFailed) else 1, hint(error))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop what is still buffered
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    except (OSError, InvokerError) as error:
+        return complain(str(error), 1)
+
+
+def complain(text: str, code: int, hint: str = "") -> int:
+    """Print an error on stderr, and return the exit code."""
+    print(f"error: {printable(text)}", file=sys.stderr)
+    if hint:
+        print(f"hint: {printable(hint)}", file=sys.stderr)
+    return code
 
 
 def target_of(text: str) -> str:
     """Where to connect; a lone ``:PORT`` is on this machine.
 
     Raises:
-        UsageError: It is neither HOST:PORT nor a name with a scheme that gRPC knows.
+        UsageError: The text is neither HOST:PORT nor a name with a scheme that gRPC knows.
     """
     if text.partition(":")[0] in _SCHEMES:
         return text
@@ -79,7 +128,7 @@ def _example(host: str) -> str:
 
 
 def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
-    """What was given as NAME=VALUE.
+    """The names and values of options that were given as NAME=VALUE.
 
     Raises:
         UsageError: One has another form.
@@ -92,7 +141,7 @@ def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def tls_of(args: argparse.Namespace) -> Tls | None:
-    """What the options of TLS mean; None: plain text.
+    """The TLS settings that the options describe; None: plain text.
 
     Raises:
         UsageError: A file cannot be read.
@@ -105,4 +154,6 @@ def tls_of(args: argparse.Namespace) -> Tls | None:
     for option, path in (("--ca", args.ca), ("--cert", args.cert), ("--key", args.key)):
         if path and not readable(path):
             raise UsageError(f"{option}: cannot read {path}")
+    from invoker.connect.tls import Tls  # it imports grpc, which --help does not need
+
     return Tls(ca=args.ca or None, cert=args.cert or None, key=args.key or None, server_name=args.server_name or "")

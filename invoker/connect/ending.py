@@ -1,9 +1,9 @@
 """`Ending` knows with which status a call really ended.
 
 grpc.aio lets a write that comes too late replace the peer's status by INTERNAL, before or after that status has come
-(grpc#36066; drop when grpcio has grpc#43486). A function may end while its caller still writes (R-114), so in riff
-this happens all the time. After such a write ``read()`` gives up values that have already arrived, and the status comes
-behind them: read by iteration, which goes on to the end.
+(grpc#36066; drop when grpcio has grpc#43486). A function may end while its caller still writes (R-114), so in riff this
+happens all the time. After such a write ``read()`` drops values that have already arrived before the status: read by
+iteration, which continues to the end.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Ending:
         self._writer: asyncio.Task[Any] | None = None
 
     def watch(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
-        """Begin with a call that was just made."""
+        """Watch a call that was just made."""
         self._rpc = rpc
         rpc.add_done_callback(self._record)
 
     def forget(self) -> None:
-        """Let the call go, once nobody will ask for its status."""
+        """Release the call, once its status is no longer needed."""
         self._rpc = None
 
     @contextlib.contextmanager
@@ -60,7 +60,7 @@ class Ending:
             self._writer = None
 
     async def status(self) -> tuple[Status, str]:
-        """The peer's status and text, once the values have ended; the made-up one when none takes its place."""
+        """The peer's status and text, once the values have ended; the made-up one if none takes its place."""
         assert self._rpc is not None, "watch() comes first"
         if self._known is None:
             self._known = await _status_of(self._rpc)

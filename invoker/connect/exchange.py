@@ -1,22 +1,22 @@
-"""`Exchange` is one streaming call on the wire: it feeds the inputs, hands over what comes and knows one ending.
+"""`Exchange` is one streaming call on the wire: it feeds the inputs, gives the responses and has one ending.
 
-Theory. Two parties work on the gRPC call: the *reader* is the task that awaits `receive` or `read`; the *feeder* is a
+Theory. Two parties work on the gRPC call: the *reader* is the task that awaits `read`; the *feeder* is a
 task that writes the first message, then those of all inputs as they become available, then half-closes::
 
     state  ends by                                 then
     -----  --------------------------------------  --------------------------------------------------
     FRESH  open()                                  the gRPC call and the feeder run: OPEN
-    OPEN   the peer's status                       feeder stopped; receive() gives None or CallFailed
+    OPEN   the peer's status                       feeder stopped; read() gives None or CallFailed
     OPEN   cancel()                                gRPC call and feeder stopped; CallFailed(CANCELLED)
-    OPEN   an input raises                         as cancel(); receive() raises what the input raised
+    OPEN   an input raises                         as cancel(); read() raises what the input raised
     OPEN   the reader's task is cancelled          as cancel(); CancelledError goes on
-    OVER   -                                       receive() gives None
+    OVER   -                                       read() gives None
 
 The peer may end first while we still write (R-114): late writes fail locally and mean nothing; the status is the truth.
 Back-pressure both ways is gRPC's own: nothing is queued here.
 
-Once a late write has failed, the ``read()`` of grpc.aio gives up values that have already arrived (grpc#36066; see
-`Ending`). So outputs are read by iteration, which goes on to the end.
+Once a late write has failed, the ``read()`` of grpc.aio drops values that have already arrived (grpc#36066; see
+`Ending`). So outputs are read by iteration, which continues to the end.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ from typing import TypeAlias
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError as WireError
 
-from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.connect.ending import Ending
 from invoker.connect.failure import CallFailed, ConnectFailed, explained
 from invoker.connect.feeds import close
@@ -100,12 +98,12 @@ class Exchange:
         """Start the call and wait for the connection, or until it is clear that there will be none.
 
         Raises:
-            ConnectFailed: There is no connection within the time for it.
+            ConnectFailed: There is no connection within the time limit.
             CallFailed: The call was cancelled before.
         """
         if self._cancelled:
             self._over = True
-            raise CallFailed(Status.CANCELLED, "the caller cancelled")
+            raise CallFailed.by_caller()
         rpc = self._rpc = self._start()
         self._ending.watch(rpc)
         try:
@@ -120,39 +118,27 @@ class Exchange:
         self._feeder = asyncio.create_task(self._feed(rpc), name="invoker-client-feeder")
         self._feeder.add_done_callback(self._fed)
 
-    async def receive(self) -> pb.OutputFrame | None:
-        """Wait for the next value of any output; None: the call ended with OK.
+    async def read(self) -> bytes | None:
+        """Wait for the next message, as it came; None: the call ended with OK.
 
         Raises:
             CallFailed: The call ended with another status.
-            Exception: Whatever an input raised; the call was cancelled for it.
+            Exception: The error that an input raised, for which the call was cancelled.
         """
-        while (raw := await self.read()) is not None:
-            try:
-                signal = pb.OutputSignal.FromString(raw)
-            except WireError:
-                raise await self.refuse("bytes that are not an OutputSignal") from None
-            if signal.WhichOneof("frame") == "data":
-                return signal.data
-            # A signal without data is a case that newer peers have (R-160): nothing for us.
-        return None
-
-    async def read(self) -> bytes | None:
-        """Wait for the next message, as it came; None: the call ended with OK. Raises what `receive` raises."""
         if self._over:
             return None
         if self._responses is None and self._cancelled:
-            raise CallFailed(Status.CANCELLED, "the caller cancelled")
+            raise CallFailed.by_caller()
         return await self._read()
 
     async def refuse(self, what: str) -> CallFailed:
-        """Cancel the call for what the peer sent, and make the error that says so."""
+        """Cancel the call because of what the peer sent, and make the error that says so."""
         self.cancel()
         await self._end()
         return CallFailed(Status.INTERNAL, f"{self._target} sent {what}")
 
     async def headers(self) -> tuple[tuple[str, str | bytes], ...]:
-        """The peer's initial metadata, once they have come; nothing when the call ends without any."""
+        """The peer's initial metadata, once they have come; empty if the call ends without them."""
         assert self._rpc is not None, "open() comes first"
         try:
             return tuple((key, value) for key, value in await self._rpc.initial_metadata() or ())
@@ -175,7 +161,7 @@ class Exchange:
         if self._responses is not None and not self._reading:
             await close(self._responses)
         if not self._reading:
-            # We and the call hold each other, and its connection lives as long as it does.
+            # This object and the call refer to each other, and the call's connection lives as long as the call does.
             self._rpc = self._responses = self._feeder = None
             self._ending.forget()
 
@@ -200,14 +186,14 @@ class Exchange:
         try:
             return await anext(self._responses)
         except (StopAsyncIteration, grpc.aio.AioRpcError):
-            pass  # raised here, it would hold gRPC's error, which holds the call, which holds the connection
+            pass  # raised here, gRPC's error would keep the call and its connection alive
         except asyncio.CancelledError:
             ours = self._cancelled and (task is None or task.cancelling() == cancels)
             self.cancel()
             if not ours:
                 raise  # the reader's own task is cancelled
             await self._end()
-            raise (self._input_error or CallFailed(Status.CANCELLED, "the caller cancelled")) from None
+            raise (self._input_error or CallFailed.by_caller()) from None
         finally:
             self._reading = False
         await self._ended()
@@ -231,7 +217,7 @@ class Exchange:
             await asyncio.wait({self._feeder}, timeout=CLOSE_GRACE_S)
         else:
             for feed in self._feeds:
-                await feed.aclose()  # never begun: closes nothing but itself
+                await feed.aclose()  # a feed that never began closes only itself
 
     async def _feed(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
         if self._first is not None and not await self._write(rpc, await self._first()):
@@ -287,15 +273,15 @@ class Exchange:
 
 
 async def _wait_for_connection(rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
-    with contextlib.suppress(grpc.aio.AioRpcError):  # receive() raises how the call ended
+    with contextlib.suppress(grpc.aio.AioRpcError):  # read() raises the call's ending
         await rpc.wait_for_connection()
 
 
 async def connected(channel: grpc.aio.Channel, target: str, timeout_s: float) -> bool:
-    """Wait until there is a connection; False when it is clear that there will be none, which a call then explains.
+    """Wait until there is a connection; False when it is clear that there will be none; a call then gives the reason.
 
     Raises:
-        ConnectFailed: It is not clear within the time for it.
+        ConnectFailed: This is not clear within the time limit.
     """
     waiting = (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING)
     try:

@@ -7,6 +7,7 @@ a client gets from its peer, which may be any invoker in any language.
 from __future__ import annotations
 
 import re
+from typing import Self
 
 from invoker.errors import Status
 
@@ -19,7 +20,7 @@ class CallFailed(Exception):
     """The call ended with a status other than OK.
 
     Attributes:
-        status: The status that the peer chose, or that gRPC chose for it (cancelled, deadline, connection lost).
+        status: The status that the peer chose, or that gRPC chose instead of it (cancelled, deadline, connection lost).
         detail: The peer's text, such as ``Invoker: Unexpected Error: ValueError: boom``.
     """
 
@@ -31,9 +32,14 @@ class CallFailed(Exception):
     def __str__(self) -> str:
         return f"{self.status.name}: {self.detail}" if self.detail else self.status.name
 
+    @classmethod
+    def by_caller(cls) -> Self:
+        """The error of a call that its own caller has cancelled."""
+        return cls(Status.CANCELLED, "the caller cancelled")
+
 
 class ConnectFailed(CallFailed):
-    """No connection came about, so the function was not called."""
+    """There was no connection, so the function was not called."""
 
 
 class UsageError(Exception):
@@ -45,9 +51,9 @@ class UnknownName(UsageError):
 
 
 def explained(status: Status, detail: str, target: str) -> str:
-    """Turn gRPC's own text about an ending into one that says what to do; a peer's text is left as it is.
+    """Turn gRPC's own text about an ending into one that says what to do; a peer's text stays unchanged.
 
-    These texts are all that gRPC gives, so they are looked at; only texts for people depend on that.
+    gRPC gives only these texts, so they are compared; only texts for people depend on the result.
     """
     if status is Status.UNAVAILABLE and "Connection refused" in detail and "failed to connect" in detail:
         return f"nothing listens at {target}; start the server, or check host and port"
@@ -60,7 +66,7 @@ def explained(status: Status, detail: str, target: str) -> str:
         )
     if found := _TOO_LARGE.search(detail):
         return (
-            f"a value of {found[1]} bytes came back, and this client takes at most {found[2]}, "
-            "which is its own limit (max_output_bytes)"
+            f"a value of {found[1]} bytes came back, which exceeds the limit of this client, "
+            f"{found[2]} bytes (max_output_bytes)"
         )
     return detail

@@ -1,7 +1,7 @@
 """Where the values of inputs come from: iterables of either kind, alone or as pairs of index and value.
 
-A feed belongs to its call: when the call ends the iterators that were given are closed, so that the ``finally`` of a
-generator runs at once and not whenever the garbage collector comes by.
+A feed belongs to its call: when the call ends the given iterators are closed, so that the ``finally`` of a generator
+runs at once and not when the garbage collector runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _END = object()
 
 
 def check_inputs(inputs: Inputs) -> None:
-    """Refuse what is not one iterable an input, with the fix.
+    """Refuse inputs that are not one iterable for each input; the error has the fix.
 
     Raises:
         TypeError: A value stands where an iterable of values is wanted.
@@ -45,7 +45,7 @@ def check_inputs(inputs: Inputs) -> None:
 
 
 async def iterate(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, None]:
-    """Iterate either kind, and close the iterator at the end whatever the end was."""
+    """Iterate either kind, and close the iterator at the end however it ended."""
     if isinstance(values, AsyncIterable):
         waiting = aiter(values)
         try:

@@ -1,4 +1,4 @@
-"""`metadata_pairs`: what a caller gives as the metadata of a call, as gRPC takes it."""
+"""`metadata_pairs`: converts the metadata that a caller gives to the form that gRPC takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Portal`: an event loop in a thread of its own, for clients without one."""
+"""`Portal`: an event loop in a thread of its own, for clients without one; `on_loop`: the way into any loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from invoker.connect.quiet import quieten
 
-__all__ = ["Portal"]
+__all__ = ["Portal", "on_loop"]
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Portal:
             self._loop.call_soon_threadsafe(function)
 
     def close(self) -> None:
-        """Cancel what is left, end the loop and the thread."""
+        """Cancel the tasks that still run, and end the loop and the thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
@@ -65,3 +65,17 @@ class Portal:
         finally:
             asyncio.set_event_loop(None)
             self._loop.close()
+
+
+def on_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+    """Do the work of a finalizer: at once if this is the loop's thread, otherwise in a later turn of the loop."""
+    if loop.is_closed():
+        return
+    try:
+        is_here = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        is_here = False
+    if is_here:
+        work()
+    else:
+        loop.call_soon_threadsafe(work)

@@ -9,7 +9,7 @@ __all__ = ["quieten"]
 
 
 def quieten(loop: asyncio.AbstractEventLoop) -> None:
-    """Let a loop of ours pass over the BlockingIOError of grpc.aio's poller; any other error is logged as ever.
+    """Let a loop of ours pass over the BlockingIOError of grpc.aio's poller; any other error is logged as usual.
 
     All loops of grpc.aio in a process wait at one descriptor, and the second one finds it empty: grpc#25364; drop
     when grpcio has grpc#36096. Loops of others are theirs to set up.

@@ -1,4 +1,4 @@
-"""What the command line sends: literals, lines or chunks of files and of stdin, as frames.
+"""Makes the frames that the command line sends: of literals, and of lines or chunks of files and stdin.
 
 Files and stdin are read by a daemon thread (`pull`), straight from the descriptor: the loop never waits for a terminal,
 a line travels when it has been typed, and a read that never comes back cannot hold up the end of the process.
@@ -43,7 +43,7 @@ class Framing:
         is_raw: Whether the file is not split into lines.
         chunk_bytes: With ``is_raw``: the most that one frame may hold, sent as it arrives; 0: the whole file.
         is_json: Every frame must be JSON; blank lines are left out.
-        hint: Text for the error that something else gets.
+        hint: Text of the error for frames that are not so.
     """
 
     is_raw: bool = False
@@ -54,7 +54,7 @@ class Framing:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of an input: the bytes of one frame, or a file (`STDIN` for stdin) to read frames from."""
+    """A piece of an input: the bytes of one frame, or a file (`STDIN` for stdin) with frames."""
 
     literal: bytes = b""
     path: str = ""
@@ -70,7 +70,7 @@ def is_text(media_type: str) -> bool:
 
 
 def is_json(media_type: str) -> bool:
-    """Whether payloads of a type are JSON in UTF-8, so that they can be checked before they travel."""
+    """Whether payloads of a type are JSON in UTF-8, so that they can be checked before they are sent."""
     try:
         parsed = parse(media_type)
     except ValueError:
@@ -83,7 +83,7 @@ async def frames(parts: Iterable[Part], framing: Framing) -> AsyncGenerator[byte
     """The payloads of one input, one part after the other.
 
     Raises:
-        UsageError: A file cannot be read, or a payload is not the JSON that it should be.
+        UsageError: A file cannot be read, or a payload is not valid JSON.
     """
     for part in parts:
         if not part.path:
@@ -101,7 +101,7 @@ async def frames(parts: Iterable[Part], framing: Framing) -> AsyncGenerator[byte
 
 
 def _checked(payload: bytes, framing: Framing, label: str) -> bytes:
-    """The payload; JSON loses its byte order mark, which editors write and not every server removes."""
+    """Check a payload; JSON loses its byte order mark, which editors write and not every server removes."""
     if framing.is_json and not framing.chunk_bytes:
         payload = payload.removeprefix(BOM_UTF8)
         try:
@@ -143,7 +143,7 @@ def _chunks(descriptor: int, size: int) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterator[bytes], label: str) -> Iterator[list[bytes]]:
-    begun: list[bytes] = []  # the pieces of a line that has not ended yet
+    begun: list[bytes] = []  # the pieces of an unfinished line
     size = 0
     for chunk in chunks:
         first, *rest = chunk.split(b"\n")

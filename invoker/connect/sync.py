@@ -1,13 +1,15 @@
-"""What makes a sync client of an async one: `SyncClient` for the whole, `blocking` and `giving` for its methods.
+"""Makes a sync client of an async one: `SyncClient` for the whole, `blocking`, `giving` and `soon` for its methods.
 
 ::
 
     class SyncThings(SyncClient[Things]):
         @opening(Things)
-        def __init__(self) -> None: ...
+        def __init__(self, source: Things) -> None:
+            super().__init__(source)
 
-        count = blocking(Things.count)          # async def count(self, name: str) -> int
-        watch = giving(Things.watch, SyncStream)  # def watch(self, name: str) -> Stream
+        count = blocking(Things.count)  # async def count(self, name: str) -> int
+        watch = giving(Things.watch, SyncIterator[int])  # def watch(self, name: str) -> AsyncIterator[int]
+        cancel = soon(Things.cancel)  # def cancel(self) -> None
 
 Parameters, types and docstrings are those of the async methods, so that the two cannot differ.
 """
@@ -15,13 +17,13 @@ Parameters, types and docstrings are those of the async methods, so that the two
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from invoker.connect.portal import Portal
 
-__all__ = ["SyncClient", "SyncPart", "blocking", "giving", "opening"]
+__all__ = ["SyncClient", "SyncIterator", "SyncPart", "blocking", "giving", "opening", "soon"]
 
 C = TypeVar("C")
 A = TypeVar("A", bound="AsyncClient")
@@ -40,19 +42,39 @@ class AsyncClient(Protocol):
 
 
 class SyncPart(Generic[C]):
-    """A part of a sync client, with the methods of its namesake without ``Sync``; only the waiting is different.
+    """A part of a sync client, with the methods of its namesake without ``Sync``; they block instead of being awaited.
 
     Args:
-        portal: The loop on which the client runs.
+        portal: The loop on which the client runs; None: it is not open.
         source: The part of the async client.
     """
 
-    def __init__(self, portal: Portal, source: C) -> None:
-        self._portal = portal
+    def __init__(self, portal: Portal | None, source: C) -> None:
+        self._made = portal
         self._source = source
 
+    @property
+    def _portal(self) -> Portal:
+        if self._made is None:
+            raise RuntimeError(f"the client is not open; use it as `with {type(self).__name__}(...) as client:`")
+        return self._made
 
-class SyncClient(Generic[A]):
+    def _taken(self, argument: Any) -> Any:
+        """What the async client is given for an argument."""
+        return argument
+
+
+class SyncIterator(SyncPart[AsyncIterator[T]], Iterator[T]):
+    """The values of an async iterator, which is dropped with it."""
+
+    def __next__(self) -> T:
+        found = self._portal.run(_next(self._source))
+        if found is None:
+            raise StopIteration
+        return found[0]
+
+
+class SyncClient(SyncPart[A]):
     """A client for code without an event loop: one runs in a thread of its own while the client is open.
 
     It is open from ``with`` to the end of the block. Several threads may use it at once.
@@ -62,8 +84,7 @@ class SyncClient(Generic[A]):
     """
 
     def __init__(self, source: A) -> None:
-        self._source = source
-        self._made: Portal | None = None
+        super().__init__(None, source)
 
     def __enter__(self) -> Self:
         if self._made is None:
@@ -87,14 +108,8 @@ class SyncClient(Generic[A]):
                 portal.close()
 
     def close(self) -> None:
-        """Cancel what is under way, close the connection and end the thread. Idempotent."""
+        """Cancel the running calls, close the connection and end the thread. Idempotent."""
         self.__exit__(None, None, None)
-
-    @property
-    def _portal(self) -> Portal:
-        if self._made is None:
-            raise RuntimeError(f"the client is not open; use it as `with {type(self).__name__}(...) as client:`")
-        return self._made
 
 
 @overload
@@ -104,45 +119,63 @@ def blocking(
     method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]], made: Callable[[Portal, T], R]
 ) -> Callable[Concatenate[Any, P], R]: ...
 def blocking(method: Callable[..., Coroutine[Any, Any, Any]], made: Callable[[Portal, Any], Any] | None = None) -> Any:
-    """The method that waits until that of the async client is done.
+    """Make a method that waits until the method of the async client is done.
 
     Args:
-        method: That of the async client.
-        made: Makes the sync form of what it gives; None: that is given as it is.
+        method: The method of the async client.
+        made: Makes the sync form of the result; None: the result is given as it is.
     """
 
     @functools.wraps(method)
-    def wait(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        portal: Portal = self._portal
-        found = portal.run(method(self._source, *args, **kwargs))
+    def wait(self: SyncPart[Any], /, *args: Any, **kwargs: Any) -> Any:
+        portal = self._portal
+        taken, named = map(self._taken, args), {name: self._taken(one) for name, one in kwargs.items()}
+        found = portal.run(method(self._source, *taken, **named))
         return found if made is None else made(portal, found)
 
     return wait
 
 
-def giving(method: Callable[Concatenate[C, P], T], made: Callable[[Portal, T], R]) -> Callable[Concatenate[Any, P], R]:
-    """The method that gives the sync form of what that of the async client gives, without waiting.
-
-    Args:
-        method: That of the async client, which is called in the caller's thread.
-        made: Makes the sync form.
-    """
+@overload
+def giving(method: Callable[Concatenate[C, P], T]) -> Callable[Concatenate[Any, P], T]: ...
+@overload
+def giving(
+    method: Callable[Concatenate[C, P], T], made: Callable[[Portal, T], R]
+) -> Callable[Concatenate[Any, P], R]: ...
+def giving(method: Callable[..., Any], made: Callable[[Portal, Any], Any] | None = None) -> Any:
+    """Make a method that calls a plain method of the async client on its loop; arguments as for `blocking`."""
 
     @functools.wraps(method)
-    def give(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return made(self._portal, method(self._source, *args, **kwargs))
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        return method(*args, **kwargs)
 
-    return give
+    return blocking(call) if made is None else blocking(call, made)
 
 
-def opening(source: Callable[P, A]) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """Decorates the constructor of a `SyncClient`, which then takes what the class of the async client takes."""
+def soon(method: Callable[[C], None]) -> Callable[[Any], None]:
+    """Make a method that lets a plain method of the async client be called, without waiting; it works when closed."""
 
-    def decorate(_: Callable[..., None]) -> Callable[Concatenate[Any, P], None]:
+    @functools.wraps(method)
+    def call(self: SyncPart[Any], /) -> None:
+        self._portal.soon(functools.partial(method, self._source))
+
+    return call
+
+
+def opening(source: Callable[P, C]) -> Callable[[Callable[[Any, C], None]], Callable[Concatenate[Any, P], None]]:
+    """Decorates a constructor that takes an async client; the new one takes what the class of that client takes."""
+
+    def decorate(init: Callable[[Any, C], None]) -> Callable[Concatenate[Any, P], None]:
         @functools.wraps(source.__init__)
         def begin(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
-            SyncClient.__init__(self, source(*args, **kwargs))
+            init(self, source(*args, **kwargs))
 
         return begin
 
     return decorate
+
+
+async def _next(values: AsyncIterator[T]) -> tuple[T] | None:
+    async for value in values:
+        return (value,)
+    return None

@@ -1,4 +1,4 @@
-"""`Tls`: how a client proves who it is, and whom it trusts."""
+"""`Tls`: the certificate with which a client identifies itself, and the roots that it trusts; and its channel."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+import grpc.aio
 
-__all__ = ["Tls"]
+__all__ = ["Tls", "open_channel"]
 
 Pem = str | Path | bytes
 """A path to a PEM file, or its content as bytes."""
@@ -21,7 +22,7 @@ class Tls:
         ca: Certificates of the authorities to trust.
         cert: Our own certificate chain, for invokers that ask for one (mTLS); needs ``key``.
         key: The private key of ``cert``.
-        server_name: The name to expect in the invoker's certificate, when it is not the host that is dialled.
+        server_name: The name to expect in the invoker's certificate, if it differs from the host in the address.
 
     Raises:
         ValueError: Only one of ``cert`` and ``key`` is given.
@@ -49,6 +50,32 @@ class Tls:
     def options(self) -> tuple[tuple[str, str], ...]:
         """Channel options that go with the credentials."""
         return (("grpc.ssl_target_name_override", self.server_name),) if self.server_name else ()
+
+
+def open_channel(target: str, tls: Tls | None, max_bytes: int, *more: tuple[str, int]) -> grpc.aio.Channel:
+    """A client's channel, which connects on first use and again after the connection was lost.
+
+    A proxy of the environment is not used: servers are neighbours. Two clients of one target have two connections, so
+    neither disturbs the other.
+
+    Args:
+        target: ``host:port``, or any name that gRPC understands.
+        tls: How to secure it; None: plain text.
+        max_bytes: The largest message that is accepted.
+        more: Further options.
+
+    Raises:
+        OSError: A file of ``tls`` cannot be read.
+    """
+    options = [
+        ("grpc.max_receive_message_length", max_bytes),
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+        *more,
+    ]
+    if tls is None:
+        return grpc.aio.insecure_channel(target, options)
+    return grpc.aio.secure_channel(target, tls.credentials(), [*options, *tls.options()])
 
 
 def _read(pem: Pem | None) -> bytes | None:

@@ -1,15 +1,16 @@
 """Bytes held unread or undecoded: `Budget` for one invocation, `ProcessBudget` for all conversations of a process.
 
-Theory. Each of them is bounded by itself, and a thousand of them are not. So all code that keeps bytes of a peer has a
-`Share`. A share is *free* up to `STEP_BYTES`, which nobody counts; beyond that it is charged in steps, ahead of what it
-holds, so that a frame costs one comparison that its holder makes anyway, and a lock is taken once in a step.
+Theory. Each of these is bounded by itself, but a thousand of them together are not. So all code that keeps bytes of a
+peer has a `Share`. A share is *free* up to `STEP_BYTES`, which nobody counts; beyond that it is charged in steps, ahead
+of what it holds, so that a frame costs one comparison that its holder makes anyway, and a lock is taken once in a step.
 
 Reading never pauses for this budget: the frame that ends a wait may be behind those that fill it (R-129). When a step
 does not fit
 
+* caches give their bytes back, the largest first, until the charge fits; a cache itself ends nothing else;
 * a share without ``end`` (a body) is refused; its sender may try again;
 * the share that holds most of those that can be ended is ended, one at a time;
-* any other one goes on meanwhile, as far as the limit and a sixteenth.
+* any other one goes on meanwhile, as far as the limit and a sixteenth of it, or 8 MiB if that is less.
 
 Nothing here waits for room.
 """
@@ -30,7 +31,11 @@ End: TypeAlias = Callable[[InvocationError], None]
 STEP_BYTES: Final = 64 * 1024
 
 _SPARE: Final = 16
-"""The part of the limit by which it may be passed until the share that holds most has ended."""
+_MOST_SPARE_BYTES: Final = 8 * 1024 * 1024
+"""The part of the limit by which it may be passed until the share that holds most has ended, and the most bytes.
+
+Another share holds at most half of the limit, and at most 64 MiB if it is a call. It is charged in steps of an eighth.
+"""
 
 
 class ProcessBudget:
@@ -43,7 +48,7 @@ class ProcessBudget:
     Attributes:
         held: Bytes that are charged right now.
         ended: Shares that were ended because they held most.
-        unread: Calls that are over and whose large responses are still on their way.
+        unread: Calls that are over, and whose large responses are still being sent.
     """
 
     def __init__(self, most_bytes: int = 512 * 1024 * 1024, lock: AbstractContextManager[Any] | None = None) -> None:
@@ -56,32 +61,43 @@ class ProcessBudget:
         self._shares: set[Share] = set()
         self._ending: set[Share] = set()
 
-    def share(self) -> Share:
-        """A new share, of which nothing is charged."""
-        return Share(self)
+    def share(self, *, is_cache: bool = False) -> Share:
+        """A new share, without a charge."""
+        return Share(self, is_cache=is_cache)
 
     def charge(self, share: Share, size: int) -> None:
         """Charge a share with more bytes.
 
         Raises:
-            Overloaded: They do not fit, and the share is a body, or the one that holds most.
+            Overloaded: The bytes do not fit, and the share is a body or a cache, is the largest one, or passes the
+                limit by more than a sixteenth or 8 MiB.
         """
-        with self._lock:
-            if self.held + size <= self.most_bytes:
-                self._put(share, size)
-                return
-            end, is_refused = self._make_room(share, size)
-            self._is_short = True
-            error = self._error()
-            if not is_refused:
-                self._put(share, size)
+        end, is_refused, emptied = None, True, set[Share]()
+        while True:
+            with self._lock:
+                if self.held + size <= self.most_bytes:
+                    self._put(share, size)
+                    return
+                self._is_short = True
+                error = self._error()
+                cache = self._largest_cache(share, size, emptied)
+                if cache is None:
+                    end, is_refused = self._make_room(share, size)
+                    if not is_refused:
+                        self._put(share, size)
+                    break
+                self.ended += 1
+            emptied.add(cache)
+            if cache.end is not None:
+                cache.end(error)
         if end is not None:
             end(error)
         try:
             if is_refused:
                 raise error
         finally:
-            del error  # its traceback knows this frame; a cycle would keep what the callers hold until it is collected
+            # its traceback refers to this frame; a cycle would keep the callers' objects until it is collected
+            del error
 
     def give_back(self, share: Share, size: int) -> None:
         """Take bytes off the charge of a share."""
@@ -94,10 +110,10 @@ class ProcessBudget:
                 self._ending.discard(share)
 
     def has_fallen(self, much_bytes: int) -> bool:
-        """Whether the bytes that are held have fallen by so much from their peak; True begins a new peak.
+        """Whether the held bytes have fallen by ``much_bytes`` from their peak; True begins a new peak.
 
-        It is also true if there was no room meanwhile, since then as many bytes come as go; and if so many bytes were
-        given back little by little, and none since the last call of this.
+        It is also true if there was no room meanwhile, since then as many bytes come as go; and if that many bytes were
+        given back little by little, and none since the last call of this method.
         """
         with self._lock:
             has_fallen = self._is_short or self._peak - self.held >= much_bytes
@@ -108,15 +124,26 @@ class ProcessBudget:
         return has_fallen
 
     def leave_unread(self, change: int) -> None:
-        """Count calls that have ended before their responses were taken; a negative change takes some off."""
+        """Count calls that have ended before their responses were taken; a negative change uncounts some."""
         with self._lock:
             self.unread += change
+
+    def _largest_cache(self, share: Share, size: int, emptied: set[Share]) -> Share | None:
+        """The cache that is emptied next to make room for more bytes of a share; None if none is left."""
+        caches = (one for one in self._shares if one.is_cache and one is not share and one not in emptied)
+        largest = max(caches, key=lambda one: one.charged, default=None)
+        if largest is not None and share.is_cache and share.charged + size >= largest.charged:
+            return None
+        return largest
 
     def _make_room(self, share: Share, size: int) -> tuple[End | None, bool]:
         """Decide which share is ended to make room, if any, and whether this share is refused."""
         end: End | None = None
-        if not self._ending:  # otherwise a share that ends now makes room soon
-            largest = max((one for one in self._shares if one.end), key=lambda one: one.charged, default=None)
+        if share.is_cache:
+            return None, True
+        if not self._ending:  # otherwise a share that is ending makes room soon
+            calls = (one for one in self._shares if one.end and not one.is_cache)
+            largest = max(calls, key=lambda one: one.charged, default=None)
             if share.end is not None and (largest is None or share.charged + size >= largest.charged):
                 return None, True
             if largest is not None:
@@ -124,7 +151,8 @@ class ProcessBudget:
                 self._ending.add(largest)
                 self.ended += 1
         is_body = share.end is None
-        return end, is_body or self.held + size > self.most_bytes + self.most_bytes // _SPARE
+        spare = min(self.most_bytes // _SPARE, _MOST_SPARE_BYTES)
+        return end, is_body or self.held + size > self.most_bytes + spare
 
     def _put(self, share: Share, size: int) -> None:
         share.charged += size
@@ -134,7 +162,7 @@ class ProcessBudget:
 
     def _error(self) -> Overloaded:
         return Overloaded(
-            f"this process holds {self.held} bytes that no function has read, and may hold {self.most_bytes}"
+            f"this process holds {self.held} bytes that no function has read; the limit is {self.most_bytes} bytes"
             " (INVOKER_MEMORY_BYTES)"
         )
 
@@ -146,18 +174,21 @@ class Share:
         charged: Bytes; a little more than it holds.
         mark: While it holds at most this many bytes, it need not be charged.
         end: Ends the holder from any thread, or says that it will; None: it cannot be ended, or was.
+        is_cache: Whether no caller waits for the bytes that it holds: ``end`` gives them back at once, and the holder
+            continues.
     """
 
-    __slots__ = ("_budget", "charged", "end", "mark")
+    __slots__ = ("_budget", "charged", "end", "is_cache", "mark")
 
-    def __init__(self, budget: ProcessBudget) -> None:
+    def __init__(self, budget: ProcessBudget, *, is_cache: bool = False) -> None:
         self._budget = budget
+        self.is_cache = is_cache
         self.charged = 0
         self.mark = STEP_BYTES
         self.end: End | None = None
 
     def grow(self, held: int) -> None:
-        """Charge what the holder comes to hold beyond the mark.
+        """Charge the bytes that the holder has beyond the mark.
 
         Raises:
             Overloaded: The process has no room for it.
@@ -170,7 +201,7 @@ class Share:
         self.mark = self.charged
 
     def shrink(self, held: int) -> None:
-        """The holder holds less; given back once it is at most half of what is charged."""
+        """Note that the holder has fewer bytes; the charge falls once they are at most half of it."""
         if self.charged and held * 2 <= self.charged:
             kept = held if held > STEP_BYTES else 0
             self._budget.give_back(self, self.charged - kept)
@@ -187,7 +218,7 @@ class Share:
 class Unread:
     """Bytes sent to one peer that it has not taken yet; for large messages only.
 
-    A call that is over counts as one that runs until this is taken, so that `INVOKER_MAX_INVOCATIONS` bounds it.
+    A call that is over counts as running until these bytes are taken, so that `INVOKER_MAX_INVOCATIONS` bounds it.
 
     Args:
         memory: The process's budget.
@@ -202,13 +233,13 @@ class Unread:
         self._is_parted = False
 
     def add(self, size: int, end: End | None, *, copies: int = 1) -> InvocationError | None:
-        """Count a message that is under way.
+        """Count a message that is being sent.
 
         Args:
             size: The size of the message.
             end: Ends the call, from any thread, if memory runs out while this call holds most and its peer takes
-                nothing. It is forgotten once all is taken, since it and the call refer to each other. None: nothing
-                can end it.
+                nothing. It is forgotten once all bytes are taken, since it and the call refer to each other. None:
+                nothing can end it.
             copies: How many copies of the message there are until it is `sent`.
 
         Returns:
@@ -223,7 +254,7 @@ class Unread:
         return refusal
 
     def hold(self, size: int, end: End | None) -> None:
-        """Set the bytes of all messages that are under way to ``size``; ``end`` is that of `add`."""
+        """Set the bytes of all messages that are being sent to ``size``; ``end`` is as for `add`."""
         self._hold(size, end)
         self._last = size
         self._share.shrink(size)
@@ -240,18 +271,18 @@ class Unread:
         return None
 
     def sent(self) -> None:
-        """The transport has the message; it keeps one copy until the peer has taken it, without a notice of that."""
+        """Note that the transport has the message, of which it keeps a copy until the peer has taken it, unreported."""
         self._held = self._last
         self._share.shrink(self._held)
 
     def part(self) -> None:
-        """The call is over, and its response is not yet taken: count it as unread."""
+        """Count a call as unread, since it is over and its response is not yet taken."""
         if not self._is_parted:
             self._is_parted = True
             self._memory.leave_unread(1)
 
     def take(self) -> None:
-        """All is taken, or nobody is left to take it."""
+        """Note that all bytes are taken, or that the peer is gone."""
         self._held = self._last = 0
         self._share.close()
         if self._is_parted:
@@ -277,12 +308,12 @@ class Limits:
 
 
 class Budget:
-    """Unread frames and bytes of one invocation against its limits, and against what the process may hold.
+    """Unread frames and bytes of one invocation against its limits, and against the budget of the process.
 
     Args:
         limits: The limits of the invocation.
         share: The share of the process's budget.
-        memory: The process's budget, of which it takes a share once it needs one; most invocations never do. Without
+        memory: The process's budget, from which the invocation takes a share when it needs one; most never do. Without
             either the bytes are counted elsewhere.
 
     Attributes:
@@ -312,12 +343,12 @@ class Budget:
 
     @property
     def is_low(self) -> bool:
-        """Whether a paused reader may go on; half of the mark, so that it does not flutter."""
+        """Whether a paused reader may continue: below half of the mark, so that it does not switch too often."""
         limits = self.limits
         return self.frames * 2 <= limits.high_frames and self.bytes * 2 <= limits.high_bytes
 
     def add(self, size: int) -> None:
-        """Count one more frame with ``size`` bytes; one that is refused is not counted.
+        """Count one more frame with ``size`` bytes; a refused frame is not counted.
 
         Raises:
             LimitExceeded: More would be unread than the hard cap allows (R-130), or the process may hold.
@@ -331,8 +362,8 @@ class Budget:
         limits, share = self.limits, self.share
         if frames > limits.hard_frames or total > limits.hard_bytes:
             raise LimitExceeded(
-                f"{frames} frames with {total} bytes are unread; the invocation may hold "
-                f"{limits.hard_frames} frames or {limits.hard_bytes} bytes"
+                f"{frames} frames with {total} bytes are unread; the limits of an invocation are "
+                f"{limits.hard_frames} frames and {limits.hard_bytes} bytes"
             )
         if share is None:
             assert self._memory is not None, "without one the mark is the hard cap"
@@ -342,7 +373,7 @@ class Budget:
         self._settle(share)
 
     def shrink(self) -> None:
-        """Give back to the process what was read."""
+        """Give the bytes that were read back to the process's budget."""
         if self.share is not None:
             self.share.shrink(self.bytes)
             self._settle(self.share)

@@ -1,8 +1,9 @@
-"""`Cache`: what was made for a key that peers choose, kept for the next time within a bound.
+"""`Cache`: keeps values by keys that peers choose, within a bound.
 
-What is kept lies in two generations, which are bounded in number and in bytes. What is used moves to the younger
-generation. When that is full it becomes the older one, and what was in the older one is forgotten. A flood of new keys
-therefore costs memory up to the bound, and pushes out only what nobody has used while a whole generation was filled.
+The values are in two generations, which are bounded in number and in bytes. A value that is used moves to the younger
+generation. When that is full it becomes the older one, and the values of the older one are forgotten. A flood of new
+keys therefore costs memory up to the bound, and pushes out only values that were not used while a whole generation was
+filled.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ class Cache(Generic[K, V]):
 
     Args:
         most: How many values one generation may have.
-        most_bytes: The most bytes of one generation, by the sizes that are said; a value that is larger than an eighth
-            is not kept.
+        most_bytes: The most bytes of one generation, by the sizes given to `keep`; a value that is larger than an
+            eighth is not kept.
         lock: Held while values are kept or forgotten; looking needs none.
     """
 
@@ -39,7 +40,7 @@ class Cache(Generic[K, V]):
         return len(self._young) + len(self._old)
 
     def find(self, key: K) -> V | None:
-        """The value that is kept for a key."""
+        """The value of a key; None if it is not in the cache."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -52,8 +53,8 @@ class Cache(Generic[K, V]):
         """Keep a value.
 
         Args:
-            key: What identifies the value.
-            value: What was made.
+            key: The key of the value.
+            value: The value.
             size: Bytes that it may take with its key.
         """
         if size > self._most_bytes // 8:

@@ -1,4 +1,4 @@
-"""Outputs that take no values. Each stands in the place of an `OutputStream` that was closed or is not wanted.
+"""Outputs that take no values. Each replaces an `OutputStream` that was closed or is not wanted.
 
 They refuse a value by raising, so that outputs which are read need no check for them.
 """
@@ -14,7 +14,7 @@ __all__ = ["ClosedOutput", "EndedOutput", "MutedOutput", "UnwantedOutput"]
 
 
 class UnwantedOutput:
-    """An output that nobody reads: its values are dropped before they are looked at."""
+    """An output without a reader: its values are dropped before they are checked."""
 
     __slots__ = ("emitted", "emitted_bytes", "index", "is_ended", "name")
 
@@ -31,7 +31,7 @@ class UnwantedOutput:
 
     @classmethod
     def after(cls, output: Any, *, is_ended: bool | None = None) -> Self:
-        """An output that takes the place of another one, with the counts of that one."""
+        """An output that replaces another one, with its counts."""
         ended = output.is_ended if is_ended is None else is_ended
         return cls(
             output.index, output.name, emitted=output.emitted, emitted_bytes=output.emitted_bytes, is_ended=ended
@@ -41,13 +41,13 @@ class UnwantedOutput:
         """Refuse one value.
 
         Raises:
-            Discarded: Always; the caller goes on with the next value.
+            Discarded: Always; the caller continues with the next value.
         """
         raise Discarded
 
 
 class MutedOutput(UnwantedOutput):
-    """An output that has lost its reader. Its generator runs on, since it gives values of other outputs, too."""
+    """An output that has lost its reader. Its generator continues, since it gives values of other outputs, too."""
 
     __slots__ = ()
 

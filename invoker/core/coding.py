@@ -1,8 +1,8 @@
-"""What turns payloads into values and back, for one input or output of a `Plan`: closures by media type and by class.
+"""Decodes payloads and encodes values, for one input or output of a `Plan`: closures by media type and by class.
 
 They are made when the first message or value of a kind comes, and shared by all invocations of the plan, so they hold
-nothing of any of them. Peers and functions choose the kinds, so the closures that are remembered are few and start anew
-when they are too many (R-011). Several threads may look and remember at once: each step is one operation on a dict.
+no state of an invocation. Peers and functions choose the kinds, so only some closures are kept, and all are dropped
+when there are too many (R-011). Several threads may look and remember at once: each step is one operation on a dict.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Decoders:
 
     Args:
         index: The index of the input.
-        spec: What it takes.
+        spec: The spec of the input.
         registry: Codecs.
         is_open: Whether media types without a codec are taken, too.
 
@@ -78,18 +78,19 @@ class Decoders:
 
     def _make(self, media_type: str) -> Decode:
         if self.spec.type is IGNORED:
-            return _nothing  # nobody reads the payload, so any media type is accepted
+            return _nothing  # the payload is never read, so any media type is accepted
         try:
             return self._registry.decoder(media_type, self.spec.type, index=self.index, name=self.spec.name)
         except UnsupportedMediaType as error:
             if not self._is_open:
                 raise
-            type_ = Any if self.spec.take is Take.MESSAGE else self.spec.type  # a Message takes any type (E-047)
+            # a parameter of Message takes any type (E-047)
+            type_ = Any if self.spec.take is Take.MESSAGE else self.spec.type
             return open_decoder(media_type, type_, index=self.index, error=error)
 
 
 class Encoders:
-    """How the values of one output are encoded, as its peer accepts them.
+    """Encodes the values of one output, as its peer accepts them.
 
     Attributes:
         index: The index of the output.
@@ -126,11 +127,11 @@ class Encoders:
         Args:
             index: The index of the output.
             name: The name for texts of errors.
-            accept: What its peer accepts.
+            accept: The media types that its peer accepts.
             registry: Codecs.
             by_value: Text and bytes get the media types of their kind (E-104), since the peer has no preference.
-            type_: What its values have to be, or to become if the function casts them.
-            is_checked: Whether values of other classes and shapes are refused, and those that break marks.
+            type_: The type that its values must have, or are cast to if the function casts them.
+            is_checked: Whether values of other classes or shapes, or that break marks, are refused.
             marked: The output as the author annotated it.
 
         Raises:
@@ -219,14 +220,14 @@ class Encoders:
         return Message(encoded.payload, headers, encoded.media_type) if headers else encoded
 
     def _encode_as(self, payload: Any, media_type: str) -> Message[bytes]:
-        """Obey the media type that the function chose, if the peer accepts it.
+        """R-098: the media type that is sent is concrete and has no ``q``.
 
         Bytes that no codec takes are already encoded by the function. R-098: what leaves is concrete and has no ``q``.
         """
         try:
             chosen = parse(media_type)
         except (ValueError, TypeError, AttributeError) as error:
-            was = f" was given {media_type!a}, which is no media type: {error}"
+            was = f" was given {media_type!a}, which is not a media type: {error}"
             raise EncodeError(was, place=Place("output", self.index)) from None
         offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
         if not offers and not chosen.is_wildcard:
@@ -248,7 +249,7 @@ class Encoders:
             raise UnacceptedType(f" was given, but {accepts}", place=where, met=chosen.essence)
         raise EncodeError(
             f" was given {media_type!a}, but {accepts}"
-            + ("" if is_raw else f", and no codec makes it of {type(payload).__name__}"),
+            + ("" if is_raw else f", and no codec encodes {type(payload).__name__} as this type"),
             place=where,
         )
 
@@ -272,7 +273,7 @@ def _nothing(_: Message[bytes]) -> None:
 
 
 def _reference(value: Ref, index: int) -> Message[bytes]:
-    """A message whose content lies elsewhere.
+    """A message that refers to its content by a URI.
 
     Raises:
         EncodeError: Its media type is malformed, or its URI is not fit for the wire.

@@ -1,7 +1,7 @@
 """`Engine`: admits invocations, negotiates them, counts them, and drains.
 
-The engine knows every running invocation and never waits for one: a driver asks `open`, runs what it is given, and
-calls `close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`, to all
+The engine knows every running invocation and never waits for one: a driver calls `open`, runs the invocation that it
+gets, and calls `close` when that is over. Observers (logs, metrics) read its counters or listen to `close`, to all
 endings or to those of one protocol; sessions never see them.
 """
 
@@ -25,6 +25,7 @@ from invoker.core.plan import Plan, Plans
 from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import Open
 from invoker.errors import InvocationError, NotReady, Overloaded, ShuttingDown, Status, let_go
+from invoker.errors.wording import draining
 from invoker.message import Headers, as_headers
 
 __all__ = ["Counters", "Engine"]
@@ -54,13 +55,13 @@ class Engine:
         on_close_of: Called likewise, by the protocol that opened the invocation, so that others pay nothing.
 
     Args:
-        catalog: What is served.
+        catalog: The functions that are served.
         registry: Codecs; each function sees them plus the media types that it declares itself.
         limits: Unread input an invocation may hold.
         max_invocations: Running at once; 0 means no limit.
-        memory_bytes: What all conversations together may hold unread.
-        check_outputs: Whether values that are not what their function declares are refused.
-        policy: What the errors that invocations end with become.
+        memory_bytes: The bytes that all conversations together may hold unread.
+        check_outputs: Whether values of another type than their function declares are refused.
+        policy: Decides how the errors that end invocations are shown.
         new_lock: Makes the locks around admission, counting and the kept plans; ``threading.Lock`` where several
             threads open or close invocations.
     """
@@ -115,7 +116,7 @@ class Engine:
         """Admit and negotiate one invocation; the caller runs it and must `close` it.
 
         Args:
-            command: What the session asks for.
+            command: The step of the session.
             deadline: The deadline on the clock of ``time.monotonic``, or None.
             limits: Unread input that this one may hold, instead of the engine's.
             is_counted: Whether its unread input counts against `memory`; else its conversation counts it.
@@ -126,7 +127,7 @@ class Engine:
             ShuttingDown: The process drains (R-025).
             Overloaded: ``max_invocations`` run already (R-132).
             LimitReached: The function takes no more calls at once, or in this minute, see `invoker.core.limits`.
-            ProtocolViolation: Unknown function, an arity that is not the function's (R-052, R-055), or inputs bound by
+            ProtocolViolation: Unknown function, a wrong number of inputs or outputs (R-052, R-055), or inputs bound by
                 names that it does not have (E-076, E-077).
             NotAcceptable: An output has no codec for what is accepted (R-100).
         """
@@ -194,7 +195,7 @@ class Engine:
             let_go(invocation.error)
 
     def left(self, invocation: Invocation) -> None:
-        """User code of an invocation that `has_place` has been left, or will never be entered."""
+        """Free the place of an invocation that `has_place`: its user code has returned, or will never run."""
         with self.lock:
             if invocation.has_place:
                 invocation.has_place = False
@@ -204,7 +205,7 @@ class Engine:
         if self.is_loading:
             raise NotReady("the functions of this invoker are still loading; try again when it is ready")
         if self.is_draining and not is_early:
-            raise ShuttingDown("this invoker is draining and takes no new invocations")
+            raise ShuttingDown(draining("invocations"))
         count = len(self.running) + self.memory.unread
         if self.max_invocations and count >= self.max_invocations:
             self.full_since = self.full_since or time.monotonic()
@@ -212,13 +213,13 @@ class Engine:
             raise Overloaded(f"{count} {many} running, and no more are allowed at once")
 
     def registry_for(self, function: Function) -> Registry:
-        """The codecs of a function, plus raw bytes for the media types that only this function declares."""
+        """The codecs of a function, and raw bytes for the media types that only this function declares."""
         return self._fresh_plans().registry_for(function)
 
     def _plan(self, command: Open) -> Plan:
         function = self.catalog.find(command.function)
         plans = self._fresh_plans()
-        # A function that is made anew for each invocation is never asked for again, and must be let go (R-010).
+        # A function that is made anew for each invocation is never asked for again, and must be released (R-010).
         return plans.make(function, command) if self.catalog.renews else plans.of(function, command)
 
     def _fresh_plans(self) -> Plans:

@@ -1,7 +1,7 @@
 """HTTP's own types: one request's head and body, and the response. Transports carry them; protocols translate them.
 
 A session sends one `Response`; or a `ResponseHead`, then a `BodyChunk` or `BodyParts` for each piece of its body until
-it closes. On a WebSocket it sends texts, bytes, and what is long as a `LongMessage`.
+it closes. On a WebSocket it sends texts, bytes, and long messages as `LongMessage`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 class BodyChunk(msgspec.Struct, frozen=True):
-    """Some of a body, in order: of a request's, or of a response that is streamed."""
+    """A piece of a body, in order: of a request, or of a streamed response."""
 
     payload: bytes
 
@@ -91,8 +91,8 @@ class Response(msgspec.Struct, frozen=True):
     Attributes:
         status: A final one, 200 to 599.
         headers: Pairs, in the order in which they are sent.
-        body: The beginning of the body, which is all of it unless there are pieces.
-        pieces: What follows in the body, in order.
+        body: The beginning of the body, or the whole body if there are no pieces.
+        pieces: The rest of the body, in order.
         close: Whether the client should use another connection from now on.
     """
 
@@ -104,7 +104,7 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class ResponseHead(msgspec.Struct, frozen=True):
-    """The head of a response whose body follows piece by piece, so that nobody knows its length yet.
+    """The head of a response whose body follows piece by piece, so that its length is not yet known.
 
     Attributes:
         status: A final one, 200 to 599.

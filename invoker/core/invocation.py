@@ -35,13 +35,14 @@ from invoker.errors import (
     ProtocolViolation,
     StopInvocation,
 )
+from invoker.errors.wording import too_late
 from invoker.message import Message, Output, find_output
 
 __all__ = ["Awaits", "Invocation"]
 
 
 class Awaits(enum.Enum):
-    """What has to come before the body is opened."""
+    """What an invocation waits for before its body is opened."""
 
     NOTHING = "nothing"
     VALUE = "an option, or the value of an input that is one value"
@@ -58,17 +59,17 @@ class Invocation:
 
     Attributes:
         id: Unique in the process; stands in every log line about this invocation.
-        key: What its session calls it; stands in every command and event.
+        key: The session's key for it, which is in every command and event.
         limit: The time at which the engine ends it; None: it has no limit.
-        has_place: Whether it takes one of the places that its function has; its driver frees that by `Engine.left`.
-        function: What runs.
-        context: What the function sees of its invocation.
+        has_place: Whether it takes one of its function's places; its driver frees the place by `Engine.left`.
+        function: The function that runs.
+        context: The context that the function receives.
         awaits: What the opening of the body waits for.
         error: Why it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
         is_settled: Whether the time that `patience_s` gives it is over.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
-        order: The step that asked for it; kept where another process runs it.
+        order: The step that opened it; kept if another process runs the invocation.
         policy: Decides which status and text the peer gets for the error that it ends with.
         protocol: The protocol that its peer speaks; ``peer`` is the peer's address, or a `Client` if it came over HTTP.
         generators: How many iterators the body gave; 0 until it has given them.
@@ -135,7 +136,7 @@ class Invocation:
 
     @property
     def wants_input(self) -> bool:
-        """Whether its driver should go on reading: below the mark, starving, or finished (R-128, R-129)."""
+        """Whether its driver should continue to read: it is below the mark, starving, or finished (R-128, R-129)."""
         return self.is_finished or not self.budget.is_high or self.is_starving
 
     def feed(self, command: Feed) -> None:
@@ -161,17 +162,17 @@ class Invocation:
             raise
 
     def check_index(self, index: int) -> None:
-        """Raise ProtocolViolation where there is no such input (R-064)."""
+        """Raise ProtocolViolation if there is no such input (R-064)."""
         if not 0 <= index < len(self.inputs):
             raise ProtocolViolation(f"argIndex {index} out of range for {len(self.inputs)} input(s)")
 
     def may_begin(self) -> bool:
-        """Whether the body may be opened now; to be asked after each step until it may, and not again.
+        """Whether the body may be opened now; to be asked after each step until it is true, and not again.
 
         An input of one value must have it, and so must an option that the caller announced. Where it sent no names,
-        each option may come until the first frame of another input; those that are missing then are closed (R-166).
-        A stream does not wait for them longer than a second. A body that is called with values alone waits a moment
-        for their end, lest a second value come too late to be refused (R-168). Its driver sets `is_settled` then.
+        each option may come until the first frame of another input; those that are missing then are closed (R-166). A
+        stream does not wait for them longer than a second. A body that is called with single values waits a moment for
+        the end of their inputs, so that a second value is still refused (R-168). Its driver sets `is_settled` then.
         """
         if not self.function.awaits_values:
             return True
@@ -194,7 +195,7 @@ class Invocation:
             if not self.is_settled and not any(one.fed for one in required or options[:1]):
                 if all(one.fed or one.is_ended for one in self.inputs):
                     return Awaits.NOTHING
-                # A streaming function may give values before it reads any, and its caller may wait for those.
+                # A streaming function may give values before it reads any, and its caller may wait for these values.
                 greets = self.function.spec.style is Style.STREAMING and not any(one.spec.single for one in required)
                 return Awaits.OPTIONS if greets and required else Awaits.VALUE
             for one in options:
@@ -208,7 +209,7 @@ class Invocation:
 
     @property
     def heeds_end(self) -> bool:
-        """Whether the normal end of the inputs, unlike a failure, may make the author's code run (R-109)."""
+        """Whether the normal end of the inputs, unlike a failure, may cause the author's code to run (R-109)."""
         return self.function.spec.style is Style.STREAMING or self.awaits is not Awaits.NOTHING
 
     @property
@@ -232,10 +233,8 @@ class Invocation:
     def _too_late(self, stream: InputStream) -> str:
         if not stream.spec.is_option:
             return " has ended and cannot take another message"
-        return (
-            f" is an option of '{self.function.spec.name}', and its value came too late; send it before the "
-            "first frame of another input, or name it in inputNames"
-        )
+        said = too_late(self.function.spec.name)
+        return f" {said}; send it before the first frame of another input, or name it in inputNames"
 
     def end_inputs(self, command: EndInput) -> None:
         """End one input or all of them; idempotent (R-109, RM-3).
@@ -259,7 +258,7 @@ class Invocation:
 
         Raises:
             EncodeError: Unknown output, one that has ended, or a value that no accepted codec takes.
-            Discarded: Nobody reads this output; the body goes on.
+            Discarded: The output has no reader; the body continues.
             StopInvocation: Nobody reads what this generator gives any more.
         """
         if type(value) is Output:
@@ -286,7 +285,7 @@ class Invocation:
             raise Discarded from None  # this value is for a closed output; others are still read
 
     def encode_sent(self, index: int, value: Any) -> Message[bytes] | None:
-        """Serialise a value that the body sends by its context; None when nobody reads it.
+        """Serialise a value that the body sends by its context; None when the output has no reader.
 
         Raises:
             EncodeError: As `encode`.
@@ -310,7 +309,7 @@ class Invocation:
         output.emitted_bytes += len(message.payload)
 
     def finish(self, error: InvocationError | None) -> bool:
-        """End the invocation; True for the first ending only. What is still unread is released."""
+        """End the invocation; True for the first ending only. Unread messages are released."""
         if self.is_finished:
             return False
         self.is_finished = True
@@ -350,7 +349,7 @@ class Invocation:
             end(error)
 
     def end_output(self, index: int) -> bool:
-        """Generator ``index`` ended normally; True when the reader of its own output has to be notified."""
+        """Note that generator ``index`` ended normally; True if the reader of its own output has to be notified."""
         if self.generators < 2 or index >= len(self.outputs):
             return False
         output = self.outputs[index]
@@ -359,7 +358,7 @@ class Invocation:
         return is_news
 
     def end_sent(self, index: int) -> bool:
-        """The body ended output ``index`` by its context; True when its reader has to be notified (E-126)."""
+        """Note that the body ended output ``index`` by its context; True if its reader has to be notified (E-126)."""
         output = self.outputs[index]
         if output.is_ended or not output.is_wanted:
             return False
@@ -367,7 +366,7 @@ class Invocation:
         return len(self.outputs) > 1
 
     def close_output(self, index: int) -> None:
-        """Nobody reads output ``index`` any more; its generator is closed when it gives another value.
+        """Close output ``index``, which has no reader any more; its generator is closed when it gives another value.
 
         Where one generator gives the values of several outputs, only those for this one are dropped until no output is
         read any more.

@@ -1,13 +1,13 @@
-"""What bounds the invocations of a function over every protocol: time, how many at once, how many in a minute.
+"""Bounds the invocations of a function over every protocol: their time, how many at once, how many in a minute.
 
-Theory. The engine asks a `Limiter` once an invocation is sure to begin otherwise, so a call that is refused for another
-reason uses nothing up. A function with ``max_calls`` has a *place* for each call. The invocation keeps its place until
-user code has been left, which may be long after its ending: a sync function that ignores its ending still works, and
-still takes what the limit is there to protect.
+Theory. The engine asks a `Limiter` after all other checks, so a call that is refused for another reason does not count.
+A function with ``max_calls`` has a *place* for each call. The invocation keeps its place until user code has returned,
+which may be long after its ending: a sync function that ignores its ending still works, and still takes the resources
+that the limit protects.
 
 Rates are counted in *windows*: a window remembers when each call of the last 60 seconds began. There is one for each
-function and party, and one for all calls of the process. A window of which no call is left is forgotten; and so is the
-one that was used longest ago when there are too many, so memory is bounded whatever names parties give themselves.
+function and party, and one for all calls of the process. A window without calls is forgotten, and when there are too
+many windows, so is the one that was used longest ago; so memory is bounded, whatever names parties choose.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class LimitReached(Overloaded):
     """One more invocation would be more than a limit allows; the same may pass later.
 
     Args:
-        detail: What the peer reads.
+        detail: The text for the peer.
         code: ``concurrency``, ``rate_limit`` or ``global_rate_limit``.
-        scope: What the limit is for: a ``function``, a ``party`` (its calls of one function) or the ``process``.
+        scope: What the limit applies to: a ``function``, a ``party`` (its calls of one function) or the ``process``.
         limit: How many are allowed.
-        retry_after_s: When the next one will be allowed; None where nobody knows.
+        retry_after_s: When the next one will be allowed; None where this is not known.
     """
 
     def __init__(self, detail: str, *, code: str, scope: str, limit: int, retry_after_s: float | None = None) -> None:
@@ -66,7 +66,7 @@ class TimeLimit:
 
     Args:
         timeout_s: How long the invocation may take from now on.
-        is_functions: Its function says so, otherwise its caller.
+        is_functions: Whether its function sets the limit; otherwise its caller does.
 
     Attributes:
         ends_at: On the clock of ``time.monotonic``.
@@ -81,7 +81,10 @@ class TimeLimit:
         self._error: InvocationError | None = None
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation now, with another error; the thread that watches its clock does that at its next look."""
+        """End the invocation now, with another error.
+
+        The thread that watches the time limit does it when it next looks.
+        """
         self._error = self._error or error
         self.ends_at = 0.0
 
@@ -92,7 +95,7 @@ class TimeLimit:
 
 
 def limit_of(bounds: Bounds | None, timeout_s: float | None) -> TimeLimit | None:
-    """The limit of an invocation, which is the shorter of what its function and its caller say."""
+    """The limit of an invocation: the shorter one of its function's and its caller's."""
     functions = bounds.timeout_s if bounds is not None else None
     if functions is not None and (timeout_s is None or functions <= timeout_s):
         return TimeLimit(functions, is_functions=True)
@@ -100,7 +103,9 @@ def limit_of(bounds: Bounds | None, timeout_s: float | None) -> TimeLimit | None
 
 
 class Limiter:
-    """Counts the calls of one process; see the module. No two threads use it at once: the engine's lock is held.
+    """Counts the calls of one process; the module's docstring explains the limits.
+
+    No two threads use it at once: the engine's lock is held.
 
     Args:
         per_minute: Calls of all functions and parties that may begin within any 60 seconds; 0 means no limit.
@@ -139,7 +144,7 @@ class Limiter:
         return bounds.max_calls > 0
 
     def leave(self, name: str) -> None:
-        """Free the place of a call: user code has been left."""
+        """Free the place of a call whose user code has returned."""
         self._taken[name] -= 1
 
     def taken(self, name: str) -> int:
@@ -147,7 +152,7 @@ class Limiter:
         return self._taken.get(name, 0)
 
     def _window(self, key: tuple[str, str], now: float) -> deque[float]:
-        """The calls of a party; forgets the windows that nobody needs, which are those used longest ago."""
+        """The calls of a party; forgets the windows that were used longest ago when there are too many."""
         windows = self._windows
         while windows:
             oldest = next(iter(windows))
@@ -177,7 +182,7 @@ def _check(window: deque[float], limit: int, now: float, name: str, code: str, s
 def _full(name: str, limit: int) -> LimitReached:
     many = "1 call of it runs" if limit == 1 else f"{limit} calls of it run"
     return LimitReached(
-        f"'{name}' takes no more calls at once: {many}", code="concurrency", scope="function", limit=limit
+        f"'{name}' has reached its limit of calls at once: {many}", code="concurrency", scope="function", limit=limit
     )
 
 

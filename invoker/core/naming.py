@@ -1,19 +1,18 @@
-"""Names that a peer gives: of a function, of its inputs and of its outputs, bound to what an `Open` says by index.
+"""Binds the names that a peer gives to a function, its inputs and its outputs to the indexes of an `Open`.
 
-It is shared by the protocols in which a peer lists ports by name, each with the id of what is connected there. What
-such a list may leave out, and how its errors are worded, each protocol decides.
+It is shared by the protocols in which a peer lists ports by name, each with the id of the stream that is connected to
+it. Each protocol decides what such a list may leave out, and how its errors are worded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from invoker.author.spec import FunctionSpec, StreamSpec
-from invoker.errors.wording import known_as, quoted
+from invoker.errors.wording import known_as, suggestion
 
-__all__ = ["Names", "Words", "bind_outputs", "listed", "meant"]
+__all__ = ["Names", "Words", "bind_outputs", "listed"]
 
 
 class Names:
@@ -21,8 +20,8 @@ class Names:
 
     Args:
         specs: Functions of the catalogue; each has its own name and its entrypoint.
-        configured: Further names, each with the name or entrypoint of a function; those of functions that are not here
-            are dropped.
+        configured: Further names, each with the name or entrypoint of a function; names of functions that are not in
+            the catalogue are dropped.
         tells: Whether peers may see any name (H-062).
 
     Attributes:
@@ -40,15 +39,15 @@ class Names:
         return known_as(name, self._known) in self._known
 
     def get(self, name: str) -> FunctionSpec | None:
-        """The function that a name means; None if it means none."""
+        """The function with a name; None if there is none."""
         return self._known.get(name if name.isascii() else known_as(name, self._known))
 
     def hint(self, name: str) -> str:
-        """What the peer may have meant instead, for the end of the text of an error; empty if it may not learn that."""
+        """The name that the peer may have meant, for the end of an error text; empty if the peer may not see names."""
         if not self.offered:
             return ""
         there = f"there are {', '.join(self.offered)}"
-        return f"; {meant(name, self._known, there)}"
+        return f"; {suggestion(name, self._known, there)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +56,15 @@ class Words:
 
     Attributes:
         quote: Quotes a name of the peer's.
-        refuse: Makes the error of a text that goes on behind the name of the call.
+        refuse: Makes the error from a text that follows the name of the call.
     """
 
     quote: Callable[[str], str]
     refuse: Callable[[str], Exception]
 
 
-def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Ask whether the most similar known name was meant; give the text ``otherwise`` if none is similar."""
-    near = get_close_matches(name, list(known), n=1)
-    return f"did you mean {quoted(near[0])}?" if near else otherwise
-
-
 def listed(ports: Iterable[tuple[str, str]], kind: str, words: Words) -> dict[str, str]:
-    """Ids by the names of ports.
+    """Read a list of ports into a dict from names to ids.
 
     Raises:
         Exception: A name is given twice; the error is the one that ``words`` makes.
@@ -87,7 +80,7 @@ def listed(ports: Iterable[tuple[str, str]], kind: str, words: Words) -> dict[st
 def bind_outputs(
     spec: FunctionSpec, given: Mapping[str, str], words: Words
 ) -> tuple[tuple[tuple[int, StreamSpec, str], ...], tuple[int, ...]]:
-    """The outputs that are listed, as their index, description and id, and the indexes of those that are not.
+    """The listed outputs, as index, description and id, and the indexes of the outputs that are not listed.
 
     An only output may bear any name, and so may each where their number is the caller's choice.
 

@@ -25,7 +25,9 @@ ABNORMAL: Final = 1006
 
 
 class Client(msgspec.Struct, gc=False):
-    """Who has called over HTTP, and what it got. The wire and the line of the log share it: the response comes later.
+    """A client that has called over HTTP, and the status that it got.
+
+    The wire and the line of the log share it: the response comes later.
 
     Attributes:
         address: The address, as `peer_of` gives it.
@@ -38,19 +40,19 @@ class Client(msgspec.Struct, gc=False):
     number: int = 0
 
     def got(self, number: int) -> None:
-        """Note what the client got; the first one counts."""
+        """Note the status that the client got; the first one counts."""
         if not self.number:
             self.number = number
 
 
 def with_peer(metadata: Headers, address: str, identities: Iterable[bytes] | None) -> Headers:
-    """The metadata with these two; what the peer sent by their names is lost."""
+    """The metadata with the peer's address and identities; entries of these names that the peer sent are dropped."""
     names = ", ".join(one.decode("utf-8", "backslashreplace") for one in identities or ())
     return Headers({**metadata, PEER: address, IDENTITY: names})
 
 
 def peer_of(address: Any) -> str:
-    """The address of a socket's peer as gRPC writes it; "unix:" of a Unix socket, empty where nobody knows it."""
+    """The address of a socket's peer as gRPC writes it; "unix:" of a Unix socket, empty if it is unknown."""
     if not isinstance(address, (tuple, list)):
         return "" if address is None else "unix:"
     host, port = address[:2]

@@ -186,7 +186,7 @@ def _size(plan: Plan, command: Open) -> int:
 
 
 def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
-    """R-054, R-055, R-056: names are optional; if there, they are one an input."""
+    """R-054, R-056: names are optional; where any number of inputs is taken, each name is one."""
     named = len(command.input_names)
     if spec.open_inputs:
         if named and named == len(spec.inputs) - 1:
@@ -195,15 +195,6 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
         last = spec.inputs[-1]
         extra = (replace(last, name=f"{last.name}{index}") for index in range(len(spec.inputs), wanted))
         return (*spec.inputs, *extra)
-    if named and named != len(spec.inputs):
-        hint = (
-            "; riff cannot give its further keyword arguments, but HTTP can by their names" if spec.open_names else ""
-        )
-        raise ProtocolViolation(
-            f"Invalid input count {named}: function has only {len(spec.inputs)} input(s)"
-            f" ({', '.join(one.name for one in spec.inputs) or 'none'}); inputNames were {list(command.input_names)}"
-            f"{hint}"
-        )
     return spec.inputs
 
 

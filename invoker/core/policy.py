@@ -1,4 +1,4 @@
-"""`ErrorPolicy`: what an operator says about how invocations end."""
+"""`ErrorPolicy`: the operator's choices about how errors are shown to peers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ErrorPolicy:
 
         Args:
             error: The error, which is changed.
-            protocol: What the peer speaks.
+            protocol: The protocol of the peer.
         """
         error.withhold(self.shows)
         if protocol not in _UNKNOWN:

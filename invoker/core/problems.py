@@ -1,6 +1,6 @@
 """Problems: errors as RFC 9457 has them, for clients that ask for ``application/problem+json``.
 
-A client asks for them by naming the media type and ranking nothing that an error could be instead, JSON or text, above
+A client asks for them if it names the media type and ranks neither JSON nor text, the other forms of an error, above
 it. A wildcard does not name it.
 """
 
@@ -80,8 +80,8 @@ def problem_of(status: int, detail: str, code: str = "", **more: str) -> dict[st
     Args:
         status: The status of the response.
         detail: The text of the error.
-        code: The name of gRPC's status; empty: the one that fits the status.
-        more: Members of our own.
+        code: The name of gRPC's status; empty: the one for the HTTP status.
+        more: Further members.
 
     Source: RFC 9457, 3.
     """
@@ -91,14 +91,14 @@ def problem_of(status: int, detail: str, code: str = "", **more: str) -> dict[st
 
 
 def problem_response(problem: Mapping[str, str | int], headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    """The response that is a problem."""
+    """A response that carries a problem as its body."""
     status = problem["status"]
     assert isinstance(status, int)
     return Response(status, (("Content-Type", PROBLEM), *headers), msgspec.json.encode(problem))
 
 
 def only_read(head: RequestHead) -> Response:
-    """The answer to a method that would call a function, at a path that belongs to something else (H-017)."""
+    """The answer to a method that would call a function, at a path that is not a function's (H-017)."""
     name = head.path.removeprefix("/")
     text = (
         f"Invoker: Method Not Allowed: {head.method!a}; GET reads {head.path!a}, which calls no function; "
@@ -108,7 +108,10 @@ def only_read(head: RequestHead) -> Response:
 
 
 def as_problem(response: Response, accept: str) -> Response:
-    """A refusal in plain text as a problem, if the client asks for those; others stay as they are."""
+    """Turn a refusal in plain text into a problem, if the client asks for problems.
+
+    Other responses stay as they are.
+    """
     if response.status < 400 or not wants_problems(accept):
         return response
     others = tuple(one for one in response.headers if one[0].lower() != "content-type")

@@ -1,9 +1,8 @@
-"""What a protocol offers to the drivers: a `Session` that translates one wire conversation.
+"""The interface between a protocol and the drivers: a `Session` translates one wire conversation.
 
-A session is pure: it never waits, opens no socket, starts no thread, imports neither asyncio nor grpc. It is given
-frames and events and answers with steps, in the order in which they shall be done. So every rule of a protocol is
-tested by calling a method and comparing a list, and every transport (asyncio, a plain thread, a test) drives the same
-code.
+A session is pure: it never waits, opens no socket, starts no thread, imports neither asyncio nor grpc. It takes frames
+and events and answers with steps, in the order in which the driver must do them. So every rule of a protocol is tested
+by calling a method and comparing a list, and every transport (asyncio, a plain thread, a test) drives the same code.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ class Session(Protocol):
         """Translate one frame of the peer.
 
         Raises:
-            ProtocolViolation: The frame breaks the protocol; nothing else is ever raised.
+            ProtocolViolation: The frame breaks the protocol; no other error is ever raised.
         """
 
     def half_close(self) -> Iterable[Step]:
         """Translate the normal end of the peer's frames.
 
         Raises:
-            ProtocolViolation: The peer may not end here.
+            ProtocolViolation: The peer must not end here.
         """
 
     def deliver(self, event: Event) -> Iterable[Step]:
@@ -38,9 +37,9 @@ class Session(Protocol):
 
 
 class CallSession(Protocol):
-    """A session that every driver can run, also a thread that does nothing else (`invoker.execution.thread.direct`).
+    """A session that every driver can run, also a thread with no other work (`invoker.execution.thread.direct`).
 
-    Such a thread is in user code, or waits for the peer. So nothing can come to it but frames, and it runs one body:
+    Such a thread is in user code, or waits for the peer. So only frames can come to it, and it runs one body:
 
     * its steps are `CallStep`: it does not fetch or subscribe, whose answers a loop brings, and joins no invocation of
       another conversation;
@@ -51,8 +50,8 @@ class CallSession(Protocol):
     * ``receive`` changes nothing but attributes, so that a copy of it can judge frames before their turn.
 
     Transports hold it to this by its type: where a call may get a thread of its own (`CallMethod`), a session of any
-    other kind does not pass the type check. All others run on the loop: by a `Reactor`, or by a `SessionReactor` if
-    they fetch or store what they are sent.
+    other kind does not pass the type check. All other sessions run on the loop: by a `Reactor`, or by a
+        `SessionReactor` if they fetch, or store what they receive.
     """
 
     def receive(self, frame: Any) -> Iterable[CallStep]:

@@ -1,7 +1,7 @@
 """`MemoryStore`: the store of one process, pure: it knows no loop and no threads, and gets the time as an argument.
 
-It looks for an expired space whenever one is named, and at all of them when it is swept, if one may be due. Names of
-spaces that are gone are remembered for as many as there may be, so that it can say why one is not there.
+It checks whether a space has expired whenever the space is named, and checks all of them each second, if one may be
+due. It remembers as many names of deleted spaces as there may be spaces, so that it can say why one is missing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from invoker.core.store import (
     Get,
     Hold,
     Item,
+    Later,
     Look,
     News,
     Put,
@@ -45,10 +46,10 @@ _SECOND: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """How much is kept.
+    """The limits of a store.
 
     Attributes:
-        spaces: At once.
+        spaces: The most spaces at once.
         items: The items of one space.
         space_bytes: The most bytes of one space.
         total_bytes: The most bytes of all spaces.
@@ -64,7 +65,7 @@ class MemoryStore:
     """Keeps spaces in memory; see `invoker.core.store.Store` for its methods.
 
     Args:
-        limits: How much is kept.
+        limits: The limits of the store.
         clock: Nanoseconds of the epoch; never goes back.
 
     Attributes:
@@ -78,16 +79,20 @@ class MemoryStore:
         self._spaces: dict[str, _Space] = {}
         self._gone: dict[str, Reason] = {}
         self._claims: dict[Subscriber, _Claims] = {}
-        self._due_ns = _NEVER  # no space expires before; one that is used meanwhile expires later
+        self._due_ns = _NEVER  # no space expires before this time; a space that is used meanwhile expires later
+        self._later: Later | None = None
+        self._is_ticking = False
 
-    def start(self) -> None:
-        """Begin; there is nothing to open."""
+    def start(self, later: Later) -> None:
+        """Forget expired spaces from now on; before, only a space that is named expires."""
+        self._later = later
 
     def close(self) -> None:
-        """Let go of everything; memory goes with the process."""
+        """Look for expired spaces no longer; the memory is freed with the process."""
+        self._later = None
 
     def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
-        """Answer a question; at once, except for a `Drop` of what others hold."""
+        """Answer a question: at once, except for a `Drop` of a space that others hold."""
         if isinstance(question, Create):
             subscriber.answered(key, self._create(question))
             return
@@ -115,7 +120,7 @@ class MemoryStore:
         self._claims_of(subscriber).news.append((space, news))
 
     def leave(self, subscriber: Subscriber) -> None:
-        """Let go of what a subscriber held and subscribed to."""
+        """Release the spaces that a subscriber held or subscribed to."""
         claims = self._claims.pop(subscriber, None)
         if claims is None:
             return
@@ -128,15 +133,22 @@ class MemoryStore:
             self._due_ns = min(self._due_ns, space.expires_ns)
             space.let_go()
 
-    def sweep(self) -> float | None:
-        """Forget what has expired; looks at the spaces only if one may have."""
+    def sweep(self) -> None:
+        """Forget expired spaces; checks the spaces only if one may have expired."""
         if self._clock() >= self._due_ns:
             for name in list(self._spaces):
                 self._find(name)
             self._due_ns = min((one.expires_ns for one in self._spaces.values() if not one.holds), default=_NEVER)
-        return _SWEEP_S if self._spaces else None
 
     # Private helpers.
+
+    def _tick(self) -> None:
+        """Forget expired spaces, each second while there is a space."""
+        self.sweep()
+        later = self._later if self._spaces else None
+        self._is_ticking = later is not None
+        if later is not None:
+            later(_SWEEP_S, self._tick)
 
     def _claims_of(self, subscriber: Subscriber) -> _Claims:
         return self._claims.setdefault(subscriber, _Claims())
@@ -176,6 +188,8 @@ class MemoryStore:
         space = _Space(question.space, question.about, question.ttl_s, now, now, size)
         self._spaces[space.name] = space
         self._due_ns = min(self._due_ns, space.expires_ns)
+        if not self._is_ticking:
+            self._tick()
         self.size += size
         return space.told(is_new=True)
 
@@ -233,7 +247,10 @@ class MemoryStore:
 
 @dataclass(slots=True, eq=False)
 class _Space:
-    """One space. ``names`` are the sorted names of its items; ``dropped`` are called once nobody holds it any more."""
+    """One space.
+
+    ``names`` are the sorted names of its items; ``dropped`` are called once no subscriber holds it any more.
+    """
 
     name: str
     about: bytes
@@ -252,7 +269,7 @@ class _Space:
         return self.used_ns + int(self.ttl_s * _SECOND)
 
     def let_go(self) -> None:
-        """Answer those that deleted it, once nobody holds it any more."""
+        """Answer the subscribers that deleted the space, once none holds it any more."""
         if not self.holds:
             dropped, self.dropped = self.dropped, []
             for answer in dropped:
@@ -277,18 +294,18 @@ class _Space:
 
 @dataclass(slots=True)
 class _Claims:
-    """What a subscriber holds and has subscribed to, until it leaves."""
+    """The spaces that a subscriber holds and has subscribed to, until it leaves."""
 
     holds: list[_Space] = field(default_factory=list)
     news: list[tuple[_Space, News]] = field(default_factory=list)
 
 
 def weight(name: str, value: bytes, about: bytes) -> int:
-    """Bytes that an item is counted for."""
+    """The bytes for which an item counts."""
     return OVERHEAD + len(name) + len(value) + len(about)
 
 
 def _steady_clock() -> Callable[[], int]:
-    """Make a clock that begins with the time of day and goes on steadily, even if somebody sets the system's clock."""
+    """Make a clock that begins with the time of day and is monotonic, even if the system's clock is set."""
     began = time.time_ns() - time.monotonic_ns()
     return lambda: began + time.monotonic_ns()

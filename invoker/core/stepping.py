@@ -1,7 +1,7 @@
 """`StepSession`: a conversation inside the process, whose frames are steps already, and whose answers are events.
 
 A caller within the process (another function, an agent) speaks no protocol: it gives the commands
-of one invocation, and takes what that emits.
+of one invocation, and takes what the invocation emits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class StepSession:
         return ()
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
-        """Send what is emitted, and close with how the invocation ended."""
+        """Send the emitted messages, and close with the ending of the invocation."""
         if type(event) is Emitted:
             return (Send(event),)
         return (Close(event.error),) if isinstance(event, Finished) else ()

@@ -1,7 +1,7 @@
 """The vocabulary between sessions, invocations and drivers: commands, events, steps.
 
-A session turns wire frames into *commands* on invocations, and the *events* of invocations into frames to `Send`. What
-a session asks its driver to do is a *step*: a command, or one of the words about its conversation::
+A session turns wire frames into *commands* on invocations, and the *events* of invocations into frames to `Send`. A
+session asks its driver for *steps*: commands on invocations, and steps that concern its conversation::
 
     step         what the driver does                              events that it may cause
     -----------  ------------------------------------------------  ---------------------------------------------------
@@ -77,11 +77,14 @@ Trailers: TypeAlias = tuple[tuple[str, str | bytes], ...]
 
 
 class Terms(enum.Enum):
-    """How strictly an invocation takes media types and outputs that nobody has named; each protocol knows its own."""
+    """How strictly an invocation takes media types and outputs that the caller has not named.
+
+    Each protocol chooses its own.
+    """
 
     STRICT = "inputs take media types that have a codec, outputs have those of the server's order, all are listed"
     LOOSE = (
-        "inputs take any media type; where the peer leaves it to us, text is text/plain and bytes are"
+        "inputs take any media type; where the peer does not choose, text is text/plain and bytes are"
         " application/octet-stream; values for outputs that were not listed are dropped"
     )
 
@@ -99,17 +102,18 @@ class Open(msgspec.Struct, frozen=True):
         bound: Names of the parameters that get an input stream, in the order of their index; None means the function's
             own inputs. Parameters with defaults may be among them; those that are not named keep their defaults.
         terms: How strictly media types and outputs are taken.
-        unwanted: Indexes of outputs that nobody reads: their values are drained, neither encoded nor emitted.
+        unwanted: Indexes of outputs without a reader: their values are drained, neither encoded nor emitted.
         configs: For the function's `Context`, as the session made them.
-        is_shared: The invocation is known by its id to all conversations of the process, which may `Join` it. Where one
-            of this id is there, this conversation becomes one more of its owners and nothing else of the step counts.
-            It ends with its last owner, and has no deadline.
+        is_shared: The invocation is known by its id to all conversations of the process, which may `Join` it. If an
+            invocation of this id exists, this conversation becomes one more of its owners, and the rest of the step is
+            ignored. It ends with its last owner, and has no deadline.
         timeout_s: How long the invocation may take, if that is less than its function may; then it ends with
             `TimedOut`, and the session gets `Finished` at once, even if the function does not leave.
-        party: Whose limit of calls in a minute it counts against.
-        scope: What the function can reach by its context (`invoker.context.Scope`); None: the functions of the process.
+        party: The party against whose limit of calls in a minute it counts.
+        scope: The scope that the function can reach by its context (`invoker.context.Scope`); None: the functions of
+            the process.
         caller: The context of the function that called this one; None: a peer did.
-        protocol: What the peer speaks, for the log, and for the status of what it sent wrongly.
+        protocol: The protocol of the peer, for the log, and for the status of its faults.
     """
 
     id: str
@@ -131,10 +135,10 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class Join(msgspec.Struct, frozen=True):
-    """Hold a shared invocation of another conversation, to feed it and to hear how it ends.
+    """Hold a shared invocation of another conversation, to feed it and to be notified of its ending.
 
-    Only its owners get what it gives, end its inputs and close its outputs. `Cancel` lets go of
-    it, and so does the end of this conversation. Answered by `Finished` where there is no such invocation.
+    Only its owners get its messages, end its inputs and close its outputs. `Cancel` releases it, and so does the end of
+    this conversation. Answered by `Finished` where there is no such invocation.
     """
 
     id: str
@@ -163,10 +167,10 @@ class Cancel(msgspec.Struct, frozen=True):
 
 
 class CloseOutput(msgspec.Struct, frozen=True):
-    """Nobody reads output ``index`` any more.
+    """Output ``index`` has no reader any more.
 
-    Its values are dropped from now on, and the generator that gives them alone is closed when it gives the next one.
-    No event answers it.
+    Its values are dropped from now on, and a generator that gives only this output is closed at its next value. No
+    event answers this step.
     """
 
     id: str
@@ -191,8 +195,8 @@ class OutputEnded(msgspec.Struct, frozen=True):
 class Wants(msgspec.Struct, frozen=True):
     """Input ``index`` has room again, because the function took most of what it was fed.
 
-    Only sessions that store what they are sent get it. ``waits`` says that the input is empty and the function waits
-    for it; it is set only while the session's `hears_waits` is.
+    Only sessions that store what they receive get this event. ``waits`` says that the input is empty and the function
+    waits for it; it is set only while the session's `hears_waits` is.
     """
 
     id: str
@@ -227,7 +231,7 @@ class Close(msgspec.Struct, frozen=True):
 
 
 class Fetch(msgspec.Struct, frozen=True):
-    """Get what a URI refers to, at most ``most`` bytes; answered by `Fetched` with the same key."""
+    """Get the content behind a URI, at most ``most`` bytes; answered by `Fetched` with the same key."""
 
     key: str
     uri: str
@@ -235,7 +239,7 @@ class Fetch(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """The next bytes of what was fetched; ``is_last`` or an ``error`` ends them."""
+    """The next bytes of the fetched content; ``is_last`` or an ``error`` ends them."""
 
     key: str
     data: bytes = b""
@@ -251,7 +255,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Await(msgspec.Struct, frozen=True):
-    """Await something that the service of this session has given it, such as the connection to another program.
+    """Await an awaitable that the service of this session has given it, such as the connection to another program.
 
     It is answered by `Answered` with the same key: its value is what was returned, or the InvocationError that was
     raised. It is cancelled when the conversation ends.
@@ -272,12 +276,12 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Subscribe(msgspec.Struct, frozen=True):
-    """Hear of each change of a space of the store, until the conversation is over.
+    """Get each change of a space of the store, until the conversation is over.
 
     Attributes:
         topic: The name of the space.
         names: Items of interest; None: all. If empty, only the end of the space is reported.
-        has_initial: Whether the items that exist already are reported first, as if each were new.
+        has_initial: Whether the existing items are reported first, as if each were new.
     """
 
     topic: str
@@ -286,7 +290,9 @@ class Subscribe(msgspec.Struct, frozen=True):
 
 
 class StoreChanged(msgspec.Struct, frozen=True):
-    """What another conversation, or this one, did to a space; nothing comes after `Refused`, which is its end.
+    """A change that this conversation or another one made to a space.
+
+    `Refused` is the last one, since the space is gone.
 
     It comes only while the peer has room for what the session sends; a session that falls behind gets the last change
     of each item.
@@ -303,7 +309,7 @@ class Timer(msgspec.Struct, frozen=True):
 
 
 class Elapsed(msgspec.Struct, frozen=True):
-    """The time of the last `Timer` is over."""
+    """The time of the last `Timer` has passed."""
 
 
 Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput

@@ -1,11 +1,10 @@
-"""`Store`: what outlives a conversation. Its words, what keeps the state, and how news of it waits to be taken.
+"""`Store`: what outlives a conversation. Its questions, the store that keeps the state, and the queue of its news.
 
 Theory. State lies in *spaces*. A space has a name, a text about itself, and named items of bytes. It expires when it
 was not used for its time to live; a conversation that *holds* it keeps it from expiring until the conversation is over.
-Each item says when it was written. That time is its version and grows with each writing, so a write may demand that
-nothing was written since (`Put.expects`). A conversation that subscribes to a space hears of each change, in the order
-in which they were made, and without a gap behind the items that it gets first. The last news says why the space is
-gone.
+Each item says when it was written. That time is its version and grows with each write, so a write may demand that the
+item is unchanged (`Put.expects`). A conversation that subscribes to a space gets each change, in the order in which
+they were made, and without a gap after the items that it gets first. The last news says why the space is gone.
 
 A store answers each question once, now or later, and raises nothing: what cannot be done is `Refused`. It is asked on
 one loop. Where nothing is said otherwise, a question about a space uses it.
@@ -31,6 +30,7 @@ __all__ = [
     "Get",
     "Hold",
     "Item",
+    "Later",
     "Look",
     "News",
     "Put",
@@ -55,7 +55,7 @@ _NEWS_BYTES = 16 * 1024 * 1024
 
 
 class Create(msgspec.Struct, frozen=True):
-    """Make a space unless it is there; answered by `Space`, whose ``about`` says what it was made with."""
+    """Make a space unless it exists; answered by `Space`, whose ``about`` is that with which it was made."""
 
     space: str
     ttl_s: float
@@ -75,7 +75,7 @@ class Hold(msgspec.Struct, frozen=True):
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """Delete a space; answered by None once nobody holds it any more, also where there is none.
+    """Delete a space; answered by None once no conversation holds it any more, also if there is none.
 
     Unless ``is_forced``, a space that is held stays and the answer is `Refused`. Its subscribers are notified at once.
     """
@@ -85,14 +85,14 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class Get(msgspec.Struct, frozen=True):
-    """Read an item; answered by `Item`, or None where there is none."""
+    """Read an item; answered by `Item`, or None if there is none."""
 
     space: str
     name: str
 
 
 class Scan(msgspec.Struct, frozen=True):
-    """Read the items whose names begin with ``prefix`` and sort behind ``after``; answered by a tuple of `Item`."""
+    """Read the items whose names begin with ``prefix`` and sort after ``after``; answered by a tuple of `Item`."""
 
     space: str
     prefix: str = ""
@@ -104,8 +104,8 @@ class Put(msgspec.Struct, frozen=True):
     """Write an item, or delete it by None; answered by the `Item`, or by None when it is not there any more.
 
     ``expects`` is the version that it must have, or `ABSENT`, or `PRESENT`; None writes whatever it has. ``about`` is a
-    text about the item; if ``keeps_about`` is set, an item that is there keeps the one that it has. The answer to one
-    that ``is_durable`` comes when the item survives a crash of the machine, if the store has anything that does.
+    text about the item; if ``keeps_about`` is set, an existing item keeps its text. The answer to a `Put` that
+    ``is_durable`` comes once the item would survive a crash of the machine, if the store can give that.
     """
 
     space: str
@@ -145,7 +145,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """An item was written, or deleted (``value`` is None); ``is_new`` says that it was not there before."""
+    """An item was written, or deleted (``value`` is None); ``is_new`` says that the item did not exist before."""
 
     name: str
     value: bytes | None
@@ -168,62 +168,68 @@ class Reason(enum.Enum):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The answer to what cannot be done, and the last news of a space. ``count`` says how many are too many."""
+    """The answer to a question that cannot be fulfilled, and the last news of a space.
+
+    ``count`` says how many are too many.
+    """
 
     reason: Reason
     count: int = 0
 
 
 class Subscriber(Protocol):
-    """A conversation as the store sees it: it asks, holds and subscribes. Its methods are called on the loop."""
+    """A conversation as the store sees it: it asks questions, holds spaces and subscribes to them.
+
+    Its methods are called on the loop.
+    """
 
     def answered(self, key: str, value: Any) -> None:
-        """The answer to the question ``key``."""
+        """Take the answer to the question ``key``."""
 
     def has_news(self, news: News) -> None:
-        """Note that ``news``, which was empty, has something to take."""
+        """Note that ``news``, which was empty, has a change to take."""
+
+
+Later: TypeAlias = Callable[[float, Callable[[], None]], object]
+"""Calls a function after some seconds, on the loop."""
 
 
 class Store(Protocol):
-    """Keeps spaces; in memory (`invoker.core.spaces`), or where several processes share it (`invoker.stores`)."""
+    """Keeps spaces; in memory (`invoker.core.spaces`), or shared by several processes (`invoker.stores`).
 
-    def start(self) -> None:
-        """Open what it keeps spaces in; called once, on the loop, before anything is asked.
+    It forgets expired spaces by itself, at most a second late.
+    """
+
+    def start(self, later: Later) -> None:
+        """Open the storage of the spaces; called once, on the loop, before the first question.
 
         Raises:
-            StartupError: It cannot be opened.
+            StartupError: The storage cannot be opened.
         """
 
     def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
         """Answer a question, now or later, by ``subscriber.answered``; a subscriber that has left ignores it."""
 
     def subscribe(self, subscriber: Subscriber, news: News) -> None:
-        """Put into ``news`` what happens from now on, until the subscriber leaves or the space is gone."""
+        """Put the changes from now on into ``news``, until the subscriber leaves or the space is gone."""
 
     def leave(self, subscriber: Subscriber) -> None:
         """Release what the subscriber held and subscribed to, because its conversation is over."""
 
-    def sweep(self) -> float | None:
-        """Forget what has expired, a second after that at the latest, if it is called as it wants.
-
-        Returns:
-            Seconds until it should be called again; None: not before something is asked.
-        """
-
     def close(self) -> None:
-        """Let go of everything, because the process ends; nothing is asked any more. Idempotent."""
+        """Release everything, because the process ends; no question comes any more. Idempotent."""
 
 
 class News:
-    """What happened in one space and was not taken yet, in order.
+    """The changes of one space that are not yet taken, in order.
 
     A subscriber that takes too slowly gets the last change of each item only; that an item was deleted is never lost.
 
     Args:
         space: Its name.
         names: Items of interest; None: all. If empty, only the end of the space is reported.
-        has_initial: Whether the items that are there already come first.
-        told: Called when there is something to take where there was nothing.
+        has_initial: Whether the existing items come first.
+        told: Called when the first change waits after there was none.
     """
 
     __slots__ = ("_changes", "_is_over", "_mark", "_size", "_told", "has_initial", "names", "space")
@@ -241,7 +247,7 @@ class News:
         self._is_over = False
 
     def put(self, change: Change | Refused) -> None:
-        """Add what happened, if it is of interest; nothing follows a `Refused`."""
+        """Add a change, if it is of interest; a `Refused` is the last one."""
         if self._is_over:
             return
         if isinstance(change, Refused):
@@ -257,7 +263,7 @@ class News:
             self._told(self)
 
     def take(self) -> Change | Refused | None:
-        """What happened next; None when nothing has."""
+        """The next change; None when nothing has."""
         if not self._changes:
             return None
         change = self._changes.popleft()
@@ -268,7 +274,7 @@ class News:
         return change
 
     def _join(self) -> None:
-        """Keep the last change of each item, in the order of those; do so again when there is twice as much."""
+        """Keep only the last change of each item, in their order; done again when there are twice as many."""
         last: dict[str, Change] = {}
         end: list[Refused] = []
         for one in self._changes:

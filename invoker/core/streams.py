@@ -36,8 +36,8 @@ class InputStream:
     """One input: undecoded messages in arrival order, then an end or an error.
 
     Attributes:
-        fed: Messages that it was given.
-        fed_bytes: Their payload.
+        fed: Number of messages that it was fed.
+        fed_bytes: Bytes of their payload.
         waiters: How many readers wait on this input because it was empty; kept by the driver.
     """
 
@@ -79,8 +79,8 @@ class InputStream:
     def take(self) -> tuple[Decode, Message[bytes]] | None:
         """Take the oldest message with its decoder, or None when none is here.
 
-        After None, ``is_ended`` says whether it is an end or a wait. What was taken counts against the process until
-        the next look: the function works on it, and a value that it was called with is there until it returns.
+        After None, ``is_ended`` says whether the input has ended or is empty for now. A taken message counts against
+        the process until the next call of this method, since the function works on it.
 
         Raises:
             InputCancelled: The stream of inputs ended with an error (R-110).
@@ -100,11 +100,14 @@ class InputStream:
         return None
 
     def end(self) -> None:
-        """No more messages will come. Idempotent, and nothing after an error."""
+        """End the input normally. Idempotent, and without effect after an error."""
         self.is_ended = True
 
     def fail(self, error: InvocationError) -> None:
-        """The stream ended with an error: drop what is queued, readers see the error. The first error stays."""
+        """End the stream with an error: the queued messages are dropped, and readers see the error.
+
+        The first error stays.
+        """
         if self.error is not None or (self.is_ended and not self.queue):
             return
         self.error = error
@@ -112,7 +115,7 @@ class InputStream:
         self.drop()
 
     def drop(self) -> None:
-        """Release what is queued and its share of the budget."""
+        """Release the queued messages and their share of the budget."""
         for _, message in self.queue:
             self.budget.frames -= 1
             self.budget.bytes -= len(message.payload)
@@ -133,7 +136,7 @@ class SingleInput(InputStream):
         """Queue the one message.
 
         Raises:
-            ProtocolViolation: It is not the first one, or the function has begun without it.
+            ProtocolViolation: The message is not the first one, or the function has begun without it.
             UnsupportedMediaType: No codec decodes its media type.
             LimitExceeded: The hard cap is reached.
         """
@@ -143,12 +146,12 @@ class SingleInput(InputStream):
 
 
 class OutputStream:
-    """One output: knows how its values are encoded, and whether it has ended.
+    """One output: it has the encoder of its values, and whether it has ended.
 
     Attributes:
         encode: See `Encoders.encode`.
-        emitted: Messages that left by it.
-        emitted_bytes: Their payload.
+        emitted: Number of emitted messages.
+        emitted_bytes: Bytes of their payload.
     """
 
     __slots__ = ("emitted", "emitted_bytes", "encode", "index", "is_ended", "name")

@@ -1,12 +1,12 @@
-"""Variables of a host session: what the tool bridge and `Context.variables` ask the store for them.
+"""Variables of a host session: the questions about them that the tool bridge and `Context.variables` ask the store.
 
 Theory. A host session is a space of the store; each variable is an item of it. The item's value is a serialised
-``google.protobuf.Any``, just as it was written; what else is known of it, `About`, is stored beside. So news of the
-store are updates of variables as they are, and one question reads or writes a variable.
+``google.protobuf.Any``, just as it was written; `About`, the rest of the data of a variable, is stored beside the
+value. So news of the store are updates of variables as they are, and one question reads or writes a variable.
 
 Each function here is a *talk* with the store: a generator that yields a question, is sent the answer, and returns the
 result. The sessions of the bridge and the functions' contexts carry the questions in their own ways. The name of the
-space may be `OWN` where somebody else knows which it is.
+space may be `OWN` where the receiver of the question knows the space.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _GONE: Final = {Reason.EXPIRED: "expired", Reason.DROPPED: "cleaned"}
 
 
 class About(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """What is known of a variable beside its value and its times.
+    """The data of a variable beside its value and its times.
 
     Attributes:
-        by: Who made it: elixir or python.
+        by: Its maker: elixir or python.
         tags: Texts of its writer's.
     """
 
@@ -61,7 +61,7 @@ class Variable(msgspec.Struct, frozen=True):
 
 
 def read(space: str, name: str) -> Talk[Variable | None]:
-    """Read a variable; None where there is none (T-115)."""
+    """Read a variable; None if there is none (T-115)."""
     check_name(name)
     item = _answered((yield Get(space, PREFIX + name)))
     return None if item is None else _found(item)
@@ -76,8 +76,8 @@ def write(
         space: The space of the host session.
         name: The name of the variable.
         value: A serialised ``google.protobuf.Any``.
-        by: Who makes it, if it is new; one that is there keeps its maker (T-120).
-        tags: The tags of the variable; None: it keeps those that it has (T-120).
+        by: The maker of a new variable; an existing one keeps its maker (T-120).
+        tags: The tags of the variable; None: the variable keeps its tags (T-120).
         creates: Whether it is made where it is missing (T-118).
     """
     check_name(name)
@@ -97,7 +97,7 @@ def delete(space: str, name: str, *, may_be_missing: bool = False) -> Talk[None]
 
 
 def listed(space: str, prefix: str = "", tags: Sequence[str] = (), most: int = 1000) -> Talk[list[Variable]]:
-    """List variables by name, those whose names begin with ``prefix`` and that have all tags (T-123).
+    """List the variables whose names begin with ``prefix`` and that have all tags, by name (T-123).
 
     Args:
         space: The space of the host session.
@@ -120,12 +120,12 @@ def check_name(name: str) -> None:
     """Check the name of a variable.
 
     Raises:
-        VariableError: It is empty, too long, or has control characters (T-125).
+        VariableError: The name is empty, too long, or has control characters (T-125).
     """
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
-        size, text = 0, f"the name {name!a} of a variable is no text that can be sent"
+        size, text = 0, f"the name {name!a} of a variable is not valid Unicode"
     else:
         text = "the name of a variable is empty; expected 1 to 256 bytes"
     if size > _NAME_BYTES:
@@ -138,7 +138,7 @@ def check_name(name: str) -> None:
 
 
 def _found(item: Item) -> Variable:
-    """The variable that an item is."""
+    """The variable in an item."""
     about = _decode(item.about) if item.about else About()
     return Variable(item.name.removeprefix(PREFIX), item.value, about, item.created_ns, item.updated_ns)
 

@@ -100,7 +100,7 @@ class Status(enum.IntEnum):
 
 
 class InvokerError(Exception):
-    """An error with a status, the prefix that names its kind, and a detail that says what was met.
+    """An error with a status, the prefix that names its kind, and a detail that says what is wrong.
 
     Args:
         detail: What was met, what was expected, where. The peer reads it. Blanks at its ends are left out: a field of
@@ -109,6 +109,7 @@ class InvokerError(Exception):
 
     status: Status = Status.UNKNOWN
     prefix: ClassVar[str] = "Invoker: Error"
+    usual: ClassVar[str] = ""
 
     def __init__(self, detail: str = "") -> None:
         detail = detail.strip()
@@ -120,15 +121,15 @@ class InvokerError(Exception):
 
 
 class InvocationError(InvokerError):
-    """One invocation fails; every other one and the process go on.
+    """One invocation fails; all other invocations and the process continue.
 
     Args:
-        detail: What was met, what was expected. After a place or ``met`` it goes on from there: it begins with a blank
-            or a colon.
+        detail: What was met, what was expected. After a place or ``met`` it continues their sentence: it begins with a
+            blank or a colon. Without it the text is the usual one of the class.
         place: The input or output that it is about; the text begins with it.
-        met: What came there, such as a media type; the text has it behind the place and a colon.
+        met: What came at the place, such as a media type; it follows the place and a colon in the text.
         why: Why; the text has it behind the detail and a colon.
-        hint: What helps; the end of the text.
+        hint: How to mend it; the end of the text.
     """
 
     def __init__(
@@ -143,17 +144,17 @@ class InvocationError(InvokerError):
         self.place = place
         self.met = met
         self.why = why
-        self._sentence = detail = clipped(detail)
+        self._sentence = detail = clipped(detail or self.usual)
         self._hint = hint
         super().__init__(self._text(self._start))
 
     def said_at(self, place: str, met: str = "") -> str:
-        """The detail with other words for its place, and for what was met there."""
+        """The detail, with another text for its place and for the value that was met there."""
         within = self.place.within if self.place is not None else ""
         return self._text(self._started(f"{place}{within}", met or self.met)).strip()
 
     def inside(self, place: Place) -> Self:
-        """The same error within an outer place: its text begins with that place and goes on as before."""
+        """The same error within an outer place: its text begins with that place and then continues as before."""
         return type(self)(f": {self._start}", place=place, why=self.why, hint=self._hint)
 
     def add_hint(self, hint: str) -> None:
@@ -162,7 +163,7 @@ class InvocationError(InvokerError):
         self._retell()
 
     def withhold(self, shows: str) -> None:
-        """Leave out what an exception of the author's code says (R-117).
+        """Leave out the text of an exception of the author's code (R-117).
 
         Args:
             shows: ``message``, all of it; ``type``, its type; ``none``, nothing.
@@ -215,7 +216,7 @@ class ProtocolViolation(InvocationError):
 
 
 class CallError(InvocationError):
-    """The call of the user's function raised before it handed back a stream (R-119)."""
+    """The call of the user's function raised before it returned a stream (R-119)."""
 
     prefix = "Invoker: Unexpected Invocation Error"
 
@@ -260,7 +261,7 @@ class StatusError(InvocationError):
 class NestedError(StatusError):
     """The error of a function that was called by `Context.call`; if it is not caught, it also ends the caller.
 
-    ``kind`` and ``details``, which may be empty, are what the protocol of the callee adds.
+    The protocol of the callee adds ``kind`` and ``details``, which may be empty.
     """
 
     def __init__(self, status: Status, detail: str = "", *, kind: str = "", details: dict[str, str] | None = None):
@@ -271,8 +272,8 @@ class NestedError(StatusError):
 class VariableError(StatusError):
     """A variable of a session cannot be read or written; what `Context.variables` raises.
 
-    ``code`` tells the cases apart: variable_name, variable_not_found, variable_quota, store, no_session; or why the
-    session is gone. ``details`` has it with what else is known.
+    ``code`` names the case: variable_name, variable_not_found, variable_quota, store, no_session; or why the
+    session is gone. ``details`` contains the code and further facts.
     """
 
     def __init__(self, status: Status, detail: str, *, code: str, **details: object) -> None:
@@ -289,11 +290,11 @@ class LimitExceeded(InvocationError):
 
 
 class Overloaded(LimitExceeded):
-    """There is no room for one more beside what runs: invocations, threads; it may be tried again (R-132)."""
+    """There is no room for one more invocation or thread beside the running ones; a retry may succeed (R-132)."""
 
 
 class NotReady(InvocationError):
-    """The functions of this process are still loading; the same may pass later (G-092)."""
+    """The functions of this process are still loading; the same call may succeed later (G-092)."""
 
     status = Status.UNAVAILABLE
     prefix = "Invoker: Not Ready"
@@ -311,6 +312,7 @@ class Cancelled(InvocationError):
 
     status = Status.CANCELLED
     prefix = "Invoker: Cancelled"
+    usual = "the peer cancelled, or is gone"
 
 
 class DeadlineExceeded(InvocationError):
@@ -318,6 +320,7 @@ class DeadlineExceeded(InvocationError):
 
     status = Status.DEADLINE_EXCEEDED
     prefix = "Invoker: Deadline Exceeded"
+    usual = "the deadline has passed"
 
 
 class InternalError(InvocationError):
@@ -328,7 +331,7 @@ class InternalError(InvocationError):
 
 
 class StartupError(InvokerError):
-    """The process must end before it opens a port; ``exit_code`` says how."""
+    """The process must end before it opens a port; ``exit_code`` is the exit code of the process."""
 
     prefix = "invoker"
     exit_code: ClassVar[int] = 1
@@ -353,18 +356,18 @@ class HookError(StartupError):
 
 
 class StopInvocation(BaseException):
-    """Raised in a sync function when its invocation is over and it next reads an input or gives a value.
+    """Raised, past ``except Exception``, in a sync function that reads or gives a value after its invocation ended."""
 
-    It derives from BaseException so that ``except Exception`` in a function cannot swallow it.
-    """
+    def __init__(self, detail: str = "the invocation is over") -> None:
+        super().__init__(detail)
 
 
 class Discarded(StopInvocation):
-    """Raised where a value is encoded for an output that nobody reads; no function ever sees it."""
+    """Raised when a value is encoded for an output without a reader; no function ever sees it."""
 
 
 class InputCancelled(StopInvocation):
-    """Raised when a function reads an input and the call was cut off, so that it never looks like an end (R-110).
+    """Raised when a function reads an input of a call that was cut off, so that this never looks like an end (R-110).
 
     Attributes:
         error: What ended the call: Cancelled, DeadlineExceeded, ProtocolViolation, ...
@@ -378,19 +381,18 @@ class InputCancelled(StopInvocation):
 def let_go(error: BaseException | None) -> None:
     """Drop the tracebacks of an error that has been reported, and of its causes.
 
-    Their frames hold what a function was given, and form a reference cycle with the error: large inputs of a function
+    Their frames hold the arguments of a function, and form a reference cycle with the error: large inputs of a function
     that raises would stay until the garbage collector runs, which may take long.
     """
     waiting, seen = [error], set[int]()
     while waiting:
         one = waiting.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        one.__traceback__ = None
-        waiting += (one.__cause__, one.__context__)
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = None
+            waiting += (one.__cause__, one.__context__)
+            if isinstance(one, BaseExceptionGroup):
+                waiting += one.exceptions
 
 
 def reason_of(error: BaseException) -> Why:

@@ -1,6 +1,7 @@
-"""gRPC's statuses beside those of HTTP: the one table, for servers from left to right and for clients back.
+"""The one table of gRPC's and HTTP's statuses: servers read it from left to right, clients from right to left.
 
-Connect, Google's API guide and riff's HTTP adapter agree on it; what only HTTP tells apart is added for the way back.
+Connect, Google's API guide and riff's HTTP adapter agree on it; statuses that only HTTP distinguishes are added for
+clients.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def status_of(http: int, otherwise: Status = Status.UNKNOWN) -> Status:
     """The status of a response that HTTP itself, a proxy or a server of another kind may have refused.
 
     Args:
-        http: The status of the response; 500 says no more than ``otherwise``.
-        otherwise: The status of a response of which nothing is known.
+        http: The HTTP status of the response.
+        otherwise: The status for 500, and for HTTP statuses that are not in the table.
     """
     return otherwise if http == 500 else _REFUSED.get(http, otherwise)

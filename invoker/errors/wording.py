@@ -1,35 +1,48 @@
-"""The parts that texts of errors are made of: `Place`, `Why`, and what quotes names and exceptions of others."""
+"""What texts of errors are made of: `Place`, `Why`, `Fault`, and what quotes names and exceptions of others."""
 
 from __future__ import annotations
 
 import re
 import traceback
 import unicodedata
-from collections.abc import Awaitable, Container
+from collections.abc import Awaitable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 __all__ = [
     "LONGEST",
+    "Fault",
     "Place",
     "Why",
     "cannot_wait",
     "clipped",
     "describe",
+    "draining",
     "known_as",
+    "missing",
     "normalised",
     "printable",
     "quoted",
     "shown",
     "spelt",
+    "suggestion",
+    "too_late",
     "traceback_of",
+    "twice",
+    "unknown",
 ]
 
 LONGEST = 4096
 """Characters of a text that others have chosen, in an error or in one piece of a traceback."""
 
 _SHOWN = 64
+
+_LISTED = 32
+"""The most names that a fault lists of those that exist."""
+
+_NAME = 256
+"""The most characters of a name that a fault has as its place."""
 
 _LONGEST_TRACEBACK = 16 * LONGEST
 _SHOWN_OF_GROUP = 4
@@ -39,10 +52,10 @@ _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in an invocation something is wrong. Two places are equal if their kind and their index are.
+    """The place in an invocation at which something is wrong. Two places are equal if their kind and their index are.
 
     Attributes:
-        kind: ``input`` or ``output``; of a value that stands alone, a word for it.
+        kind: ``input`` or ``output``; for a value that stands alone, a word for it.
         index: Its number; None for a value that stands alone.
         name: The name as the function calls it; empty where the text does not say it.
         within: A part of it, as the text has it.
@@ -61,15 +74,82 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why something failed, as the text of an error ends.
+    """The reason of a failure, which is the end of an error text.
 
     Attributes:
         text: The text in words.
-        raised: The type of the exception of an author's code that says so; empty if the words are the invoker's own.
+        raised: The type of the author's exception that gave the text; empty if the text is the invoker's own.
     """
 
     text: str
     raised: str = ""
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with what a caller gives.
+
+    Attributes:
+        code: ``missing_arg``, ``unknown_arg``, ``duplicate_arg`` or ``too_many_args``.
+        name: The place: the name of the input, or the name that the caller gave; empty where there is none.
+        function: The name of the function.
+        words: What is wrong, as it is said behind the name of the function.
+        details: Further facts by name, such as ``expected`` and ``actual``.
+    """
+
+    code: str
+    name: str
+    function: str
+    words: str
+    details: Mapping[str, str] = {}
+
+    def __str__(self) -> str:
+        return f"'{self.function}' {self.words}"
+
+    def said_of(self, caller: str) -> str:
+        """The sentence about something else than the function itself, such as an action that has an id."""
+        return f"{caller} {self.words}"
+
+
+def draining(what: str) -> str:
+    """What a process says that drains, and is asked for new ``sessions`` or ``invocations``."""
+    return f"this invoker is draining and takes no new {what}"
+
+
+def missing(function: str, name: str) -> Fault:
+    """The fault of an input that is not given and has no default."""
+    return Fault("missing_arg", name, function, f"needs its input '{name}', which is not given")
+
+
+def twice(function: str, name: str) -> Fault:
+    """The fault of an input that takes one value and is given several."""
+    return Fault("duplicate_arg", name, function, f"is given its input {quoted(name)} twice")
+
+
+def unknown(function: str, name: str, known: Sequence[str], *, meant: str = "") -> Fault:
+    """The fault of a name that is no input's.
+
+    Args:
+        function: The name of the function.
+        name: The name that the caller gave.
+        known: The names that there are.
+        meant: The one that was probably meant; empty: all are listed.
+    """
+    listed = ", ".join([*known[:_LISTED], *(["..."] if len(known) > _LISTED else [])])
+    hint = f"did you mean '{meant}'?" if meant else f"it has {listed or 'none'}"
+    return Fault("unknown_arg", name[:_NAME], function, f"has no input {quoted(name)}; {hint}")
+
+
+def too_late(function: str) -> str:
+    """What is said of an option whose value came when the function had begun, behind the option's place."""
+    return f"is an option of '{function}', and its value came too late"
+
+
+def suggestion(name: str, known: Collection[str], otherwise: str = "") -> str:
+    """The question whether the most similar known name was meant; if none is, ``otherwise`` or all known names."""
+    from difflib import get_close_matches  # only errors need it
+
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {quoted(near[0])}?" if near else otherwise or f"there are {', '.join(known) or 'none'}"
 
 
 def printable(text: str) -> str:
@@ -90,7 +170,7 @@ def quoted(text: str) -> str:
 
 
 def normalised(name: str) -> str:
-    """A name as Python has it where source code says it: NFKC, in which a micro sign is a Greek letter, for example."""
+    """A name as Python normalises it in source code: NFKC, in which a micro sign is a Greek letter, for example."""
     return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 
@@ -107,7 +187,7 @@ def spelt(name: str, known: Container[str]) -> str:
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:
-    """A text, or its beginning and how much is left out: callers may choose what an exception says."""
+    """A text, or its beginning and how much is left out, since callers may influence the text of an exception."""
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} more characters)"
 
 
@@ -142,7 +222,7 @@ def describe(error: BaseException) -> str:
 
 
 def cannot_wait(awaitable: Awaitable[Any], *, is_over: bool = True) -> TypeError:
-    """The error for a sync function whose awaitable nothing can await."""
+    """The error for a sync function that returned an awaitable which cannot be awaited."""
     close = getattr(awaitable, "close", None)
     if close is not None:
         close()  # otherwise Python warns later that this coroutine was never awaited

@@ -1,3 +1,3 @@
-"""Moves: reads frames, applies commands, runs bodies, writes frames."""
+"""The drivers: they read frames, apply commands, run bodies and write frames."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""`Alarm`: ends the invocations of a loop whose time is over, all by one timer.
+"""`Alarm`: ends the invocations of a loop that reach their time limit, with one timer for all.
 
 Nearly every invocation with a time limit ends long before it. A timer for each would be put into the loop's heap and be
 cancelled; so there is one, for the limit that comes first, which stays where it is when that invocation ends early.
@@ -22,13 +22,13 @@ _EARLY_S: Final = 0.001
 
 
 class Alarm:
-    """The limits of what runs on one loop.
+    """The time limits of the invocations that run on one loop.
 
     Args:
         end: Ends an invocation.
 
     Attributes:
-        limits: The limits of what runs.
+        limits: The limits of running invocations.
     """
 
     def __init__(self, end: Callable[[Runner, TimeLimit], None]) -> None:
@@ -38,13 +38,13 @@ class Alarm:
         self._rings_at = _NEVER  # on the clock of ``time.monotonic``
 
     def add(self, runner: Runner, limit: TimeLimit) -> None:
-        """End this one when its time is over, unless it is dropped before."""
+        """End an invocation at its time limit, unless it is dropped before."""
         self.limits[runner] = limit
         if limit.ends_at < self._rings_at:
             self._set(limit.ends_at, runner.loop)
 
     def drop(self, runner: Runner) -> None:
-        """Forget one, which has ended, or never had a limit."""
+        """Forget an invocation, which has ended, or never had a limit."""
         self.limits.pop(runner, None)
 
     def _set(self, at: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -57,7 +57,7 @@ class Alarm:
         self._timer, self._rings_at = None, _NEVER
         now = time.monotonic() + _EARLY_S
         for runner, limit in [(one, limit) for one, limit in self.limits.items() if limit.ends_at <= now]:
-            if self.limits.pop(runner, None) is not None:  # the end of another one may have ended it
+            if self.limits.pop(runner, None) is not None:  # the end of another invocation may have ended it
                 self._end(runner, limit)
         if self.limits:
             first = min(limit.ends_at for limit in self.limits.values())

@@ -1,4 +1,4 @@
-"""`Driver`: what all conversations of one loop share, and what the end of the process waits for."""
+"""`Driver`: the state that all conversations of one loop share, and the work for which the end of the process waits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Placement(enum.Enum):
 
 
 def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Placement:
-    """Decide which driver and which body a function gets; nothing else decides it.
+    """Decide which driver and which body a function gets; only this function decides it.
 
     * `Placement.LOOP`: the loop's driver (`Reactor`) and a `LoopRunner`.
     * `Placement.CALL`: on the fast gRPC transport, a `DirectConversation` in the thread of its call, and as bodies
@@ -80,7 +80,7 @@ class DriverSettings:
 
     Attributes:
         threads: Sync bodies that may run at once.
-        grace_s: How long user code may take to leave after its invocation ended.
+        grace_s: How long user code may take to return after its invocation ended.
         lingering_s: An invocation that outlives the end of its inputs by this is logged (R-134).
         debug: Whether peers may see tracebacks.
         depth: How many functions may have called each other, one within another.
@@ -97,14 +97,14 @@ class DriverSettings:
 
 @dataclass(slots=True)
 class SessionCounts:
-    """Sessions of many invocations: how many run, and how those ended that did."""
+    """Counts sessions of many invocations: how many run, and how the others have ended."""
 
     running: int = 0
     ended: dict[Status, int] = field(default_factory=dict)
 
 
 class Cuttable(Protocol):
-    """A conversation that a drain waits for, and cuts when its time is over."""
+    """A conversation that a drain waits for, and cuts at its time limit."""
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation with an error; called on the loop."""
@@ -122,22 +122,21 @@ class Driver:
     """Runs the conversations of one event loop over one engine.
 
     Args:
-        engine: Who admits invocations.
+        engine: The engine that admits invocations.
         settings: How bodies are treated.
         store: What conversations share; None: it is kept in memory.
 
     Attributes:
         spawn: Starts the task of an async body; a transport may set one that starts it earlier.
-        slices: Lets few bodies of the loop go on in one of its turns.
+        slices: Lets only a few bodies continue in one turn of the loop.
         waiting: Conversations that will send a refusal, but not yet (R-170).
         shared: Invocations that several conversations may hold, by key; see `invoker.execution.loop.shared`.
-        drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
+        drains: Called when the drain begins; conversations that could last for ever without work register here.
     """
 
     def __init__(self, engine: Engine, settings: DriverSettings | None = None, *, store: Store | None = None) -> None:
         self.engine = engine
         self.store: Store = store or MemoryStore()
-        self._sweeping: asyncio.TimerHandle | None = None
         self.settings = settings or DriverSettings()
         self.threads = Threads(self.settings.threads)
         self.children = Children(tuple(engine.catalog), self.settings.children)
@@ -169,7 +168,7 @@ class Driver:
         return all(placement_of(one, specs) is Placement.CALL for one in specs)
 
     def runner(self, invocation: Invocation, host: Host) -> Runner:
-        """Runs the body for a conversation on the loop, which ends the invocation when its time is over."""
+        """Runs the body for a conversation on the loop, which ends the invocation at its time limit."""
         runner = self._make_runner(invocation, host)
         if invocation.limit is not None:
             self._alarm.add(runner, invocation.limit)
@@ -222,14 +221,14 @@ class Driver:
             self._look_quiet()
 
     def entered_direct(self, conversation: Direct) -> None:
-        """A conversation begins in a thread of its own; called there."""
+        """Note that a conversation begins in a thread of its own; called in that thread."""
         self.direct.add(conversation)
 
     def exited_direct(self, conversation: Direct) -> None:
         """Forget a conversation whose thread is free again; called in that thread."""
         self.direct.discard(conversation)
-        if self.engine.is_draining and self.loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits
+        if not self._quiet.is_set() and self.loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed, so no code waits for this
                 self.loop.call_soon_threadsafe(self._look_quiet)
 
     def _look_quiet(self) -> None:
@@ -237,7 +236,7 @@ class Driver:
             self._quiet.set()
 
     def start(self, runner: Runner) -> None:
-        """Run a body; it is remembered until it has left user code, which may be after its conversation."""
+        """Run a body; it is remembered until its user code has returned, which may be after its conversation."""
         self.leaving[runner] = runner.invocation
         try:
             runner.start()
@@ -252,7 +251,7 @@ class Driver:
         log.info("invocation refused", extra=told)
 
     def ended(self, runner: Runner) -> None:
-        """An invocation has finished: count it, and make its body leave unless it has never started."""
+        """Count a finished invocation, and make its body end unless it has never started."""
         self.engine.close(runner.invocation)
         if runner.invocation.limit is not None:
             self._alarm.drop(runner)
@@ -262,7 +261,7 @@ class Driver:
             self.engine.left(runner.invocation)
 
     def watch(self, future: asyncio.Future[None], name: str) -> None:
-        """Let the end of the process wait for something that ends by itself."""
+        """Let the end of the process wait for a future that ends by itself."""
         self.leaving[future] = name
         future.add_done_callback(self._left)
 
@@ -274,14 +273,14 @@ class Driver:
             self._has_left.set()
 
     def linger(self, conversation: Cuttable, tell: Callable[[], None]) -> None:
-        """Call ``tell`` if a conversation, whose inputs have ended now, goes on for long (R-134)."""
+        """Call ``tell`` if a conversation runs for long after its inputs have ended, which is now (R-134)."""
         loop = asyncio.get_running_loop()
         self._lingering[conversation] = (loop.time(), tell)
         if self._looking is None:
             self._looking = loop.call_later(self.settings.lingering_s, self._look)
 
     def _look(self) -> None:
-        """Call back the conversations whose time is over, and look again when the next one's is."""
+        """Call back the conversations whose time has passed, and check again when the next one's passes."""
         loop, lingering = asyncio.get_running_loop(), self._lingering
         self._looking = None
         while lingering:
@@ -301,14 +300,14 @@ class Driver:
         return [*named, *(_named(one) for one in direct if one is not None)]
 
     def zombies(self) -> Iterator[str]:
-        """The functions that go on although their invocations have ended, each as often as it does; on the loop."""
+        """The functions that still run although their invocations have ended, each once per run; on the loop."""
         running = [*self.leaving.values(), *(one.invocation for one in tuple(self.direct))]
         for one in running:
             if isinstance(one, Invocation) and one.is_finished:
                 yield one.function.spec.name
 
     async def drain(self, timeout_s: float) -> bool:
-        """Take no new invocations, let the running ones end, cut what is left; True when nothing had to be cut.
+        """Take no new invocations, let the running ones end, cut those that remain; True when nothing had to be cut.
 
         Args:
             timeout_s: Until running conversations are cut with `ShuttingDown` (R-025).
@@ -327,14 +326,14 @@ class Driver:
             cut: list[Cuttable] = [*self.conversations, *self.direct]
             many = "conversation is" if len(cut) == 1 else "conversations are"
             log.warning("the drain took longer than %s s; %s %s cut", timeout_s, len(cut), many)
-            self._cut_by = ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
+            self._cut_by = ShuttingDown(f"the invocation was cut, because it did not end within {timeout_s:g} s")
             for conversation in cut:
                 conversation.fail(self._cut_by)
             return False
         return True
 
     async def left(self, timeout_s: float) -> bool:
-        """Wait for bodies that still leave user code; False when some did not within ``timeout_s``."""
+        """Wait for bodies whose user code has not yet returned; False when some did not within ``timeout_s``."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self.leaving:
@@ -349,25 +348,13 @@ class Driver:
         return not self.leaving and not self.direct
 
     def end_rest(self) -> None:
-        """End the invocations whose threads do not come back before the process ends, so that the log has them."""
+        """End the invocations whose threads do not return before the process ends, so that they are logged."""
         for invocation in list(self.engine.running.values()):
             if invocation.finish(self._cut_by or ShuttingDown("the process ended before the invocation did")):
                 self.engine.close(invocation)
 
-    def sweep_store(self) -> None:
-        """Let the store forget what has expired, as often as it wants. Call this after each question to the store."""
-        if self._sweeping is None:
-            self._sweep()
-
-    def _sweep(self) -> None:
-        delay_s = self.store.sweep()
-        loop = asyncio.get_running_loop()
-        self._sweeping = None if delay_s is None else loop.call_later(delay_s, self._sweep)
-
     def close(self) -> None:
-        """Stop the sweeps, and let idle threads leave."""
-        if self._sweeping is not None:
-            self._sweeping.cancel()
+        """Close the store, and let idle threads end."""
         if self._looking is not None:
             self._looking.cancel()
         self.threads.close()

@@ -1,16 +1,16 @@
 """`Keeping`: the lower half of `Whole`: what is sent is kept while a conversation is short, and leaves once it is long.
 
-Theory. A conversation begins *short*: nobody but its thread knows it, and what it sends is kept in `sent`, which the
-transport sends when the thread is done. It is *long* once the first of these is true:
+Theory. A conversation begins *short*: only its thread knows it, and its frames are kept in `sent`, which the transport
+sends when the thread is done. It is *long* once the first of these is true:
 
 * it has been in user code for a beat of the sweeper, which its `Turn` shows;
 * its function has lately been slow (`Pace`), or is about to wait for something;
 * what it keeps is large.
 
-Then the lead passes to another thread, what is kept leaves at once, and so does each further frame; while the peer is
-slow, the function waits (R-127). From then on the sweeper looks after the conversation: for a peer that is gone, for a
-function that is deaf, for one that goes on for too long. It ends an invocation whose time is over (`TimeLimit`) in the
-function's stead. So all code that delivers an event of such an invocation to the session holds the lock.
+Then the lead passes to another thread, the kept frames are sent at once, and so is each further frame; while the peer
+is slow, the function waits (R-127). From then on the sweeper watches the conversation: for a peer that is gone, a
+function that ignores its ending, and one that runs too long. It ends an invocation that has reached its `TimeLimit`
+instead of the function. So all code that delivers an event of such an invocation to the session holds the lock.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Keeping(SyncBody):
         is_swept: The sweeper looks after it.
         is_timed: The sweeper, too, may notify the session: that a time limit is over, or that time passes.
         is_told_of_time: Whether `look` notifies the session that time passes.
-        most_bytes: When the payloads that are kept are more than this, they leave with the next one.
-        lock: Held while the invocation is changed by what user code did, and while frames leave.
-        sent: What was sent and has not left yet.
+        most_bytes: When the kept payloads are larger than this, they are sent with the next one.
+        lock: Held while user code's actions change the invocation, and while frames are sent.
+        sent: The frames that the session sent and that are not yet sent to the peer.
         started_s: When the function was begun, on the clock of ``time.monotonic``.
     """
 
@@ -75,7 +75,7 @@ class Keeping(SyncBody):
         self.driver = driver
         self.outlet = outlet
         self.sent: list[Any] = []
-        self.lock = RLock()  # the class itself; `threading.RLock` is a function that looks for it
+        self.lock = RLock()  # `threading.RLock` is a slower Python function that returns this class
         self.failure = None
         self.turn = turn
         self.closed: Close | None = None
@@ -87,18 +87,18 @@ class Keeping(SyncBody):
     # From other threads.
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation, which has a time limit, and notify its session, at the next look of the sweeper."""
+        """End the invocation, which has a time limit, and notify its session, when the sweeper next looks."""
         if self.invocation.limit is not None:
             self.invocation.limit.stop(error)
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation from another thread (the drain is over, or the process holds too much)."""
         self.cut_by = error
-        self.is_long = True  # so that the next pull or emit looks
+        self.is_long = True  # so that the next pull or emit checks
         self.outlet.cut(error)
 
     def beat(self) -> None:
-        """From now on the conversation is long; called by its thread, or by the sweeper."""
+        """Make the conversation long from now on; called by its thread, or by the sweeper."""
         with self.lock:
             if self.is_swept or self._has_left:
                 return
@@ -111,14 +111,14 @@ class Keeping(SyncBody):
             self.turn.pass_on()
 
     def sweep(self, now: float) -> bool:
-        """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
+        """Notice that the peer is gone while user code is busy, and code that takes too long; see `Sweeper`."""
         watchdog = self._watchdog
         if self._has_left or watchdog is None:
             return False
         watchdog.look(now, self.invocation)
         self._note_slow(now)
         is_late = self.is_timed and self.is_late(now)
-        if self.lock.acquire(blocking=False):  # otherwise its thread is sending just now
+        if self.lock.acquire(blocking=False):  # otherwise its thread is sending at the moment
             try:
                 if is_late:
                     self.in_stead(lambda: self.break_off(self.limit_error()))
@@ -127,7 +127,7 @@ class Keeping(SyncBody):
                 self.send_early()
             finally:
                 self.lock.release()
-        elif is_late and self._is_stalled:  # a function that comes to send now ends by itself, so it came before
+        elif is_late and self._is_stalled:  # its thread began to send before the limit; else it would end by itself
             self.fail(self.limit_error())
         else:
             self._is_stalled = is_late
@@ -136,7 +136,7 @@ class Keeping(SyncBody):
         return True
 
     def is_late(self, now: float) -> bool:
-        """Whether there is an invocation that has not ended though its time is over."""
+        """Whether there is an invocation that has not ended although its time limit has passed."""
         invocation = self.invocation
         return invocation.limit is not None and now >= invocation.limit.ends_at and not invocation.is_finished
 
@@ -146,10 +146,10 @@ class Keeping(SyncBody):
         return self.invocation.limit.error
 
     def look(self, now: float) -> None:
-        """Notify the session that time has passed, where that is due; called with the lock held."""
+        """Notify the session that time has passed, if a timer is due; called with the lock held."""
 
     def in_stead(self, tell: Callable[[], object]) -> None:
-        """Notify the session in place of a function that does not come back; called with the lock held."""
+        """Notify the session in place of a function that does not return; called with the lock held."""
         self._is_in_stead = True
         try:
             tell()
@@ -157,25 +157,25 @@ class Keeping(SyncBody):
             self._is_in_stead = False
 
     def send_early(self) -> None:
-        """Send what is kept, as far as that need not wait; called with the lock held."""
+        """Send the kept frames, as far as that is possible without waiting; called with the lock held."""
         if not self._has_left and (self.sent or self.closed is not None):
             self.outlet.early(self.sent, self.closed)
 
     def is_slow(self, took_s: float) -> bool:
-        """Whether a function that has taken so long is expected to do so again, and not to give much meanwhile."""
+        """Whether a function that took so long counts as slow: it may take as long again, and give little meanwhile."""
         return took_s > _SLOW_AFTER_S
 
     def _note_slow(self, now: float) -> None:
         if self.is_slow(now - self.started_s):
             self.driver.pace(self.invocation.function).slow_until = now + _SLOW_S
 
-    # For the thread of the conversation.
+    # These methods are for the thread of the conversation.
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
         if self.cut_by is None and not self.invocation.is_finished and not self.outlet.is_gone():
             return False
-        self.is_long = True  # so that the next pull or emit looks, and so does the end
+        self.is_long = True  # so that the next pull or emit checks, and the end does, too
         return True
 
     @property
@@ -190,15 +190,16 @@ class Keeping(SyncBody):
         return self._watchdog.wait(awaitable)
 
     def keep(self, frame: Any) -> None:
-        """Keep one frame, or send it behind those that are kept if the conversation is long."""
+        """Keep one frame, or, if the conversation is long, send it after the kept ones."""
         if self._is_full and not self.is_swept:
             self.beat()
         if self.is_long:
             if self._is_in_stead:
-                self.sent.append(frame)  # it leaves as soon as that need not wait, see `send_early`
+                # the frame is sent as soon as that is possible without waiting, see `send_early`
+                self.sent.append(frame)
                 return
             self.check_gone()
-        # Append, then look; `beat` does the reverse, so one of the two sends it.
+        # Append, then check; `beat` does the reverse, so one of the two sends it.
         self.sent.append(frame)
         if self.is_long:
             with self.lock:
@@ -209,17 +210,17 @@ class Keeping(SyncBody):
     def check_gone(self) -> None:
         """Raise Cancelled if the conversation is long and the peer is gone."""
         if self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
-            raise Cancelled("the peer cancelled, or is gone")
+            raise Cancelled
 
     def leave(self) -> None:
-        """User code has been left: nobody else looks after the conversation any more."""
+        """Note that user code has returned, so only this thread handles the conversation from now on."""
         if self.turn is not None:
             self.turn.busy = None
-        with self.lock:  # the sweeper may be sending what was kept
+        with self.lock:  # the sweeper may be sending the kept frames
             self._has_left = True
         if not self.is_open:
             return
-        self.invocation.context.release()  # the context may outlive the invocation, so it lets go of it
+        self.invocation.context.release()  # the context may outlive the invocation, so it must not refer to it
         if self.invocation.has_place:
             self.driver.engine.left(self.invocation)
         if self._watchdog is not None:

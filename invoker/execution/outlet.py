@@ -1,4 +1,4 @@
-"""`Outlet`: what a transport offers to a whole conversation; see `invoker.execution.whole`."""
+"""`Outlet`: the interface of a transport for a whole conversation; see `invoker.execution.whole`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Outlet"]
 
 
 class Outlet(Protocol):
-    """What a transport offers to a whole conversation."""
+    """The interface of a transport for a whole conversation."""
 
     @property
     def settle_s(self) -> float:
@@ -19,7 +19,10 @@ class Outlet(Protocol):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the thread waits for a peer that takes nothing, unless the invocation knows it; from any thread."""
+        """Whether the thread waits for a peer that takes nothing, if the invocation itself does not know it.
+
+        It is read from any thread.
+        """
 
     def await_end(self) -> None:
         """Return once it is certain that the peer's frames have ended, and were not cut off (R-109).
@@ -29,15 +32,15 @@ class Outlet(Protocol):
         """
 
     def is_gone(self) -> bool:
-        """Whether the peer has left, by what has happened so far; does not wait. From any thread."""
+        """Whether the peer is known to have left; does not wait. From any thread."""
 
     def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:
-        """Send frames while the function is still running, and take those that were sent out of the list.
+        """Send frames while the function is still running, and remove the sent ones from the list.
 
         No two threads call it at once.
 
         Args:
-            frames: What is kept, the oldest first. The function's thread may append to it meanwhile.
+            frames: The kept frames, the oldest first. The function's thread may append to it meanwhile.
             close: How the conversation ended, if it has; it is sent behind the frames, once.
             may_wait: Send all of them; it waits while the peer is slow. Otherwise what would wait stays in the list.
 
@@ -46,4 +49,4 @@ class Outlet(Protocol):
         """
 
     def cut(self, error: InvocationError) -> None:
-        """End the conversation for the peer, whatever its thread does; from any thread."""
+        """End the conversation for the peer, whatever its thread does; may be called from any thread."""

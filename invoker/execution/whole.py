@@ -1,12 +1,12 @@
-"""`Whole`: a conversation whose frames are all here before its function runs, in the thread that has them.
+"""`Whole`: a conversation whose frames have all come before its function runs, in the thread that has read them.
 
-Theory. Nothing comes any more, so nothing waits for input: the session translates all frames first, then the function
-runs, and what the session sends is kept in `sent`. The transport sends that together with the ending, once `run` has
-returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. One that takes long
-becomes *long*: what it keeps leaves, and it is looked after like any other (`Keeping`).
+Theory. Nothing more comes, so nothing waits for input: the session translates all frames first, then the function runs,
+and what the session sends is kept in `sent`. The transport sends that together with the ending, once `run` has
+returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. A conversation that
+takes long becomes *long*: its kept frames are sent, and the sweeper watches it (`Keeping`).
 
-Most functions run in this thread to their end. Of one that gives several iterators, each gets a thread of its own, as
-each may block on something of the author's.
+Most functions run in this thread to their end. If a function gives several iterators, each gets a thread of its own,
+since each may block in the author's code.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class Whole(Keeping):
-    """One session with the one invocation that it opens, and the body of that; the module's docstring says more.
+    """One session with the one invocation that it opens, and the invocation's body; the module's docstring says more.
 
     Args:
         session: Translates the frames.
@@ -67,7 +67,7 @@ class Whole(Keeping):
         turn: The turn of the thread, if it leads; without one the conversation is long from the beginning.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
         is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
-        is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
+        is_early: The conversation began before the drain, which therefore does not refuse its invocation (G-104).
     """
 
     __slots__ = ("_has_ended", "_is_counted", "_is_early", "_thread", "deadline", "session")
@@ -98,7 +98,7 @@ class Whole(Keeping):
             frames: All that the peer has sent, before it half-closed.
 
         Returns:
-            How it ended. What it sent besides is in `sent`, unless it has left.
+            How it ended. The frames that it sent before are in `sent`, unless they are already at the peer.
         """
         try:
             self._receive(frames)
@@ -116,7 +116,7 @@ class Whole(Keeping):
     # What the peer has sent.
 
     def _receive(self, frames: Iterable[Any]) -> None:
-        """Translate all frames, and their end unless a function is to see that for itself."""
+        """Translate all frames, and their end unless the function is to notice that itself."""
         receive, may_begin = self.session.receive, False
         invocation: Invocation | None = None
         try:
@@ -148,7 +148,7 @@ class Whole(Keeping):
                 self.break_off(error)
 
     def _hand_over(self, steps: Iterable[Step]) -> None:
-        """Let the loop run the conversation to its end, because the session asks the store."""
+        """Hand the conversation over to the loop until its end, because the session asks the store."""
         if self.turn is not None:
             self.turn.pass_on()
         rest = carry_on(
@@ -180,7 +180,7 @@ class Whole(Keeping):
         elif type(step) is Close:
             self._close(step)
         elif type(step) is Timer:
-            return  # R-170: the next frame, or the end, is here already and comes next
+            return  # R-170: the next frame, or the end, has already come and is next
         elif not self.is_open or self.invocation.is_finished:
             return  # R-076, R-114: the function has returned, or the invocation was refused
         elif type(step) is Feed:
@@ -215,7 +215,7 @@ class Whole(Keeping):
         return invocation
 
     def _close(self, step: Close) -> None:
-        """Close the conversation as the session says; a function that still runs is asked to leave."""
+        """Close the conversation as the session says; a function that still runs is asked to end."""
         self.closed = self.closed or step
         if self.is_open and not self.invocation.is_finished:
             self.invocation.finish(Cancelled("the conversation is over"))
@@ -233,7 +233,7 @@ class Whole(Keeping):
         if turn is None or (slow_until and slow_until > time.monotonic()):
             self.beat()
         else:
-            items = self._only_items()  # before anybody else looks after the invocation
+            items = self._only_items()  # before the sweeper may watch the invocation
             turn.begin(self)
             if items is not None:
                 self._call_once(items)
@@ -249,7 +249,7 @@ class Whole(Keeping):
         self._end(None)
 
     def _only_items(self) -> Sequence[Any] | None:
-        """The message of each input, with its decoder, if each has one and the function is plain; they are taken."""
+        """Take the message of each input, with its decoder; None unless each has one and the function is plain."""
         invocation = self.invocation
         if not invocation.function.is_plain:
             return None
@@ -259,7 +259,7 @@ class Whole(Keeping):
         return [one.take() for one in invocation.inputs]
 
     def _call_once(self, items: Sequence[Any]) -> None:
-        """Do as `open` and `drain` do for a function that is called once, without the iterators between them."""
+        """Do the same as `open` and `drain` for a function that is called once, without iterators between them."""
         invocation = self.invocation
         context, function = invocation.context, invocation.function
         RUNNING.set(context)
@@ -281,7 +281,7 @@ class Whole(Keeping):
                 self.deliver(Emitted(invocation.key, number, message))
         except Discarded:
             self.spent(began_ns)
-            self.is_over()  # a peer that is gone is noticed by this
+            self.is_over()  # this notices a peer that is gone
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
             invocation.cpu_ns = time.thread_time_ns() - began_ns
             self.raised(error, production_failed)
@@ -308,7 +308,7 @@ class Whole(Keeping):
         return stream.take()
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
-        """Send each value; the end of the only iterator is that of the invocation."""
+        """Send each value; the end of the only iterator ends the invocation."""
         if self.is_timed:
             super().send_all(index, values)
             return
@@ -330,12 +330,12 @@ class Whole(Keeping):
                     self.perform(step)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Send what the function sends by its context, and all that one with a time limit gives."""
+        """Send a message: what a function sends by its context, and all that a function with a time limit gives."""
         with self.lock:
             if self.is_timed and self.is_late(time.monotonic()):
                 self.break_off(self.limit_error())
             if self.invocation.is_finished:
-                raise StopInvocation("the invocation is over")
+                raise StopInvocation
             self.invocation.emit(index, message)
             self.deliver(Emitted(self.invocation.key, index, message))
 
@@ -361,7 +361,7 @@ class Whole(Keeping):
     # Endings.
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation. The peer is notified at once if user code takes its time to leave (R-075, R-112)."""
+        """End the invocation. The peer is notified at once if user code takes its time to return (R-075, R-112)."""
         self._end(error)
         if self.is_swept:
             with self.lock:
@@ -378,7 +378,7 @@ class Whole(Keeping):
     def _end_now(self, error: InvocationError | None) -> None:
         invocation = self.invocation
         if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
-            error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that
+            error = Cancelled()  # the function may have returned because of the cancel
         if type(error) is Cancelled:
             error = why_gone(error, self.cut_by, self.deadline)
         if invocation.finish(error):

@@ -1,4 +1,6 @@
-"""What a reference holds in itself (``data:``, RFC 2397), and which scheme it names. Pure: nothing is fetched here.
+"""Decodes references that contain their content (``data:``, RFC 2397), and finds the scheme of a reference.
+
+Pure: nothing is fetched here.
 
 The media type inside a ``data:`` URI is ignored; that of the node counts (E-051).
 """
@@ -25,7 +27,7 @@ def scheme_of(uri: str) -> str:
     """The scheme of a URI, in lower case.
 
     Raises:
-        ReferenceRefused: The URI is relative: there is nothing here that it could be relative to (E-058).
+        ReferenceRefused: The URI is relative: there is no base for it (E-058).
     """
     found = _SCHEME.match(uri)
     if found is None:
@@ -45,22 +47,22 @@ def decode(uri: str, most: int) -> bytes:
 
     Raises:
         DecodeError: The URI is malformed.
-        LimitExceeded: It holds more.
+        LimitExceeded: It holds more than ``most`` bytes.
 
     Source: docs/reference/evergreen.md E-052; RFC 2397.
     """
     head, comma, body = uri[_PREFIX:].partition(",")
     if not comma:
-        raise DecodeError("a data: URI needs a comma before what it holds")
+        raise DecodeError("a data: URI needs a comma before its data")
     if met := _FOREIGN.search(uri):
         raise DecodeError(f"a data: URI holds {met[0]!r} at {met.start()}, which must be escaped as %{_hex(met[0])}")
     if met := _BROKEN_ESCAPE.search(uri):
-        raise DecodeError(f"a data: URI holds a % without two hexadecimal digits at {met.start()}")
+        raise DecodeError(f"a data: URI has a % without two hexadecimal digits at {met.start()}")
     data = unquote_to_bytes(body) if "%" in body else body.encode("ascii")
     if head.lower().endswith(";base64"):
         data = _from_base64(data)
     if len(data) > most:
-        raise LimitExceeded(f"a data: URI holds {len(data)} bytes; {most} are allowed")
+        raise LimitExceeded(f"a data: URI holds {len(data)} bytes, which exceeds the limit of {most} bytes")
     return data
 
 
@@ -68,7 +70,7 @@ def _from_base64(text: bytes) -> bytes:
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except binascii.Error as error:
-        raise DecodeError(f"a data: URI says base64, but what it holds is not: {str(error).lower()}") from None
+        raise DecodeError(f"a data: URI says base64, but its data is not: {str(error).lower()}") from None
 
 
 def _hex(character: str) -> str:

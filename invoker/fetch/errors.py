@@ -1,4 +1,4 @@
-"""Errors of fetching, beside `DecodeError` and `LimitExceeded`. Protocols report them in their own words."""
+"""Errors of fetching, beside `DecodeError` and `LimitExceeded`. Each protocol translates them into its own errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ReferenceFailed(InvocationError):
 
     Args:
         detail: What was met.
-        is_missing: Whether the other side has answered that there is nothing.
+        is_missing: Whether the server has answered that there is no such content.
     """
 
     prefix = "Invoker: Reference Failed"

@@ -4,9 +4,9 @@
 `invoker.fetch.files` and `invoker.fetch.web` for what each refuses. ``data:`` holds its content itself
 and is decoded by `invoker.fetch.data_uri`.
 
-Each fetch has a daemon thread, since files and resolvers block; the loop only takes what it gives. A fetch that is
-cancelled or late shuts its connection down, so that the thread ends at once; a thread that is stuck in the system's
-resolver or file system cannot be ended: it is left behind, but keeps its slot until it comes back.
+Each fetch has a daemon thread, since files and resolvers block; the loop only takes the bytes that it gives. A fetch
+that is cancelled or late shuts its connection down, so that the thread ends at once; a thread that is stuck in the
+system's resolver or file system cannot be ended: it is left behind, but keeps its slot until it returns.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _CLOSE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """What references may lead to. The default allows nothing.
+    """The files and hosts that references may name. The default allows nothing.
 
     Attributes:
         roots: Directories below which ``file:`` may read.
-        http: Hosts of ``http:`` and ``https:``: ``off``; ``public``, any whose addresses all are public; or a comma
-            list of names. ``*.example.org`` in it means all names below, with public addresses. A host in the list by
-            its own name may have private addresses too: that is what it is listed for. Loopback takes ``localhost``
-            or the loopback address itself in the list; link-local addresses, where clouds keep the secrets of their
-            machines, are never connected to.
+        http: Hosts of ``http:`` and ``https:``: ``off``; ``public``: any host whose addresses are all public; or a
+            comma list of names. ``*.example.org`` in it means all names below, with public addresses. A host that is in
+            the list by its own name may also have private addresses. Loopback takes ``localhost`` or the loopback
+            address itself in the list; link-local addresses, where clouds keep the secrets of their machines, are never
+            connected to.
         timeout_s: The time from the start of a fetch, its wait for a thread included, to its last byte.
         redirects: How many redirects are followed.
         ports: The ports that may be connected to.
@@ -61,14 +61,14 @@ class Fetcher:
     """Fetches references on one loop. Its maker closes it.
 
     Args:
-        policy: What is allowed.
+        policy: The files and hosts that are allowed.
         resolve: Gives the addresses of a host; may block.
         is_public: Says whether an address is public.
         tls: Verifies servers; None for the authorities of the system.
         slots: Fetches at once; more wait.
 
     Raises:
-        ConfigError: The policy names no host where it should, or a root that is not absolute.
+        ConfigError: An entry of the policy is no host, or a root is not absolute.
     """
 
     def __init__(
@@ -99,17 +99,17 @@ class Fetcher:
         self._is_idle.set()
 
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
-        """Fetch what a URI refers to, piece by piece as it comes; return at its end.
+        """Fetch the content behind a URI, piece by piece as it comes; return at its end.
 
         When it is cancelled, or ``deliver`` raises, nothing more is given and the transfer is ended.
 
         Args:
-            uri: Absolute; of any scheme, since what is not allowed is refused here.
+            uri: An absolute URI of any scheme; a scheme that is not allowed is refused here.
             most: Bytes that it may hold.
             deliver: Gets pieces of up to about 64 KiB, on the loop.
 
         Raises:
-            ReferenceRefused, ReferenceFailed, LimitExceeded: Before or after some pieces.
+            ReferenceRefused, ReferenceFailed, LimitExceeded: The fetch failed, before or after some pieces.
             InternalError: Our own fault.
         """
         work = self._work(uri, most)
@@ -130,14 +130,14 @@ class Fetcher:
             raise ReferenceFailed(f"{quoted(uri)} took longer than {timeout_s:g} s") from None
 
     async def close(self) -> None:
-        """End what is under way, and wait a moment for its threads."""
+        """End the running fetches, and wait a moment for their threads."""
         for transfer in self._transfers:
             transfer.stop()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_idle.wait(), _CLOSE_S)
 
     def _work(self, uri: str, most: int) -> Callable[[Transfer], None]:
-        """Check the scheme and the host of a URI, and give what its thread has to do.
+        """Check the scheme and the host of a URI, and give the work of its thread.
 
         Raises:
             ReferenceRefused: The policy does not allow it.
@@ -162,7 +162,7 @@ class Fetcher:
             transfer.start()
         except RuntimeError:
             self._ended(transfer)
-            raise ReferenceFailed("there is no thread to fetch a reference with") from None
+            raise ReferenceFailed("no thread is free to fetch a reference") from None
         return transfer
 
     def _ended(self, transfer: Transfer) -> None:

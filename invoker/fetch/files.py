@@ -2,9 +2,9 @@
 
 Two steps. The path is resolved, links and all, and must then stand below a resolved root: whatever is elsewhere is
 refused, whether it exists or not. Then the resolved path is opened part by part, each relative to the directory before
-and none through a link: if somebody puts a link there between the two steps, opening fails; nothing is checked by a
-name that could mean something else a moment later. What a name leads to is looked at before it is opened, so that no
-device is touched, and once more after.
+and none through a link: if a link is put there between the two steps, opening fails; no check relies on a name that
+could mean another file a moment later. The type of the file is checked before it is opened, so that no device is
+touched, and once more after.
 
 A file is read as long as it was when it was opened: one that grows for ever ends, and files of ``/proc``, which say
 that they are empty, give nothing even if the check for devices misses them.
@@ -40,7 +40,7 @@ def path_of(uri: str) -> str:
     """The absolute path that a ``file:`` URI names, percent-decoded once.
 
     Raises:
-        ReferenceRefused: It names another machine, is relative, climbs with ``..``, or is malformed.
+        ReferenceRefused: The URI names another machine, is relative, climbs with ``..``, or is malformed.
     """
     found = _URI.fullmatch(uri)
     if found is None:
@@ -64,7 +64,7 @@ def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes]
 
     Args:
         uri: A URI of the scheme ``file``.
-        roots: Absolute; the file must be below one of them.
+        roots: Absolute folders; the file must be below one of them.
         most: Bytes that it may have.
         give: Gets each piece.
 
@@ -75,11 +75,11 @@ def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes]
     try:
         with open_below(roots, path, shown=quoted(uri)) as (descriptor, size):
             if size > most:
-                raise LimitExceeded(f"{quoted(uri)} holds {size} bytes; {most} are allowed")
+                raise LimitExceeded(f"{quoted(uri)} holds {size} bytes, which exceeds the limit of {most} bytes")
             left = size
             while left:
                 piece = os.read(descriptor, min(left, _PIECE_BYTES))
-                if not piece:  # the file was cut while it was read
+                if not piece:  # the file was truncated while it was read
                     raise ReferenceFailed(f"{quoted(uri)} changed while it was read")
                 left -= len(piece)
                 give(piece)
@@ -102,8 +102,8 @@ def open_below(roots: Sequence[Path], path: str, *, shown: str) -> Iterator[tupl
         Its descriptor, and its size in bytes.
 
     Raises:
-        ReferenceRefused: It is elsewhere, or no regular file.
-        OSError: It is not there, or cannot be opened.
+        ReferenceRefused: The path is outside of the roots, or no regular file.
+        OSError: The file does not exist, or cannot be opened.
     """
     root, parts = _below(roots, path, shown)
     directory = os.open(root, _DIRECTORY)
@@ -156,9 +156,9 @@ def _check(status: os.stat_result, shown: str) -> None:
 
 
 def _pseudo_devices() -> set[int]:
-    """The devices of file systems that make up their files, such as /proc."""
+    """The devices of file systems with generated files, such as /proc."""
     devices = set()
     for folder in _PSEUDO:
         with suppress(OSError):
             devices.add(Path(folder).stat().st_dev)
-    return devices - {Path("/").stat().st_dev}  # where /proc is a plain folder, it is on the device of /
+    return devices - {Path("/").stat().st_dev}  # if /proc is a plain folder, it is on the device of /

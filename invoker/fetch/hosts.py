@@ -1,4 +1,4 @@
-"""Which hosts and addresses a reference may lead to, so that a client cannot reach what only this server can (E-055).
+"""Decides which hosts and addresses a reference may reach, so that clients cannot use this server's network (E-055).
 
 Two checks, both needed. The *name* is checked as it is written: one canonical spelling, so that `0x7f.1`, `localhost.`
 or a percent-encoded letter cannot mean something else to the resolver than to us. The *addresses* behind it are
@@ -31,9 +31,9 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _NAME_LENGTH = 253
 
-_GLOBAL = IPv6Network("2000::/3")  # all IPv6 addresses that are handed out for unicast
+_GLOBAL = IPv6Network("2000::/3")  # all IPv6 addresses that are assigned for unicast
 _NAT64 = IPv6Network("64:ff9b::/96")
-# Python 3.11 says `is_global` of these blocks: of protocols, of 6to4 relays, and of tunnels that hold an IPv4 address.
+# Python 3.11 reports these blocks as `is_global`: protocols, 6to4 relays, and tunnels that hold an IPv4 address.
 _SPECIAL = (
     IPv4Network("192.0.0.0/24"),
     IPv4Network("192.88.99.0/24"),
@@ -48,12 +48,12 @@ _PRIVATE = (
     IPv4Network("100.64.0.0/10"),
     IPv6Network("fc00::/7"),
 )
-# Where clouds tell their machines secrets; 169.254.169.254 is link-local anyway.
+# Addresses where clouds offer secrets to their machines; 169.254.169.254 is link-local anyway.
 _METADATA = frozenset(map(ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254")))
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is a unicast address of the public internet, and no tunnel to anything else."""
+    """Whether an address is a unicast address of the public internet, and no tunnel to another address."""
     if isinstance(address, IPv6Address):
         if address in _NAT64:
             return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
@@ -64,21 +64,24 @@ def is_public(address: Address) -> bool:
 
 
 def is_private(address: Address) -> bool:
-    """Whether an address belongs to a private network, but none where clouds keep secrets of their machines."""
+    """Whether an address belongs to a private network, but is not one where clouds keep secrets of their machines."""
     return address not in _METADATA and any(address in block for block in _PRIVATE if block.version == address.version)
 
 
 def is_loopback(address: Address) -> bool:
-    """Whether an address is the loopback of its own family; one that holds an IPv4 address is not, on any Python."""
-    # Python 3.13 says so of ::ffff:127.0.0.1, too.
+    """Whether an address is the loopback of its own family.
+
+    An IPv6 address that contains an IPv4 address is not, on any Python.
+    """
+    # Python 3.13 also reports ::ffff:127.0.0.1 as loopback.
     return address.is_loopback and (address.version == 4 or address.ipv4_mapped is None)
 
 
 def host_of(text: str) -> str | None:
-    """A host as a URI names it, in its one spelling: lower case, IPv6 in short form and without brackets; or None.
+    """A host of a URI, in its canonical spelling: lower case, IPv6 in short form and without brackets; or None.
 
-    None for whatever another program might read differently: IPv4 in octal, hexadecimal, with fewer than four parts or
-    as one number, a dot at the end, escapes, zones, and anything but ASCII (international names are written as
+    None for spellings that another program might read differently: IPv4 in octal, hexadecimal, with fewer than four
+    parts or as one number, a dot at the end, escapes, zones, and anything but ASCII (international names are written as
     ``xn--``).
     """
     if text.startswith("["):
@@ -88,7 +91,7 @@ def host_of(text: str) -> str | None:
             return None
     name = text.lower()
     labels = name.split(".")
-    if _NUMBER.fullmatch(labels[-1]):  # an IPv4 address; or such as 127.1, which some resolvers take for one
+    if _NUMBER.fullmatch(labels[-1]):  # an IPv4 address; or a form such as 127.1, which some resolvers accept as one
         try:
             return str(IPv4Address(name))
         except ValueError:
@@ -104,7 +107,7 @@ def resolve(host: str, port: int) -> list[Address]:
         OSError: There are none, or the resolver does not answer.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    # A zone (`%eth0`) says that the address means something here only: cut, and refused as link-local.
+    # A zone (`%eth0`) means that the address is only valid on this machine: cut, and refused as link-local.
     return list(dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in found))
 
 
@@ -117,7 +120,7 @@ class Hosts:
         is_public: Says whether an address is public; replaced in tests, which have only loopback.
 
     Raises:
-        ConfigError: The list names something that is not a host.
+        ConfigError: An entry of the list is not a host.
     """
 
     def __init__(self, setting: str, is_public: Callable[[Address], bool] = is_public) -> None:
@@ -129,7 +132,7 @@ class Hosts:
         self._listed = frozenset(_listed(entry) for entry in entries if not entry.startswith("*."))
 
     def allows(self, host: str) -> bool:
-        """Whether a host, as `host_of` spells it, may be named at all."""
+        """Whether a host, in the spelling of `host_of`, may be named at all."""
         return self._is_any or host in self._listed or host.endswith(self._suffixes)
 
     def allows_address(self, host: str, address: Address) -> bool:
@@ -148,7 +151,7 @@ def _spelt(address: IPv6Address) -> str:
 
 
 def _is_isatap(address: IPv6Address) -> bool:
-    """Whether the lower half says that an IPv4 address follows: RFC 5214."""
+    """Whether the lower half marks an embedded IPv4 address: RFC 5214."""
     return (int(address) >> 32) & 0xFDFFFFFF == 0x00005EFE
 
 

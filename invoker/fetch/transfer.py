@@ -1,8 +1,8 @@
 """`Transfer`: bytes on their way from a thread, which may block, to the loop.
 
-The thread gives; the loop takes what came since it took last. What was given and not taken is bounded: the thread waits
-when there is `HIGH_BYTES` of it. The loop may stop the transfer at any time: the thread then gets `Stopped` from its
-next step, and the socket it may be blocked in is shut down.
+The thread gives bytes; the loop takes the bytes that have come since it last took some. The bytes between them are
+bounded: the thread waits when there are `HIGH_BYTES` of them. The loop may stop the transfer at any time: the thread
+then gets `Stopped` from its next step, and the socket it may be blocked in is shut down.
 
 States: running -> over, moved by the thread alone, with an error or without. ``is_stopped`` is a wish of the loop
 beside them: it makes the thread end soon, but the transfer is over only when the thread has ended.
@@ -32,14 +32,14 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Stopped(Exception):
-    """The loop wants no more of this transfer, so the thread has to end."""
+    """The loop has stopped this transfer, so the thread must end."""
 
 
 class Transfer:
     """One reference that a thread reads and the loop takes. Made on the loop that takes.
 
     Args:
-        work: Runs in the thread; gives what it reads, raises `InvocationError` when it cannot.
+        work: Runs in the thread; gives the bytes that it reads, raises `InvocationError` when it cannot read.
         most: Bytes that may be given in all.
         on_end: Called on the loop when the thread is done.
     """
@@ -69,7 +69,7 @@ class Transfer:
         threading.Thread(target=self._run, name="invoker-fetch", daemon=True).start()
 
     async def take(self) -> bytes:
-        """What came since the last time; empty when the thread is done.
+        """The bytes that came since the last call; empty when the thread is done.
 
         Raises:
             InvocationError: The thread ended with it, after all it gave was taken.
@@ -105,12 +105,12 @@ class Transfer:
         """Hand bytes to the loop; waits while too many have not been taken.
 
         Raises:
-            Stopped: They are not wanted any more.
-            LimitExceeded: More came than was allowed; the surplus is not handed on.
+            Stopped: The loop has stopped the transfer.
+            LimitExceeded: More came than was allowed; the surplus is not passed on.
         """
         self._given += len(data)
         if self._given > self.most:
-            raise LimitExceeded(f"a reference holds more than {self.most} bytes")
+            raise LimitExceeded(f"a reference exceeds the limit of {self.most} bytes")
         with self._changed:
             self._changed.wait_for(lambda: self._is_stopped or len(self._piece) < HIGH_BYTES)
             self._check()
@@ -127,12 +127,12 @@ class Transfer:
         """
         with self._changed:
             self._check()
-            # A descriptor of our own: shutting it down ends the connection, and no close elsewhere can make it mean
-            # another one meanwhile.
+            # a descriptor of its own: shutting it down ends the connection, and no close elsewhere can reuse its number
+            # meanwhile
             self._handle = connection.dup()
 
     def unwatch(self) -> None:
-        """Forget the connection, which is not used any more, so that `stop` leaves it alone."""
+        """Forget the connection, which is not used any more, so that `stop` does not shut it down."""
         with self._changed:
             handle, self._handle = self._handle, None
         if handle is not None:
@@ -164,5 +164,5 @@ class Transfer:
         self._on_end()
 
     def _tell(self, what: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed, so nobody takes the bytes
+        with suppress(RuntimeError):  # the loop is closed, so the bytes are not taken any more
             self._loop.call_soon_threadsafe(what)

@@ -1,8 +1,8 @@
-"""``http:`` and ``https:`` references: one GET, its redirects, and nothing else that a URI could make us do (E-055).
+"""``http:`` and ``https:`` references: one GET, its redirects, and no other action that a URI could cause (E-055).
 
-The host is resolved once, each of its addresses is checked, and the connection goes to an address that was checked:
-what the name means a moment later does not matter. A redirect is a new URI and starts from the beginning. Nothing of
-the environment counts (no proxies), nothing is kept (no cookies, no connections), nothing is unpacked.
+The host is resolved once, each of its addresses is checked, and the connection goes to a checked address: a later
+change of the name does not matter. A redirect is a new URI and starts from the beginning. Nothing of the environment
+counts (no proxies), nothing is kept (no cookies, no connections), nothing is unpacked.
 
 Time is not watched here: the code that runs this in a thread shuts the connection down when it has taken too long.
 """
@@ -40,13 +40,13 @@ _ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an ``http:`` or ``https:`` URI leads to, checked as far as its text goes.
+    """The parts of an ``http:`` or ``https:`` URI; only its text is checked here.
 
     Attributes:
         uri: The URI as it was written.
         scheme: ``http`` or ``https``.
         host: As `host_of` spells it.
-        port: Given, or that of the scheme.
+        port: The port of the URI, or the default of the scheme.
         path: The path with the query; never empty.
     """
 
@@ -58,7 +58,7 @@ class Target:
 
     @property
     def shown(self) -> str:
-        """The URI, as texts of errors quote it."""
+        """The URI for texts of errors."""
         return quoted(self.uri)
 
     @property
@@ -72,7 +72,7 @@ def target_of(uri: str) -> Target:
     """Take a URI apart, strictly: what two programs could read in two ways is refused.
 
     Raises:
-        ReferenceRefused: It is malformed, or could be read in two ways.
+        ReferenceRefused: The URI is malformed, or could be read in two ways.
     """
     found = _URI.fullmatch(uri)
     if found is None or not _SIGNS.fullmatch(uri):
@@ -91,7 +91,7 @@ def target_of(uri: str) -> Target:
 
 
 class WebReader:
-    """Reads what ``http:`` and ``https:`` URIs refer to, by a policy. Holds no state between reads.
+    """Reads the content of ``http:`` and ``https:`` URIs, by a policy. Holds no state between reads.
 
     Args:
         hosts: The hosts that may be named, and the addresses that they may have.
@@ -123,7 +123,7 @@ class WebReader:
         """Take a URI apart and check what needs no resolver.
 
         Raises:
-            ReferenceRefused: It is malformed, or its host or port is not allowed.
+            ReferenceRefused: The URI is malformed, or its host or port is not allowed.
         """
         target = target_of(uri)
         if not self._hosts.allows(target.host):
@@ -136,7 +136,7 @@ class WebReader:
         """Give the content to ``transfer``, in pieces. Blocks.
 
         Raises:
-            ReferenceRefused, ReferenceFailed, LimitExceeded: It is not allowed, cannot be had, or is too large.
+            ReferenceRefused, ReferenceFailed, LimitExceeded: The content is not allowed, not available, or too large.
             Stopped: The transfer is not wanted any more.
         """
         for _ in range(self._redirects + 1):
@@ -166,7 +166,7 @@ class WebReader:
                 _check_answer(answer, target, transfer.most)
                 _give(answer, target, transfer)
         except (OSError, HTTPException) as error:
-            # Both are reported in our own words: those of the system may name addresses.
+            # Both are reported in our own words, since the system's words may contain addresses.
             raise ReferenceFailed(f"{target.shown}: {_why(error)}") from None
         finally:
             transfer.unwatch()
@@ -208,7 +208,7 @@ class WebReader:
             raw.close()
             raise
         connection = HTTPConnection(target.host, target.port)
-        connection.auto_open = 0  # it must not resolve the name again and connect to an address that nobody checked
+        connection.auto_open = 0  # the connection must not resolve the name again and connect to an unchecked address
         connection.sock = raw
         return connection
 
@@ -240,7 +240,7 @@ def _check_answer(answer: HTTPResponse, target: Target, most: int) -> None:
         raise ReferenceFailed(f"{target.shown} answers with status {answer.status}", is_missing=is_missing)
     encodings = [text.strip().lower() for text in answer.headers.get_all("Content-Encoding", [])]
     if any(encoding not in {"", "identity"} for encoding in encodings):
-        raise ReferenceFailed(f"{target.shown} is encoded as {quoted(', '.join(encodings))}; identity was asked for")
+        raise ReferenceFailed(f"{target.shown} is encoded as {quoted(', '.join(encodings))}; identity was expected")
     transfers = [text.strip().lower() for text in answer.headers.get_all("Transfer-Encoding", [])]
     if transfers not in ([], ["chunked"]):
         raise ReferenceFailed(f"{target.shown} comes in a transfer encoding that is not chunked")
@@ -259,7 +259,7 @@ def _give(answer: HTTPResponse, target: Target, transfer: Transfer) -> None:
 
 
 def _too_large(target: Target, most: int) -> LimitExceeded:
-    return LimitExceeded(f"{target.shown} holds more than {most} bytes")
+    return LimitExceeded(f"{target.shown} exceeds the limit of {most} bytes")
 
 
 def _why(error: OSError | HTTPException) -> str:
@@ -270,7 +270,7 @@ def _why(error: OSError | HTTPException) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
     if not isinstance(error, OSError):
-        return "it does not speak HTTP as it should"
+        return "its response is not valid HTTP"
     return "it cannot be reached"
 
 

@@ -1,3 +1,3 @@
-"""What an annotation says of values: their bounds, patterns, rules and names."""
+"""Reads what an annotation says of values: their bounds, patterns, rules and names."""
 
 __all__: list[str] = []

@@ -1,17 +1,35 @@
-"""Named types: what ``type X = ...`` of Python 3.12, a `TypeAliasType` or a NewType stands for."""
+"""What stands around a type: a name (``type X = ...`` of Python 3.12, a `TypeAliasType`, a NewType), or marks."""
 
 from __future__ import annotations
 
 import sys
 import types
 import typing
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
-__all__ = ["hints_of", "substituted", "unaliased"]
+__all__ = ["UNIONS", "bare", "hints_of", "is_typed_dict", "is_unpack", "notes", "stood_for", "substituted", "unaliased"]
+
+UNIONS: Final = (typing.Union, types.UnionType)
+"""The origins of a union."""
+
+
+def bare(type_: Any) -> Any:
+    """The type without names and marks around it; what is inside keeps its own."""
+    while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
+        type_ = type_.__origin__
+    return type(None) if type_ is None else type_
+
+
+def notes(type_: Any) -> Iterator[Any]:
+    """The marks around a type, whatever names stand between them."""
+    while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
+        yield from type_.__metadata__
+        type_ = type_.__origin__
 
 
 def unaliased(type_: Any) -> Any:
-    """What a NewType or a named type (``type X = ...`` of Python 3.12, also with arguments) stands for."""
+    """The type behind a NewType or a named type (``type X = ...`` of Python 3.12, also with arguments)."""
     while True:
         origin = typing.get_origin(type_)
         if isinstance(type_, typing.NewType):
@@ -25,7 +43,7 @@ def unaliased(type_: Any) -> Any:
 
 
 def _evaluated(alias: Any) -> Any:
-    """The value of a named type; typing_extensions takes a text for one that has its own name in it."""
+    """The value of a named type; with typing_extensions this is a text if it contains its own name."""
     if not isinstance(alias.__value__, str):
         return alias.__value__
     holder = types.SimpleNamespace(__annotations__={"it": alias.__value__})
@@ -44,6 +62,23 @@ def substituted(annotation: Any, known: dict[Any, Any]) -> Any:
     return annotation[tuple(known.get(one, one) for one in own)]
 
 
+def is_typed_dict(cls: Any) -> bool:
+    """Whether it is a TypedDict, of `typing` or of `typing_extensions`, whose are others before Python 3.13."""
+    return type(cls).__name__ == "_TypedDictMeta"
+
+
+def is_unpack(annotation: Any) -> bool:
+    """Whether it is ``Unpack[...]``, of `typing` or of `typing_extensions`, whose is another one before Python 3.12."""
+    return getattr(typing.get_origin(annotation), "_name", None) == "Unpack"
+
+
+def stood_for(variable: typing.TypeVar) -> Any:
+    """What a type variable may be where nothing says what it is: one of its constraints, its bound, or anything."""
+    if variable.__constraints__:
+        return typing.Union[variable.__constraints__]  # noqa: UP007 - made at run time
+    return variable.__bound__ or Any
+
+
 def hints_of(cls: Any) -> dict[str, Any]:
     """Names and annotations of the fields of a class, with marks.
 
@@ -51,6 +86,6 @@ def hints_of(cls: Any) -> dict[str, Any]:
         Exception: An annotation cannot be resolved.
     """
     several = [one for base in cls.__mro__ for one in getattr(base, "__type_params__", ())]
-    # Where annotations are texts, the parameters of `class Box[T]` are names that nobody else resolves.
+    # If annotations are texts, the parameters of `class Box[T]` are names that can only be resolved here.
     local = {one.__name__: one for one in several} or None
     return typing.get_type_hints(cls, localns=local, include_extras=True)

@@ -1,4 +1,4 @@
-"""How long a text a pattern may be matched with by Python's `re`, found by trial when a function is read.
+"""Finds by trial how long texts may be that Python's `re` matches with a pattern, when a function is read.
 
 Theory. Python's regular expressions try one way after the other, and no other thread of Python runs meanwhile. The
 ways to split a text between a repeat and the repeats in it double with each character: ``^(a+)+$`` takes seconds for 28
@@ -62,7 +62,7 @@ def doubling_text(pattern: str) -> str:
 
 @lru_cache(maxsize=512)
 def longest_matched(pattern: str) -> int:
-    """Characters of a text that a pattern is matched with, so that none of them holds up the process for long."""
+    """The longest text, in characters, for which a pattern never blocks the process for long."""
     search = re.compile(pattern).search
     steep = [size for one in _tries(pattern) if (size := _grows(search, one, _SHORT, 0.0005, 5.6))]
     if steep:
@@ -73,7 +73,7 @@ def longest_matched(pattern: str) -> int:
 def _grows(
     search: Callable[[str], Any], one: tuple[str, str, str], sizes: Sequence[int], slow_s: float, growth: float
 ) -> int:
-    """The first size of a text that takes long, and more than ``growth`` times as long as half of it; or 0."""
+    """The first size of a text that takes long, and more than ``growth`` times as long as half the size; or 0."""
     beginning, pump, end = one
 
     def taken_s(size: int) -> float:
@@ -82,7 +82,7 @@ def _grows(
     for size in sizes:
         if taken_s(size) > slow_s:
             longer, shorter = (min(taken_s(many) for _ in range(3)) for many in (size, size // 2))
-            if longer > slow_s / 2:  # else the machine was busy with something else
+            if longer > slow_s / 2:  # otherwise the machine was busy with other work
                 return size if longer > growth * shorter else 0
     return 0
 
@@ -102,7 +102,7 @@ def _tries(pattern: str) -> Iterator[tuple[str, str, str]]:
 def _doubles(search: Callable[[str], Any], beginning: str, pump: str, end: str) -> bool:
     for many in range(6, _LONGEST, _STEP):
         if _taken_s(search, f"{beginning}{pump * many}{end}") > _SLOW_S:
-            # The machine may have been busy with something else, so both are looked at again.
+            # The machine may have been busy with other work, so both times are measured again.
             longer, shorter = (
                 min(_taken_s(search, f"{beginning}{pump * count}{end}") for _ in range(2)) for count in (many, many - 4)
             )

@@ -1,13 +1,13 @@
-"""`Field`: says in an annotation what values a parameter takes; `Constraints`: what any annotation says of that.
+"""`Field`: says in an annotation what values a parameter takes; `Constraints`: the limits that an annotation sets.
 
 ::
 
     def resize(width: Annotated[int, Field(ge=1, le=4096)], name: Annotated[str, Field(pattern="^[a-z]+$")]): ...
 
-What stands on the parameter itself is checked after its value was decoded, by any codec, so it holds over every
-protocol; the tool bridge reports everything that is wrong with it. A Field is a `msgspec.Meta`, so msgspec checks those
-deeper within an annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the
-marks of `annotated_types` and pydantic's ``Field`` are understood, too; nothing is imported for that.
+Marks on the parameter itself are checked after its value was decoded, by any codec, so they hold over every protocol;
+the tool bridge reports every broken one. A Field is a `msgspec.Meta`, so msgspec checks marks deeper within an
+annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the marks of
+`annotated_types` and pydantic's ``Field`` are understood, too; nothing is imported for that.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from invoker.errors import SpecError
-from invoker.fields.aliases import unaliased
+from invoker.fields.aliases import UNIONS, unaliased
 from invoker.fields.backtracking import LONGEST_MATCHED, doubling_text, longest_matched
 from invoker.fields.linear import linear_search
-from invoker.fields.marks import SCALARS, UNIONS, fits, kinds_of, pattern_text
+from invoker.fields.marks import SCALARS, fits, kinds_of, pattern_text
 from invoker.fields.rules import rule_named
 
 __all__ = [
@@ -59,7 +59,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     rules: str | Sequence[str] = (),
     description: str = "",
 ) -> Any:
-    """What values a parameter takes, within ``Annotated[...]``; other values are refused before the function runs.
+    """Limits the values of a parameter, within ``Annotated[...]``; other values are refused before the function runs.
 
     Args:
         ge: Numbers are at least this.
@@ -75,7 +75,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         description: Words for readers, instead of those of the docstring.
 
     Raises:
-        SpecError: They contradict each other, the pattern is no regular expression, or there is no such rule.
+        SpecError: The limits contradict each other, the pattern is no regular expression, or there is no such rule.
     """
     names = (rules,) if isinstance(rules, str) else tuple(rules)
     for name in names:
@@ -87,11 +87,11 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     capped = max_length
     try:
         if pattern is not None and (longest := _longest(pattern)) < (math.inf if max_length is None else max_length):
-            # msgspec matches those deeper within an annotation, and compares lengths before (T-043).
+            # msgspec matches patterns deeper within an annotation, and compares lengths before (T-043).
             extra[FIELD_LENGTH], capped = max_length, longest
         made = msgspec.Meta(**{**said, "max_length": capped}, extra=extra or None)  # type: ignore[arg-type]  # by name
     except re.error as error:
-        raise SpecError(f"Field(pattern={pattern!r}) is no regular expression: {error}") from None
+        raise SpecError(f"Field(pattern={pattern!r}) is not a regular expression: {error}") from None
     except (TypeError, ValueError) as error:
         raise SpecError(
             f"Field({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)}): {error}"
@@ -104,16 +104,16 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
 
 
 def _longest(pattern: str) -> int:
-    """The characters of a text that `re` may match a pattern with.
+    """The longest text, in characters, that `re` may match with a pattern.
 
     Raises:
-        SpecError: By this pattern a caller could hold up the process, and RE2 does not run it.
+        SpecError: With this pattern a caller could block the process, and RE2 does not support it.
     """
     if not (problem := _doubling(pattern)):
         return longest_matched(pattern)
     if linear_search(pattern) is None:
         raise SpecError(problem)
-    return LONGEST_MATCHED  # it is on the parameter itself; deeper within an annotation `slow_pattern` refuses it
+    return LONGEST_MATCHED  # the pattern is on the parameter itself; deeper in an annotation `slow_pattern` refuses it
 
 
 def _doubling(pattern: str) -> str:
@@ -121,8 +121,8 @@ def _doubling(pattern: str) -> str:
     if not (text := doubling_text(pattern)):
         return ""
     return (
-        f"the pattern {pattern!r} takes twice as long with each repeat in a text such as {text!r}, so a caller "
-        "could hold up the process; write no repeat of what is itself a repeat, or make the inner one possessive, "
+        f"the pattern {pattern!r} takes twice as long with each repetition in a text such as {text!r}, so a caller "
+        "could hold up the process; do not repeat a part that itself repeats, or make the inner repeat possessive, "
         "as in (a++)+"
     )
 
@@ -131,7 +131,7 @@ def slow_pattern(pattern: str, max_length: int | None) -> str:
     """Why Python's `re` must not match texts of any length with a pattern; empty if it may.
 
     Args:
-        pattern: Msgspec or pydantic applies it, without the bounds of `Constraints`.
+        pattern: A pattern that msgspec or pydantic applies, without the bounds of `Constraints`.
         max_length: Characters of a text at most; longer ones are refused before they are matched.
     """
     if problem := _doubling(pattern):
@@ -140,13 +140,13 @@ def slow_pattern(pattern: str, max_length: int | None) -> str:
     if longest == LONGEST_MATCHED or (max_length is not None and max_length <= longest):
         return ""
     return (
-        f"the time of the pattern {pattern!r} grows faster than the text, so a caller could hold up the process; "
-        f"begin it with what stands at the start of the text, as in ^a+$, or say max_length={longest} beside it"
+        f"the time to match the pattern {pattern!r} grows faster than the length of the text, so a "
+        f"caller could hold up the process; begin it with ^, as in ^a+$, or add max_length={longest}"
     )
 
 
 def _agree(lower: str, least: float | None, upper: str, most: float | None) -> None:
-    """Refuse two bounds that no value can keep."""
+    """Refuse two bounds that no value can satisfy."""
     if least is not None and most is not None and least > most:
         raise SpecError(f"Field({lower}={least!r}, {upper}={most!r}) allows no value, as {least!r} is above {most!r}")
 
@@ -157,7 +157,7 @@ class Problem:
 
     Attributes:
         code: ``pattern``, ``pattern_input_too_long``, ``range``, ``length`` or ``custom_rule``.
-        text: What was expected, and what was met; it follows the name of what the value is for.
+        text: What was expected, and what was met; it follows the name of the parameter in a text.
         details: ``expected``, ``actual``, ``rule``.
     """
 
@@ -172,8 +172,8 @@ class Constraints:
 
     Attributes:
         min_value, max_value: Inclusive; bounds that were exclusive are the next number of the type.
-        pattern: Matches somewhere in the text.
-        min_length, max_length: Of texts, bytes, lists and dicts.
+        pattern: A pattern that matches somewhere in the text.
+        min_length, max_length: Length of texts, bytes, lists and dicts.
         rules: Names.
         description: Words for readers; may be empty.
     """
@@ -192,7 +192,7 @@ class Constraints:
         ) or (bool(self.pattern) or bool(self.rules))
 
     def checker(self) -> Callable[[Any], Iterator[Problem]] | None:
-        """A function that gives what is wrong with a value; None if nothing can be."""
+        """A function that gives the problems of a value; None if nothing can be."""
         if not self:
             return None
         search, longest = self._search()
@@ -214,7 +214,7 @@ class Constraints:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             return
         low, high = self.min_value, self.max_value
-        # NaN is neither above nor below anything, so it satisfies no bound (T-044).
+        # NaN compares as neither above nor below, so it satisfies no bound (T-044).
         if (low is not None and not value >= low) or (high is not None and not value <= high):
             expected = _between(low, high)
             yield Problem("range", f"must be {expected}, and is {value}", {"expected": expected, "actual": str(value)})
@@ -256,11 +256,11 @@ UNBOUND: Final = Constraints()
 
 
 def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
-    """What an annotation says of the values themselves, not of what is in them.
+    """The constraints that an annotation sets on the values themselves, not on the values inside them.
 
     Args:
         type_: The annotation.
-        kept: Whether the annotation keeps its marks, because pydantic applies those that it knows, in their order.
+        kept: Whether the annotation keeps its marks, because pydantic applies the ones that it knows, in their order.
 
     Raises:
         SpecError: A pattern is no regular expression, or there is no such rule.
@@ -272,7 +272,7 @@ def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
     try:
         re.compile(found.pattern)
     except re.error as error:
-        raise SpecError(f"the pattern {found.pattern!r} is no regular expression: {error}") from None
+        raise SpecError(f"the pattern {found.pattern!r} is not a regular expression: {error}") from None
     _longest(found.pattern)
     for name in found.rules:
         rule_named(name)

@@ -2,9 +2,9 @@ r"""Patterns that RE2 runs instead of Python's `re`: in time that grows with the
 
 Theory. RE2 (the extra ``re2``) tries all ways at once, so no text holds it up. Its language differs from Python's: its
 ``\d``, ``\w`` and ``\s`` know ASCII only, its ``$`` never stands before a last line end, it has no lookaround. So a
-pattern is not given to it as it was written. It is read by Python's own parser and written anew from what that found,
+pattern is not given to it as it was written. Python's own parser reads it, and it is rewritten from the parsed form,
 with Python's own classes as ranges of characters, and only if each part of it means the same to both. Patterns with
-lookaround, back-references, possessive repeats, ignored case, or repeats of what may be empty stay with `re`.
+lookaround, back-references, possessive repeats, ignored case, or repeats of a part that may be empty stay with `re`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ _CATEGORIES: Final = {"DIGIT": r"\d", "NOT_DIGIT": r"\D", "SPACE": r"\s", "NOT_S
 
 
 class _OnlyPythonError(Exception):
-    """The pattern has a part that RE2 does not have, or reads otherwise."""
+    """Raised if a pattern has a part that RE2 does not have, or reads differently."""
 
 
 @lru_cache(maxsize=512)
 def linear_search(pattern: str) -> Callable[[str], bool] | None:
-    """A function that says whether a pattern is in a text; None if RE2 is not there or does not run this pattern.
+    """A function that returns whether a pattern matches in a text.
+
+    None if RE2 is not there or does not run this pattern.
 
     A text with half a surrogate pair, which is no Unicode, has no pattern in it.
     """
@@ -60,7 +62,7 @@ def linear_search(pattern: str) -> Callable[[str], bool] | None:
 
 
 def written_for_re2(pattern: str) -> str | None:
-    """The pattern in the language of RE2, where it means the same of every text; None if it cannot be written so."""
+    """The pattern in the language of RE2, with the same meaning for every text; None if there is none."""
     parser = import_module("re._parser")
     try:
         parsed = parser.parse(pattern)
@@ -76,11 +78,11 @@ def _sequence(items: Any, *, is_last: bool) -> tuple[str, int]:
     """Write items that follow each other.
 
     Args:
-        items: As Python's parser found them.
+        items: The items as Python's parser gives them.
         is_last: Whether nothing follows them in the pattern, so that ``$`` may take the line end that it looks at.
 
     Raises:
-        _OnlyPythonError: One of them cannot be written.
+        _OnlyPythonError: An item cannot be written for RE2.
     """
     made = [_item(*one, is_last=is_last and index == len(items) - 1) for index, one in enumerate(items)]
     return "".join(text for text, _ in made), sum(places for _, places in made)
@@ -111,7 +113,7 @@ def _item(op: Any, said: Any, *, is_last: bool) -> tuple[str, int]:
 
 def _repeat(least: int, most: int, item: Any) -> tuple[str, int]:
     if most > 1 and item.getwidth()[0] == 0:
-        raise _OnlyPythonError  # Python goes on from an empty repeat in ways of its own
+        raise _OnlyPythonError  # Python continues after an empty repeat in ways of its own
     text, places = _sequence(item, is_last=False)
     if most == import_module("re._parser").MAXREPEAT:
         return f"(?:{text}){{{least},}}", places * max(least, 1)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import types
 import typing
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from invoker.errors import SpecError
-from invoker.fields.aliases import unaliased
+from invoker.fields.aliases import UNIONS, bare, unaliased
 
-__all__ = ["SCALARS", "UNIONS", "bare", "fits", "is_read", "kinds_of", "misplaced", "pattern_text", "unread"]
+__all__ = ["SCALARS", "fits", "is_read", "kinds_of", "misplaced", "pattern_text", "unmarked", "unread"]
 
 SCALARS: Final = (int, float, bool, str, bytes)
-UNIONS: Final = (typing.Union, types.UnionType)
 _NUMBERS: Final = (int, float)
 _KINDS: Final[tuple[tuple[str, tuple[type, ...] | None], ...]] = (
     *((name, _NUMBERS) for name in ("ge", "gt", "le", "lt")),
@@ -40,17 +38,16 @@ _OF_FIELDS: Final = (
 """What pydantic's ``Field`` says of fields of classes, and not of values."""
 
 
-def bare(type_: Any) -> Any:
-    """The annotation without what it says of the values themselves."""
-    while typing.get_origin(type_ := unaliased(type_)) is Annotated:
-        type_ = type_.__origin__
+def unmarked(type_: Any) -> Any:
+    """The annotation without its marks on the values themselves."""
+    type_ = bare(type_)
     if typing.get_origin(type_) in UNIONS:
-        return typing.Union[tuple(bare(one) for one in typing.get_args(type_))]  # noqa: UP007 - made at run time
+        return typing.Union[tuple(unmarked(one) for one in typing.get_args(type_))]  # noqa: UP007 - made at run time
     return type_
 
 
 def unread(type_: Any) -> bool:
-    """Whether marks of the values themselves say more than `Constraints` can, so that a codec has to apply them."""
+    """Whether marks on the values themselves go beyond `Constraints`, so that a codec must apply them."""
     type_ = unaliased(type_)
     if typing.get_origin(type_) in UNIONS:
         return any(unread(one) for one in typing.get_args(type_))
@@ -60,7 +57,7 @@ def unread(type_: Any) -> bool:
 
 
 def is_read(mark: Any, type_: Any) -> bool:
-    """Whether `Constraints` have all that a mark of a type says."""
+    """Whether `Constraints` cover everything that a mark of a type requires."""
     cls = type(mark)
     module = cls.__module__.partition(".")[0]
     if isinstance(mark, msgspec.Meta):
@@ -80,7 +77,7 @@ def is_read(mark: Any, type_: Any) -> bool:
 
 
 def misplaced(mark: Any) -> str:
-    """What a ``Field`` of pydantic's says that only applies to a field of a class; empty if there is no such thing."""
+    """The option of a pydantic ``Field`` that only applies to a field of a class; empty if there is none."""
     if type(mark).__name__ != "FieldInfo":
         return ""
     blank = type(mark)()
@@ -88,17 +85,17 @@ def misplaced(mark: Any) -> str:
 
 
 def pattern_text(pattern: Any) -> str:
-    """A pattern as text; flags of a compiled one are written in front of it, so that they count wherever it is matched.
+    """A pattern as text; flags of a compiled one are written in front of it, so that they apply wherever it is matched.
 
     Args:
         pattern: A text, what `re.compile` made of one, or None, which is no pattern.
 
     Raises:
-        SpecError: It matches bytes.
+        SpecError: The pattern matches bytes.
     """
     text = getattr(pattern, "pattern", pattern) or ""
     if not isinstance(text, str):
-        raise SpecError(f"the pattern {pattern!r} matches bytes, and a text is matched with it; write it as a text")
+        raise SpecError(f"the pattern {pattern!r} is made of bytes, but it is compared with text; write it as a str")
     if not isinstance(pattern, re.Pattern) or pattern.flags == re.compile(text).flags:
         return text
     return f"(?{''.join(letter for letter, flag in _FLAGS.items() if pattern.flags & flag)}){text}"
@@ -108,7 +105,7 @@ _FLAGS: Final = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.D
 
 
 def fits(mark: Any, type_: Any) -> bool:
-    """Whether what a mark says is checked for the values of a type."""
+    """Whether a mark is checked for the values of a type."""
     for name, kinds in _KINDS:
         said = getattr(mark, name, None)
         if said is None:
@@ -117,7 +114,7 @@ def fits(mark: Any, type_: Any) -> bool:
             return False
         classes = [typing.get_origin(one) or one for one in kinds_of(type_) if one is not type(None)]
         if all(one in SCALARS for one in classes):
-            continue  # `_check_kinds` refuses what can never apply
+            continue  # `_check_kinds` refuses marks that can never apply
         if not any(_may_have(one, kinds) for one in classes):
             return False
     return True
@@ -131,5 +128,5 @@ def _may_have(cls: Any, kinds: tuple[type, ...] | None) -> bool:
 
 def kinds_of(type_: Any) -> tuple[Any, ...]:
     """The members of a union, or the type itself, without marks."""
-    found = bare(type_)
+    found = unmarked(type_)
     return typing.get_args(found) if typing.get_origin(found) in UNIONS else (found,)

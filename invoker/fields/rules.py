@@ -1,6 +1,6 @@
-"""Named rules for values: those that are built in, and those that function authors register with `rule`.
+"""Named rules for values: the built-in ones, and the ones that function authors register with `rule`.
 
-A rule is a function that is true of the values that follow it. ``Field(rules=("email",))`` asks for it by name.
+A rule is a function that returns true for valid values. ``Field(rules=("email",))`` asks for it by name.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from invoker.errors import SpecError
+from invoker.errors.wording import suggestion
 
 __all__ = ["Rule", "known_rules", "rule", "rule_named"]
 
@@ -30,13 +30,13 @@ def rule(name: str) -> Callable[[R], R]:
     """Decorator that registers a rule, for ``Field(rules=(name,))``; it returns the function unchanged.
 
     Args:
-        name: Anything but the name of a rule that is built in. A module that is loaded again replaces its rules.
+        name: Any name but that of a built-in rule. A module that is loaded again replaces its rules.
 
     Raises:
         SpecError: The name is taken by a built-in rule, or is not a name.
     """
     if not name or name in _BUILT_IN:
-        why = f"is built in; take another name than {', '.join(_BUILT_IN)}" if name in _BUILT_IN else "is no name"
+        why = f"is built in; take another name than {', '.join(_BUILT_IN)}" if name in _BUILT_IN else "is not a name"
         raise SpecError(f"@rule({name!r}): {name!r} {why}")
 
     def register(check: R) -> R:
@@ -52,19 +52,18 @@ def rule_named(name: str) -> Rule:
     """The rule of this name.
 
     Raises:
-        SpecError: There is none.
+        SpecError: There is no such rule.
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     if name in _registered:
         return _registered[name]
-    near = get_close_matches(name, known_rules(), n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known_rules())}"
-    raise SpecError(f"no rule is named {name!r}; {hint} A rule of your own is registered with @invoker.rule({name!r})")
+    hint = suggestion(name, known_rules())
+    raise SpecError(f"no rule is named {name!r} ({hint}); register a rule of your own with @invoker.rule({name!r})")
 
 
 def known_rules() -> list[str]:
-    """The names of all rules that are there."""
+    """The names of all registered rules."""
     return [*_BUILT_IN, *_registered]
 
 
@@ -81,7 +80,7 @@ def _email(value: str) -> bool:
 
 
 def _url(value: str) -> bool:
-    from urllib.parse import urlsplit  # 3 ms, which not every process needs at its start
+    from urllib.parse import urlsplit  # the import takes 3 ms, which not every process needs at its start
 
     if len(value) > _LONGEST or any(sign.isspace() or not sign.isprintable() for sign in value):
         return False

@@ -1,6 +1,6 @@
-"""`misspelt`: a key that a caller gave, and that is nearly a name which it did not give (H-201, R-171).
+"""`misspelt`: finds a key of a caller that is nearly a name which the caller did not give (H-201, R-171).
 
-Keys that are like no name are left alone: a link has those of trackers in it, and an object those of other readers.
+Keys that are like no name are ignored: a link may contain keys of trackers, and an object keys for other readers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONG_ENOUGH: Final = 4
 
 
 def misspelt(strangers: Iterable[str], missing: Iterable[str]) -> tuple[str, str] | None:
-    """The first key that is nearly a name, and that name; None if there is none. Few keys are looked at.
+    """The first key that is nearly a name, and the name; None if there is none. Only a few keys are checked.
 
     Args:
         strangers: Keys that were given and are no names.
@@ -37,10 +37,10 @@ def misspelt(strangers: Iterable[str], missing: Iterable[str]) -> tuple[str, str
 
 
 def is_slip(text: str, meant: str) -> bool:
-    """Whether one typing error makes one text of the other, which has the same length.
+    """Whether one typing error turns one text into the other, of the same length.
 
     Two letters have changed places, or, in a name of at least four letters, one is wrong; `get_close_matches` finds
-    neither in short names.
+    neither case in short names.
     """
     if len(text) != len(meant):
         return False
@@ -50,7 +50,7 @@ def is_slip(text: str, meant: str) -> bool:
     return len(wrong) == 1 and len(meant) >= _LONG_ENOUGH
 
 
-@lru_cache(maxsize=512)  # callers that send more than is read send the same keys each time
+@lru_cache(maxsize=512)  # callers that send unknown keys send the same ones each time
 def _near(key: str, names: tuple[str, ...]) -> str:
     plain, known = _plain(key), {_plain(name): name for name in names}
     near = get_close_matches(plain, known, n=1, cutoff=_NEAR) or [one for one in known if is_slip(plain, one)]

@@ -1,3 +1,3 @@
-"""Pure translators, one folder a protocol, ignorant of each other."""
+"""The protocols: one folder for each, pure translators that do not depend on each other."""
 
 __all__: list[str] = []

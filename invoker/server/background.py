@@ -1,8 +1,8 @@
-"""`Background`: runs a server in a thread, for a program or a notebook that goes on with something else.
+"""`Background`: runs a server in a thread, for a program or a notebook that does other work meanwhile.
 
-The thread has an event loop of its own, because that of a notebook stands still while a cell runs, and that of a
-program whenever the program likes. The process is somebody else's: no signal is taken, and nothing ends it by force. A
-server that does not end within its time is left behind with a warning; its thread is a daemon::
+The thread has an event loop of its own, because the loop of a notebook stands still while a cell runs, and the loop of
+a program may be blocked at any time. The process belongs to another program: no signal is handled, and the process is
+never ended by force. A server that does not end within its time is left behind with a warning; its thread is a daemon::
 
     start() --it cannot--> over, and the error is raised
        |
@@ -54,15 +54,15 @@ class Background:
         return self._started.done() and not self._over.done() and self._is_here
 
     def start(self) -> None:
-        """Return once it serves.
+        """Start the server, and return once it serves.
 
         Raises:
-            StartupError: It cannot.
+            StartupError: The server cannot start.
         """
         try:
             self._thread.start()
             self._started.result()
-        except BaseException:  # KeyboardInterrupt, too: nobody would get the server that was begun, to stop it
+        except BaseException:  # KeyboardInterrupt, too: no caller would get the server that was begun, to stop it
             if self._thread.ident is None:
                 self._loop.close()
             else:
@@ -73,7 +73,7 @@ class Background:
         """Drain, close transports and run the stop hooks; True if nothing was cut, no hook failed and all has ended.
 
         Args:
-            drain_s: How long running invocations may go on; None: as long as the settings say.
+            drain_s: How long running invocations may continue; None: as long as the settings say.
         """
         if not self._is_here:
             return False
@@ -88,7 +88,7 @@ class Background:
         return clean
 
     async def stop_async(self, drain_s: float | None = None) -> bool:
-        """Do the same, while the loop of the caller goes on."""
+        """Do the same, while the loop of the caller continues."""
         if not self._is_here:
             return False
         self._tell(drain_s)

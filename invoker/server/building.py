@@ -1,4 +1,4 @@
-"""`build`: from functions, or what names them, to a server that is ready to run; and the loop that suits it."""
+"""`build`: makes a server from functions or entrypoints; and chooses the loop that suits it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
     Args:
         config: Every setting.
         what: Functions, modules of functions, entrypoints of either, or a file that a protocol takes instead.
-        is_guest: Whether the process is somebody else's; see `Server`.
-        is_mounted: Whether somebody else has the sockets, too; see `Server`.
+        is_guest: Whether the process belongs to another program; see `Server`.
+        is_mounted: Whether the sockets belong to another program, too; see `Server`.
 
     Raises:
         StartupError: One cannot be loaded, understood or served.
@@ -66,7 +66,7 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
 
 
 def loop_factory(server: Server) -> Any:
-    """What makes the loop: async functions on the fast transport want one that drains grpcio's queue itself."""
+    """The factory of the loop: async functions on the fast transport need a loop that drains grpcio's queue itself."""
     wanted = server.config.loop
     if server.lends and wanted != "uvloop":
         from invoker.transports.grpc.queue_poller import QueuePollingLoop
@@ -94,22 +94,22 @@ def _check_file(config: Config, entrypoint: str) -> None:
 
 
 def _renewer(what: list[Any], config: Config) -> Callable[[Function], Function]:
-    """R-010: Return what loads a function anew for each invocation. Functions with hooks are refused."""
+    """R-010: Return a function that loads a function again for each invocation. Functions with hooks are refused."""
     from invoker.author.prepare import prepare_all
 
     if not all(isinstance(one, str) for one in what):
-        raise ConfigError("--reload-per-invocation loads a module anew; name the function, as 'module:function'")
+        raise ConfigError("--reload-per-invocation reloads a module; name the function, as 'module:function'")
 
     def renew(function: Function) -> Function:
         name = function.spec.name
         try:
             found = prepare_all(what, allow_pickle=config.allow_pickle, fresh=True)
         except StartupError as error:
-            raise FunctionError(f"'{name}' cannot be loaded anew: {error.detail}") from error
+            raise FunctionError(f"'{name}' cannot be reloaded: {error.detail}") from error
         for prepared in found:
             if prepared.spec.name == name:
                 return prepared.function
-        raise FunctionError(f"'{name}' is not there any more, now that its module was loaded anew")
+        raise FunctionError(f"'{name}' no longer exists after its module was reloaded")
 
     for prepared in prepare_all(what, allow_pickle=config.allow_pickle):
         hooks = prepared.spec.hooks

@@ -1,4 +1,4 @@
-"""`Child`: a worker process, seen from its supervisor: start, what it says, orders, kill, end."""
+"""`Child`: a worker process, seen from its supervisor: its start, messages, orders, kill and end."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Child:
         return time.monotonic() - self._ready_at if self._ready_at else 0.0
 
     def order(self, what: str) -> None:
-        """Send the order ``duck``, ``drain`` or ``retire``. A worker that is not ready yet gets SIGTERM, too."""
+        """Send the order ``duck``, ``drain`` or ``retire``. A worker that is not yet ready gets SIGTERM as well."""
         assert self._writer is not None
         self._writer.write(what.encode() + b"\n")
         if not self.is_ready:
@@ -119,7 +119,7 @@ class Child:
         Counting looks, not seconds, spares it when everything stood still, the supervisor included.
 
         Args:
-            row: What it wrote on the board.
+            row: The row that it wrote on the board.
             silent_s: How long that is, for the log.
         """
         if not self.is_ready or row is None or row.worker != self.place.number:
@@ -128,7 +128,7 @@ class Child:
         self._beat = row.beat
         if self._looks == _LOOKS:
             log.error(
-                "worker %s has been silent for %g s: it is killed, after it has shown where it is stuck",
+                "worker %s has been silent for %g s: it logs where it is stuck, and is killed",
                 self.place.number, silent_s,
             )  # fmt: skip
             self._end = f"its loop was stuck for {silent_s:g} s"

@@ -1,4 +1,4 @@
-"""`run_here`: serves until SIGINT or SIGTERM, as the command line does, in a program that goes on afterwards."""
+"""`run_here`: serves until SIGINT or SIGTERM, as the command line does, in a program that continues afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_here(server: Server, loop_factory: Callable[[], Any] | None = None) -> b
         loop_factory: Makes its loop; None: asyncio does.
 
     Raises:
-        StartupError: It cannot be started.
+        StartupError: The server cannot be started.
     """
     config = server.config
     with borrowed(config.log_level, config.log_format), _as_before():

@@ -1,4 +1,7 @@
-"""`config_of`: settings that a program gives as keyword arguments; `spelled`: errors that name them in this form."""
+"""`config_of`: reads settings that a program gives as keyword arguments.
+
+`spelled`: errors that name them in this form.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ)
 
 @contextmanager
 def spelled(names: Iterable[str]) -> Iterator[None]:
-    """Let errors name settings as the program does, and not by their flags or variables.
+    """Make errors name settings as the program does, not by their flags or variables.
 
     Args:
         names: The names of the settings that it gives.

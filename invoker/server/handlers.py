@@ -20,7 +20,7 @@ class Handlers:
     """Asks the services for the handler of a path.
 
     Args:
-        services: All that are served; a later one is asked before an earlier one.
+        services: All services that are served; a later one is asked before an earlier one.
     """
 
     def __init__(self, services: Sequence[Service]) -> None:
@@ -45,7 +45,7 @@ class Handlers:
                 )
 
     def hides(self, name: str) -> bool:
-        """Whether the path of a function belongs to something else."""
+        """Whether the path of a function belongs to another service."""
         return self._owner(f"/{name}") is not self._owner("/")
 
     def _owner(self, path: str) -> Handler | None:

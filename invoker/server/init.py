@@ -1,8 +1,8 @@
-"""`as_init`: the duties of the first process of a container: to reap whatever ends there, and to pass signals on.
+"""`as_init`: the duties of the first process of a container: to reap processes that end there, and to pass signals on.
 
 Programs whose parent is gone become children of the first process, in a container the serving one, and stay zombies
-until it waits for them. If the serving process waited for any child, it would take those that the author's code waits
-for. So the first process starts the serving one and does nothing else. What it has started ends with it.
+until it waits for them. If the serving process waited for any child, it would also reap children for which the author's
+code waits. So the first process only starts the serving one and waits. The serving process ends with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWI
 
 
 def as_init() -> None:
-    """Go on in a new process if this is the first one of a container; the first one ends with the new one."""
+    """Continue in a new process if this is the first one of a container; the first one ends with the new one."""
     if os.getpid() != 1:
         return
     server = os.fork()
@@ -41,10 +41,11 @@ def as_init() -> None:
 
 
 def _take_terminal() -> None:
-    """A group of its own, in front of the terminal: Ctrl-C is then for the serving process, which hears it once."""
+    """Take the foreground of the terminal: Ctrl-C then reaches the serving process, exactly once."""
     os.setpgid(0, 0)
     with contextlib.suppress(AttributeError, OSError, ValueError):
         if sys.stdin.isatty():
-            before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # sent to a process that is not in front yet
+            # SIGTTOU is sent to a process that is not in the foreground yet
+            before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             os.tcsetpgrp(sys.stdin.fileno(), os.getpid())
             signal.signal(signal.SIGTTOU, before)

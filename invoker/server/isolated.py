@@ -1,8 +1,8 @@
 """The program of a child process for isolated functions: ``python -m invoker.server.isolated FD``.
 
-The file descriptor is its end of a socket to the serving process, which says what to load and then sends one
-invocation after another (see `invoker.execution.isolation`). It opens no port, and ends when the serving process does:
-normally when the socket is closed, after the stop hooks; and by a signal of the kernel, should that process be killed.
+The file descriptor is its end of a socket to the serving process, which sends what to load and then one invocation
+after another (see `invoker.execution.isolation`). It opens no port, and ends when the serving process does: normally
+when the socket is closed, after the stop hooks; and by a signal of the kernel, should that process be killed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
         runner.run(_serve(pipe))
     prints.finish()
     logging.shutdown()
-    os._exit(0)  # threads of user code that do not leave must not keep the process
+    os._exit(0)  # threads of user code that do not return must not keep the process alive
 
 
 async def _serve(pipe: socket.socket) -> None:
@@ -113,15 +113,15 @@ class _Line(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport of the pipe, and bound its buffer."""
-        self._transport = cast("asyncio.Transport", transport)  # that of uvloop is of no class of asyncio
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport has no class of asyncio
         self._transport.set_write_buffer_limits(_HIGH_BYTES)
 
     def data_received(self, data: bytes) -> None:
-        """Take frames; those that come while the functions are loaded wait."""
+        """Take frames; frames that come while the functions are loaded wait."""
         try:
             frames = self._frames.feed(data)
         except Cut:
-            log.exception("the serving process sent what is no message of ours")
+            log.exception("the serving process sent an invalid message")
             os._exit(1)
         for frame in frames:
             if isinstance(frame, Hello):
@@ -132,11 +132,11 @@ class _Line(asyncio.Protocol):
                 self._child.take(frame)
 
     def pause_writing(self) -> None:
-        """The serving process reads slowly, because the peer of the invocation does."""
+        """Stop writing, since the serving process reads slowly because the invocation's peer does."""
         self._room = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
-        """Let the task go on that waits for room to write."""
+        """Wake the task that waits for room to write."""
         room, self._room = self._room, None
         if room is not None and not room.done():
             room.set_result(None)
@@ -154,7 +154,7 @@ class _Line(asyncio.Protocol):
         """Do nothing: the pipe has no headers to send."""
 
     def ask(self) -> None:
-        """Do nothing: the pipe is always read, since the windows of the inputs bound what comes."""
+        """Do nothing: the pipe is always read, since the windows of the inputs bound the incoming frames."""
 
     def write(self, frame: FromChild) -> bool:
         """Send a frame; False when the next one should wait for `room`."""
@@ -283,9 +283,9 @@ class _Host:
         task.add_done_callback(self._waiting.discard)
 
     async def _tell_done(self, done: Done) -> None:
-        """Report the ending, and that user code has left: at once, if it leaves soon, as it mostly does.
+        """Report the ending, and that user code has returned: in one frame, if it returns soon, as it mostly does.
 
-        So the caller's next call finds this child idle, rather than about to be.
+        So the caller's next call finds this child already idle.
         """
         await asyncio.sleep(0)
         has_left = await self.driver.left(_SOON_S)
@@ -320,7 +320,7 @@ class _Reactor(SessionReactor):
 
 
 def _closed(close: Close) -> None:
-    """The session ends with the pipe; else something of ours is broken, and the child is of no use."""
+    """Handle the end of the session: unless the pipe has ended, the child is broken and must not be used again."""
     if close.error is not None and isinstance(close.error, InternalError):
         os._exit(1)
 
@@ -361,7 +361,7 @@ def _lacked_memory(error: BaseException | None) -> bool:
 
 
 def _forget_peak() -> None:
-    """Let the kernel note a new peak of resident memory; where it does not, the peak is that of all calls."""
+    """Let the kernel note a new peak of resident memory; if it does not, the peak is that of all calls."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 

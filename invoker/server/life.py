@@ -1,6 +1,6 @@
 """The life of a serving process: start, ready, lame duck, drain, exit code.
 
-`invoker.server.stopping` says when it ends.
+`invoker.server.stopping` decides when it ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
 
     Args:
         server: Not yet started.
-        hangup_drain_s: SIGHUP makes room for a successor, with a drain of this long; SIGINT is for somebody else.
+        hangup_drain_s: SIGHUP makes room for a successor, with a drain of this long; SIGINT belongs to another program.
     """
     drain_s = server.config.drain_s
 
@@ -103,7 +103,7 @@ async def end(server: Server, drain_s: float) -> int:
 
 
 def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loop_factory: Any) -> int:
-    """Run ``main`` on a new loop and close that, whatever of the functions is left on it; the exit code."""
+    """Run ``main`` on a new loop and close the loop, whatever tasks of functions remain on it; gives the exit code."""
     code = 1
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -128,8 +128,8 @@ def run_past_exits(
 
     Args:
         loop: Not running.
-        main: What it is for.
-        is_interrupted: Whether somebody at the keyboard may have raised it, so that it ends the loop.
+        main: The coroutine that the loop runs.
+        is_interrupted: Whether a KeyboardInterrupt may come from a user at the keyboard, so that it ends the loop.
     """
     loop.set_task_factory(own_task)
     task = loop.create_task(main, name="main")

@@ -11,7 +11,7 @@ start hooks belong to a loop. A run is one task, which starts a server, waits, a
 
 Starlette passes no lifespan on to mounted applications, so there the first request starts it, unless the host
 application enters `lifespan` in its own. Requests that come while the server starts wait for it. If it cannot be
-started, all of them fail, and a request a second later tries again.
+started, all of these fail, and a request a second later tries again.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Mounted:
             try:
                 run = await self._begun()
             except StartupError:
-                text = "Invoker: Service Unavailable: the functions could not be started; the log says why\n"
+                text = "Invoker: Service Unavailable: the functions could not be started; see the log\n"
                 headers = (("Content-Type", "text/plain"), ("Retry-After", f"{_RETRY_S:.0f}"))
                 await refuse(scope, receive, send, Response(503, headers, text.encode()))
                 return
@@ -91,7 +91,7 @@ class Mounted:
         """Start and stop it with an application that it is mounted into: ``FastAPI(lifespan=functions.lifespan)``.
 
         Args:
-            app: That application; it is not looked at.
+            app: The host application; it is not used.
         """
         return self._entered()
 
@@ -134,10 +134,10 @@ class Mounted:
         """The run of this loop, once it serves.
 
         Args:
-            enters: Whether somebody will stop it; a failed start is tried again for them at once.
+            enters: Whether the caller will stop it; then a failed start is tried again at once.
 
         Raises:
-            StartupError: It cannot be started.
+            StartupError: The server cannot be started.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -194,20 +194,20 @@ class _Run:
     def __init__(self, server: Server, loop: asyncio.AbstractEventLoop) -> None:
         self.server = server
         self.ready: asyncio.Future[None] = loop.create_future()
-        self.ready.add_done_callback(lambda it: it.cancelled() or it.exception())  # nobody may be left that waits
+        self.ready.add_done_callback(lambda it: it.cancelled() or it.exception())  # there may be no waiter left
         self.entered = 0
         self.failure: StartupError | None = None
         self._told = asyncio.Event()
-        # What the first request has put into context variables is its own business.
+        # Context variables that the first request has set must not be visible here.
         self.task = loop.create_task(self._live(), name="invoker", context=contextvars.Context())
 
     async def stop(self) -> None:
-        """Let running invocations end, and stop; return when it is over."""
+        """Let running invocations end, and stop; returns when the server has stopped."""
         self._told.set()
         await asyncio.wait([self.task])
 
     def abandon(self) -> None:
-        """Give up what its loop has left: that was closed, and has not cancelled its tasks."""
+        """Drop the run of a loop that was closed without cancelling its tasks."""
         log.warning("an event loop was closed while it served %s; their stop hooks have not run", self._names)
         self.server.abandon()
 
@@ -254,13 +254,13 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
         app = FastAPI(lifespan=functions.lifespan)
         app.mount("/fn", functions)  # POST /fn/square
 
-    Functions run as on the HTTP port: async ones on the event loop, sync ones in threads. Everybody who may call the
-    host application may call them, but no web page of another origin, unless ``allowed_origins`` lists it.
+    Functions run as on the HTTP port: async ones on the event loop, sync ones in threads. Every client of the host
+        application may call them, but no web page of another origin, unless ``allowed_origins`` lists it.
 
     Args:
         functions: Functions of any shape, modules with functions, or entrypoints as on the command line.
-        settings: Those of the HTTP port, by the names of their flags: ``max_message_bytes=1024``. What is not given
-            comes from the environment.
+        settings: The settings of the HTTP port, by the names of their flags: ``max_message_bytes=1024``. Settings that
+            are not given come from the environment.
 
     Returns:
         The application. Its ``lifespan`` starts and stops it with its host; without that, the first request starts it.
@@ -277,13 +277,13 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
             raise ConfigError(f"{name} is for ports and processes of invoker's own; here they are the host's")
     theirs = {setting_of(one).env for one in TABLE.settings if one.name in hosts}
     env = {name: text for name, text in os.environ.items() if name not in theirs}
-    settings.setdefault("blocked_s", 0)  # what else blocks the loop is for the host to watch
+    settings.setdefault("blocked_s", 0)  # the host program itself watches for other code that blocks the loop
     config = config_of(settings, env=env)
     if settings.get("protocols") is not None:
         for one in TABLE.served(config):
             if one.on_grpc and not one.on_http:
-                raise ConfigError(f"protocols has {one.name}, which is for the gRPC port; there is none here")
+                raise ConfigError(f"protocols has {one.name}, which needs the gRPC port; there is none here")
     if not TABLE.has_http(config):
-        raise ConfigError(f"the protocols have no {HTTP}, so nothing would be served here")
+        raise ConfigError(f"protocols does not have {HTTP}, so nothing would be served here")
     with spelled(settings):
         return Mounted(functions, config)

@@ -1,7 +1,7 @@
-"""Ports that several processes share: held for them, and left by one without losing a connection.
+"""Ports that several processes share: they are reserved, and one process can leave them without losing a connection.
 
 A connection belongs to the listener that its first segment (SYN) fell to. When that one closes, the kernel resets
-whatever it has not accepted, and the client is refused. So a leaving worker first lets no new SYN in: a socket filter
+whatever it has not accepted, and the client is refused. So a leaving worker first accepts no new SYN: a socket filter
 drops them, and the client's kernel sends another one a second later, which falls to a listener that is left. Then it
 waits until what has been begun is accepted, and only then closes.
 
@@ -50,7 +50,7 @@ def reserve(host: str, port: int, transport: str, variable: str) -> socket.socke
     Args:
         host: Address that the workers listen on.
         port: 0 takes a free one.
-        transport: For the error.
+        transport: The name of the setting, for the error.
         variable: Where another port can be set.
 
     Raises:
@@ -153,6 +153,6 @@ def _drop_new(listener: socket.socket) -> None:
 
 
 def _queued(listener: socket.socket) -> bool:
-    """Whether a connection waits to be accepted. For a listener, ``tcpi_unacked`` counts those."""
+    """Whether a connection waits to be accepted. For a listener, ``tcpi_unacked`` counts these."""
     info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
     return bool(len(info) >= 28 and struct.unpack_from("I", info, 24)[0])

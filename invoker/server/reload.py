@@ -1,11 +1,11 @@
 """``--reload``: serve in a child process, and replace it whenever the author's files change.
 
-The parent watches and never imports the author's code. On a change it first lets ``invoker inspect`` look at the new
-code: if that is broken, its one sentence is shown and the old child goes on serving; if it is fine, the child drains
-(for a short time) and a new one takes its ports.
+The parent watches and never imports the author's code. On a change it first runs ``invoker inspect`` on the new code:
+if the code is broken, its one sentence is shown and the old child continues to serve; otherwise the child drains (for a
+short time) and a new one takes its ports.
 
-A terminal sends Ctrl-C to both processes. The child ignores it and waits for SIGTERM, so that it hears of the first
-Ctrl-C once, and drains as without ``--reload``. SIGHUP means that the code has changed.
+A terminal sends Ctrl-C to both processes. The child ignores it and waits for SIGTERM, so that the first Ctrl-C reaches
+it once, and drains as without ``--reload``. SIGHUP means that the code has changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
     """Serve until SIGTERM or SIGINT, in a new process after each change.
 
     Args:
-        entrypoint: What is served.
+        entrypoint: The entrypoint that is served.
         argv: The command line with ``--reload``; children get it without.
 
     Returns:
@@ -59,7 +59,7 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
 
     def stopped(number: int, _: FrameType | None) -> None:
         if number == signal.SIGHUP and not hangups.is_end():
-            log.warning("SIGHUP: the code is loaded anew when a file changes, and not before")
+            log.warning("SIGHUP is ignored; the code is reloaded when a file changes")
             return
         if stop.is_set():
             child.kill()
@@ -87,14 +87,14 @@ def taken_drain_s(config: Config, environment: MutableMapping[str, str] = os.env
 
 
 def watched_folder(entrypoint: str) -> Path:
-    """The folder whose Python files are watched: of the file that is named, else the current one."""
+    """The folder whose Python files are watched: the folder of the named file, otherwise the current folder."""
     name = entrypoint.rpartition(":")[0] or entrypoint
     path = Path(name)
     return path.resolve().parent if path.suffix == ".py" else Path.cwd()
 
 
 class _Child:
-    """The process that serves, and those that come after it."""
+    """The serving process, and its successors."""
 
     def __init__(self, entrypoint: str, argv: list[str]) -> None:
         self._entrypoint = entrypoint
@@ -123,12 +123,12 @@ class _Child:
 
     def _start(self) -> None:
         environment = {**os.environ, _VARIABLE: "1"}
-        # In development no load balancer needs time to hear of the end.
+        # In development no load balancer needs time to notice the end.
         command = [sys.executable, "-m", "invoker", *self._argv, "--lame-duck-s", "0"]
         self._process = subprocess.Popen(command, env=environment)  # noqa: S603
 
     def _end(self, number: signal.Signals) -> int:
-        """Let the child drain; its exit code."""
+        """Let the child drain, and give its exit code."""
         process = self._process
         assert process is not None
         if process.poll() is None:
@@ -136,7 +136,7 @@ class _Child:
         return process.wait()
 
     def _problem(self) -> str:
-        """One sentence about what is wrong with the new code; empty when it can be served."""
+        """Why the new code cannot be served, in one sentence; empty if it can."""
         command = [sys.executable, "-m", "invoker", "inspect", self._entrypoint]
         looked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         return "" if looked.returncode == 0 else (looked.stderr or looked.stdout).strip()

@@ -1,8 +1,8 @@
 """The composition root: functions, engine, driver, transports and observers become one serving process.
 
-Order of a start: start hooks, then bind, then answer, then the ready line (R-014). Order of a stop: health says no,
-no new invocations, running ones end within the drain, transports close, bodies leave, stop hooks run (R-018, R-024,
-R-025).
+Order of a start: start hooks, then bind, then answer, then the ready line (R-014). Order of a stop: health reports not
+ready, no new invocations, running ones end within the drain, transports close, bodies end, stop hooks run (R-018,
+R-024, R-025).
 """
 
 from __future__ import annotations
@@ -69,20 +69,20 @@ class Server:
 
     Args:
         config: Every setting.
-        catalog: What to serve.
+        catalog: The functions to serve.
         registry: Codecs.
-        actions: Names of functions by those of actions, besides the functions' own.
-        table: What services there are.
-        is_guest: Whether the process is somebody else's. Nothing is changed then that belongs to all of it: the limit
-            of open files, and how Python collects garbage.
-        is_mounted: Whether somebody else has the sockets, too, and brings requests to `application`; only what is for
-            the HTTP transport is served then.
+        actions: A dict from names of actions to names of functions, besides the functions' own names.
+        table: The table of services.
+        is_guest: Whether the process belongs to another program. Then settings of the whole process are not changed:
+            the limit of open files, and the garbage collector.
+        is_mounted: Whether the sockets belong to another program, too, which brings requests to `application`; then
+            only the HTTP transport is served.
 
     Attributes:
         share_ports: Whether other processes may bind the same ports.
         guard: Limits the time of the process's end.
-        is_lame: Whether it says that it is not ready, though it takes calls.
-        numbers: What `/metrics` reports.
+        is_lame: Whether it reports that it is not ready, though it takes calls.
+        numbers: The numbers that `/metrics` reports.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Server:
 
     @property
     def application(self) -> MountedTransport:
-        """Answers what an ASGI server brings, once a mounted server has started."""
+        """The ASGI application of a mounted server, once it has started."""
         assert isinstance(self._transports, MountedTransports)
         assert self._transports.mounted is not None
         return self._transports.mounted
@@ -167,9 +167,9 @@ class Server:
     async def start(self) -> None:
         """Run the start hooks, bind both transports, and answer.
 
-        The HTTP transport and the services' own sockets open before hooks that take time: they say that this process is
-        not ready, answer what needs no function, and refuse calls. The gRPC transport opens after them (R-014, ADR 15),
-        as all transports of workers do, since another worker on the same ports may be ready.
+        The HTTP transport and the services' own sockets open before hooks that take time: they report that this process
+        is not ready, answer requests that need no function, and refuse calls. The gRPC transport opens after them
+        (R-014, ADR 15), as all transports of workers do, since another worker on the same ports may be ready.
 
         Raises:
             HookError: A start hook failed; the stop hooks have run.
@@ -179,7 +179,7 @@ class Server:
             raise_open_files()
         for name, why in self._table.left_out(self.config).items():  # if it was asked for, it is an error
             log.debug("%s is not served: %s", name, why)
-        self.driver.store.start()
+        self.driver.store.start(asyncio.get_running_loop().call_later)
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(
             *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
@@ -226,7 +226,7 @@ class Server:
         return config.lame_duck_s + config.drain_s + config.grace_s + self._hooks_limit_s + _CLOSE_LIMIT_S
 
     async def refresh_health(self) -> None:
-        """Notify the watchers of grpc.health.v1 at once of what has changed."""
+        """Notify the watchers of grpc.health.v1 at once of changes."""
         for one in self._services:
             await one.refresh()
 
@@ -244,9 +244,7 @@ class Server:
                     dump(asyncio.all_tasks())
             await self._close_transports()
             if not await self.driver.left(self.config.grace_s):
-                log.warning(
-                    "these have not left user code, and end with the process: %s", listed(self.driver.left_behind)
-                )
+                log.warning("user code has not returned and ends with the process: %s", listed(self.driver.left_behind))
                 clean = False
         finally:
             if self._watchdog is not None:
@@ -264,7 +262,7 @@ class Server:
         self.driver.close()
 
     def end_rest(self) -> None:
-        """Log all invocations that still run, since the process ends now; from any thread."""
+        """Log all invocations that still run, since the process ends now; may be called from any thread."""
         self.driver.end_rest()
         self._endings.close()
 
@@ -286,7 +284,7 @@ class Server:
         return own | self._transports.ports
 
     def leave(self) -> None:
-        """Ask the clients of the HTTP transport to connect anew; requests are served as before."""
+        """Ask the clients of the HTTP transport to reconnect; requests are served as before."""
         self._transports.leave()
         for one in self._services:
             one.leave()
@@ -322,13 +320,13 @@ class Server:
         return bool(full_s and since) and time.monotonic() - min(since) >= full_s
 
     def ready_block(self) -> str:
-        """The message of the ready line: what is served, where, and a call to copy (R-005)."""
+        """The message of the ready line: the functions, the addresses, and a call to copy (R-005)."""
         config = self.config
         host, why = config.bind_host()
         spoken = ", ".join(one.name for one in self._kinds)
         why += f"; {config.workers} workers" if self.share_ports else ""
         command = ""
-        if self.grpc_address and not config.tls_cert:  # with TLS only the caller knows what to trust
+        if self.grpc_address and not config.tls_cert:  # with TLS only the caller knows which certificates to trust
             spec, address, is_one = self._functions[0].spec, near(host, self.grpc_address), len(self._functions) == 1
             samples = (one.sample(spec, address, is_one=is_one) for one in reversed(self._services))
             command = next((one for one in samples if one), "")
@@ -360,9 +358,9 @@ class Server:
 
 
 def _keep_policy() -> None:
-    """Let functions start programs, though an author has called ``uvloop.install()`` and this loop is another.
+    """Let functions start programs, even if an author has called ``uvloop.install()`` and this loop is another one.
 
-    What watches such programs is asked of asyncio's policy before Python 3.14, and that of uvloop has none.
+    Before Python 3.14 the watcher of such programs comes from asyncio's policy, and uvloop's policy has none.
     """
     is_uvloop = type(asyncio.get_running_loop()).__module__.startswith("uvloop")
     if sys.version_info < (3, 14) and not is_uvloop:

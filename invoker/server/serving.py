@@ -1,8 +1,8 @@
 """`serve`: functions of a program or a notebook on ports of their own.
 
-A program that has nothing else to do serves until a signal stops it. A notebook, a program with a running event loop
-and any thread but the main one get a `Serving`, and go on. In a notebook a cell is run again and again, so there a new
-server takes the place, and the ports, of an earlier one that serves functions of the same names.
+A plain program serves until a signal stops it. A notebook, a program with a running event loop and any thread but the
+main one get a `Serving`, and continue. In a notebook a cell is run again and again, so there a new server takes the
+place, and the ports, of an earlier one that serves functions of the same names.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RUNNING: list[Serving] = []
 
 
 class Serving:
-    """Functions that are served in the background, until `stop`, the end of a ``with`` block, or that of the program.
+    """Functions that are served in the background, until `stop`, the end of a ``with`` block, or the program's end.
 
     Attributes:
         functions: Their names.
@@ -63,13 +63,13 @@ class Serving:
         """Let running invocations end, and stop; True if all of them ended. It may be called again, in any thread.
 
         Args:
-            drain_s: How long they may go on; default: ``drain_s`` of the settings, 30 seconds.
+            drain_s: How long they may continue; default: ``drain_s`` of the settings, 30 seconds.
         """
         _forget(self)
         return self._background is None or self._background.stop(drain_s)
 
     async def stop_async(self, drain_s: float | None = None) -> bool:
-        """Do the same in an async program, whose event loop goes on meanwhile."""
+        """Do the same in an async program, whose event loop continues meanwhile."""
         _forget(self)
         return self._background is None or await self._background.stop_async(drain_s)
 
@@ -102,8 +102,8 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
 
     In the main thread of a program it serves as ``python -m invoker`` does: it logs, returns after SIGINT or SIGTERM
     and the drain, and has no workers. In a notebook or another interactive session, beside a running event loop, and in
-    any other thread it returns as soon as it serves, which it does in a thread of its own, and on the loopback address
-    if nothing says otherwise::
+    any other thread it returns as soon as it serves. It then serves in a thread of its own, on the loopback address
+    unless another is given::
 
         served = invoker.serve(square)
         httpx.post(served.http_url, json=7)
@@ -114,11 +114,11 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
         port: The HTTP port; 0 takes a free one.
         grpc_port: The port of gRPC; 0 takes a free one.
         block: Whether to serve until a signal comes; default: as above.
-        settings: Further ones, by the names of their flags: ``max_message_bytes=1024``. What is not given comes from
-            the environment, as on the command line.
+        settings: Further ones, by the names of their flags: ``max_message_bytes=1024``. Settings that are not given
+            come from the environment, as on the command line.
 
     Returns:
-        What is served, and where; stopped already if it has blocked.
+        The server, with its addresses; it has already stopped if this call has blocked.
 
     Raises:
         StartupError: A function cannot be loaded, understood or served, or a setting is invalid, or a port is taken.
@@ -136,7 +136,8 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
         )
     blocks = may_block and (not is_session if block is None else block)
     if not blocks and not os.environ.get("INVOKER_HOST", "").strip():
-        settings.setdefault("host", "127.0.0.1")  # nobody expects a notebook in a container to listen everywhere
+        # a notebook in a container must not listen on all addresses unexpectedly
+        settings.setdefault("host", "127.0.0.1")
     settings = {"port": port, "grpc_port": grpc_port, **settings}
     config = _config(functions, settings)
     with spelled(settings):
@@ -186,10 +187,10 @@ def _config(functions: Sequence[Any], given: dict[str, Any]) -> Config:
 
 
 def _in_place(functions: Sequence[Any], config: Config) -> Config:
-    """Stop the servers whose place a new one takes, and give it their ports.
+    """Stop the servers that a new one replaces, and give it their ports.
 
     Raises:
-        StartupError: The functions cannot be served, so nothing is stopped for them.
+        StartupError: The functions cannot be served, so no server is stopped.
     """
     names = tuple(one.spec.name for one in prepare_all(functions, allow_pickle=config.allow_pickle))
     for one in tuple(_RUNNING):

@@ -1,7 +1,7 @@
-"""`SharedFolder`: a temporary folder of a supervisor and its workers, which goes with the last of them.
+"""`SharedFolder`: a temporary folder of a supervisor and its workers, which is removed by the last of them.
 
-Each of them holds a lock on a file there, which the kernel takes back however a process ends. So who leaves after a
-supervisor that was killed knows whether others are left, and who starts later removes what nobody holds any more.
+Each of them holds a lock on a file in it, which the kernel releases however a process ends. So a process that leaves
+after the supervisor was killed knows whether others remain, and a later supervisor removes folders whose lock is free.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SharedFolder:
         return None
 
     def leave(self) -> None:
-        """Hold it no more; it is removed if nobody else holds it."""
+        """Release the folder; it is removed if no other process holds it."""
         _remove_if_left(self.path, self._lock)
 
     def remove(self) -> None:
@@ -56,7 +56,7 @@ class SharedFolder:
 
 
 def _remove_if_left(folder: Path, lock: int) -> None:
-    """Remove a folder whose lock nobody else holds; closes the lock."""
+    """Remove a folder if no other process holds its lock; closes the lock."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # another process holds it
@@ -68,7 +68,7 @@ def _remove_if_left(folder: Path, lock: int) -> None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove the folders of processes that were killed, all of them at once."""
+    """Remove the folders that killed processes have left."""
     for lock in place.glob(f"{_PREFIX}*/{_LOCK}"):
         with contextlib.suppress(OSError):
             told = lock.lstat()

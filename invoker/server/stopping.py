@@ -6,8 +6,8 @@
     serving --SIGINT, or SIGTERM without a lame-duck time-----------------> draining
     serving --SIGHUP--> serving, and a line says so; where its terminal was closed, as SIGTERM
 
-A lame duck says that it is not ready, and serves on, so that a load balancer hears of it before calls are refused. An
-async function may block the loop or swallow its cancel, and a function may leave threads that never end. So `Guard`
+A lame duck reports that it is not ready, and still serves, so that a load balancer notices it before calls are refused.
+An async function may block the loop or swallow its cancel, and a function may leave threads that never end. So `Guard`
 limits the time of each part of the end, from a thread of its own; when the time is over it shows where everything
 hangs, runs the stop hooks that have not run, writes out the log, and ends the process with exit code 1.
 """
@@ -52,7 +52,9 @@ log = logging.getLogger(__name__)
 
 HOW_TO_LEAVE = "press Ctrl-C once more to leave at once"
 
-REFUSED = "SIGHUP: one process cannot reload, and serves on; it can with --workers of two or more, or with --reload"
+REFUSED = (
+    "SIGHUP: one process cannot reload and goes on unchanged; start it with --workers of two or more, or with --reload"
+)
 
 LEAST_S = 1.0
 """Seconds that the invoker itself may need to end, if hooks get no time at all."""
@@ -73,7 +75,7 @@ class Guard:
         told: Called before ``last``; it must not wait.
 
     Attributes:
-        last_s: As given.
+        last_s: The threads.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class Signals:
     Args:
         lame_duck_s: How long SIGTERM lets the process serve before the drain begins.
         heard: Called once, at the first signal; in the main thread, even while a function blocks the loop.
-        leave: What a signal during the drain does (R-026); None leaves that to a supervisor.
+        leave: Called for a signal during the drain (R-026); None leaves that to a supervisor.
         hangup: Called on SIGHUP, which drains. SIGINT is ignored then: a terminal sends it to the process that
             started this one, too, and that one passes it on (`invoker.server.reload`).
 
@@ -175,7 +177,7 @@ class Signals:
         is_first = not self._is_told
         begins = (drain or not self._lame_duck_s) and not self.is_draining
         self._is_told = True
-        self.is_draining = self.is_draining or begins  # set before `told` wakes those who look at it
+        self.is_draining = self.is_draining or begins  # set before `told` wakes the tasks that read it
         if is_first:
             self._heard()
         if begins:
@@ -209,7 +211,7 @@ class Hangups:
         self._had_terminal = _has_terminal()
 
     def is_end(self) -> bool:
-        """Whether the terminal is gone that was there at the start."""
+        """Whether the terminal of the start is gone."""
         return self._had_terminal and not _has_terminal()
 
 
@@ -222,7 +224,7 @@ def _has_terminal() -> bool:
 
 
 def limit_exit(limit_s: float) -> None:
-    """Limit what is left until the interpreter has ended: threads and exit handlers of the author's code."""
+    """Limit the rest of the interpreter's end: threads and exit handlers of the author's code."""
     with contextlib.suppress(StartupError):  # the process had no threads to begin with
         Guard().arm(max(limit_s, LEAST_S), "the end of the threads and exit handlers that a function has started")
 
@@ -245,7 +247,7 @@ def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
     for task in tasks:
         if task.get_name().startswith("body "):
             task.print_stack(file=told)
-    with _memory() as file:  # only a file can take them, and nobody waits for this one
+    with _memory() as file:  # only a file can take them, and this one has no slow reader
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)
         told.write(file.read())
@@ -276,7 +278,7 @@ def _flush() -> None:
 class _Hands:
     """Threads for the end of the process, started early, since the system may have no room for one then.
 
-    There is one for each thing that may go on at once: a time limit, leaving, the stop hooks, the output.
+    There is one for each task that may run at once: a time limit, leaving, the stop hooks, the output.
     """
 
     def __init__(self) -> None:
@@ -298,13 +300,16 @@ class _Hands:
             self._threads.append(thread)
 
     def do(self, work: Callable[..., object], *args: Any) -> threading.Event:
-        """Let one of them do something; what is returned is set when it has. To be called in a signal handler, too."""
+        """Let one of the threads do some work; the returned event is set when it is done.
+
+        A signal handler may call this, too.
+        """
         done = threading.Event()
         self._work.put((work, args, done))
         return done
 
     def stop(self) -> None:
-        """Let them end, where the process goes on."""
+        """Let the threads end, if the process continues."""
         threads, self._threads = self._threads, []
         for _ in threads:
             self._work.put(None)
@@ -327,7 +332,7 @@ _HANDS = _Hands()
 
 
 def release() -> None:
-    """End the threads that were started for the end of the process, which goes on without a server."""
+    """End the threads that were started for the end of the process, which continues without a server."""
     _HANDS.stop()
 
 

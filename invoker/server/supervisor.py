@@ -1,12 +1,12 @@
 """``--workers N``: starts processes that serve side by side on the same ports, and keeps as many alive.
 
-Each worker is this very command line anew (`invoker.server.worker`): nothing is pickled and nothing forked, so a
+Each worker runs the same command line again (`invoker.server.worker`): nothing is pickled and nothing forked, so a
 worker has no threads, locks or modules of another's, and new workers run the newest code. The kernel spreads
 connections over them (SO_REUSEPORT). This process only holds the ports, and never imports the author's code, so it
 cannot crash with it.
 
 A worker is starting, then ready, then over; a ready one may be retiring in between, when a successor has its slot.
-A slot whose worker is over gets another one after a pause that doubles with each crash. Until a first worker has been
+A slot whose worker has ended gets a new one after a pause that doubles with each crash. Until a first worker has been
 ready, a start that fails for a reason (`StartupError`) ends everything, as it does with one process.
 """
 
@@ -53,7 +53,7 @@ def supervise(config: Config, argv: list[str]) -> int:
     Raises:
         StartupError: A port cannot be bound, or no worker becomes ready.
     """
-    check_address_space()  # a worker would say so, too, but this process needs threads before there is one
+    check_address_space()  # a worker would report it, too, but this process needs threads before there is one
     return asyncio.run(Supervisor(config, argv).run())
 
 
@@ -73,7 +73,7 @@ class Backoff:
         self._ends = 0
 
     def after(self, lived_s: float) -> float:
-        """Seconds to wait, now that a worker has ended which was ready for ``lived_s``."""
+        """Seconds to wait after a worker has ended that was ready for ``lived_s``."""
         if lived_s >= self._calm_s:
             self._ends = 0
         self._ends += 1
@@ -131,14 +131,14 @@ class Supervisor:
             self._make_store()
             await self._run()
             if self._is_leaving:
-                await asyncio.Event().wait()  # the thread that a second signal has started ends the process
+                await asyncio.Event().wait()  # the thread that a second signal starts ends the process
         if self._error is not None:
             raise self._error
         log.info("stopped")
         return 0 if self._is_clean else 1
 
     def _make_store(self) -> None:
-        """Give the workers a file to share, if some protocol needs one; it goes with the last of them."""
+        """Give the workers a shared file, if a protocol needs one; the last worker removes it."""
         if self._config.store == "auto" and any(one.shares_state for one in TABLE.served(self._config)):
             folder = SharedFolder.make()
             if folder is None:
@@ -262,7 +262,7 @@ class Supervisor:
                 self._count(RESTARTS)
 
     def _gives_up(self, dead: Child) -> bool:
-        """Whether to give up, since workers end before any of them becomes ready."""
+        """Whether to give up, because workers end before any of them becomes ready."""
         text, code = dead.failure
         self._deaths += 1
         if not text and self._deaths < _TRIES:
@@ -317,7 +317,7 @@ class Supervisor:
         self._publish()
 
     def _bury(self, dead: Child) -> None:
-        """Keep what a dead worker has counted, for the sums."""
+        """Keep the counts of a dead worker, for the sums."""
         row = self._board.read().get(dead.place.row)
         if row is not None and row.worker == dead.place.number:
             self._row.numbers = self._row.numbers.plus(Numbers(row.numbers.counters))

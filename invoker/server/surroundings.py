@@ -1,4 +1,4 @@
-"""`Surroundings`: what one invocation in a child process could leave there for the next."""
+"""`Surroundings`: restores the state of a child process that an invocation could leave changed for the next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Surroundings"]
 
 
 class Surroundings:
-    """What a function may change of its process, as the start hooks have left it: folder, environment, file mode."""
+    """The state of the process that a function may change, as after the start hooks: folder, environment, file mode."""
 
     def __init__(self) -> None:
         self._environment = os.environ.copy()

@@ -1,7 +1,7 @@
 """The table of services: one row for each protocol that can be served.
 
-What is known of all of them together is gathered here: the settings, the settings that are read from them, and which
-services are served.
+Everything that concerns all services is gathered here: their settings, the configuration that is read from them, and
+which services are served.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ GROUP: Final = "invoker.protocols"
 
 
 class Table:
-    """The services that there are.
-
-    Their modules are loaded when somebody asks for the first time what can be served, or how it is set.
+    """The table of all services. Their modules are loaded when services or settings are first listed.
 
     Args:
         rows: Services, or where they are, as "module:name".
@@ -76,7 +74,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the services, as INVOKER_PROTOCOLS says them."""
+        """The names of the services, as in INVOKER_PROTOCOLS."""
         return tuple(one.name for one in self.rows)
 
     @property
@@ -102,7 +100,7 @@ class Table:
             flags: The flags by field name; they win over the environment.
 
         Raises:
-            ConfigError: A value that its setting cannot have, or values that do not go together (R-004).
+            ConfigError: A setting has an invalid value, or values contradict each other (R-004).
         """
         try:
             config = Config.read(env, flags or {}, self._kinds)
@@ -115,7 +113,7 @@ class Table:
         """The settings with some values, by the names of their settings.
 
         Raises:
-            ConfigError: They do not go together.
+            ConfigError: The settings contradict each other.
         """
         own = {one.name for one in settings_of(Config)}
         kinds = {kind: {one.name for one in settings_of(kind)} for kind in self._kinds}
@@ -136,7 +134,7 @@ class Table:
         """The services that the settings choose, in the order of the table.
 
         Raises:
-            ConfigError: Settings that do not go together.
+            ConfigError: The settings contradict each other.
         """
         chosen, has_http = self._chosen(config), self.has_http(config)
         out = self.left_out(config)
@@ -160,13 +158,13 @@ class Table:
             if HTTP in chosen:
                 raise ConfigError(f"{given} and INVOKER_HTTP is off, so nothing would be served")
             needs = next(one.needs for one in self.rows if one.name in chosen)
-            raise ConfigError(f"{given}, which needs {needs}; else nothing would be served")
+            raise ConfigError(f"{given}, which needs {needs}; without it nothing would be served")
         if config.port and config.port == config.grpc_port and has_http and any(one.on_grpc for one in found):
             raise ConfigError(f"PORT and GRPC_PORT are both {config.port}; HTTP and gRPC need a port each")
         return found
 
     def is_asked(self, config: Config) -> bool:
-        """Whether other services are chosen than those of the default."""
+        """Whether INVOKER_PROTOCOLS is set, instead of the default."""
         return set(self._chosen(config)) != set(self._default)
 
     def left_out(self, config: Config) -> dict[str, str]:
@@ -198,7 +196,7 @@ class Table:
 
     @cached_property
     def _loaded(self) -> tuple[tuple[type[Service], ...], tuple[str, ...]]:
-        """The rows, and why those of other distributions are left out."""
+        """The rows, and the reasons why services of other distributions are left out."""
         rows = [load(one) if isinstance(one, str) else one for one in self._given]
         refused = []
         for entry in installed(self._group) if self._group else ():
@@ -228,12 +226,15 @@ def _fitting(found: Any, others: Sequence[type[Service]]) -> type[Service]:
     """A service of another distribution, if it can be served beside the others.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: The service cannot be served.
     """
     if not (isinstance(found, type) and issubclass(found, Service)):
-        raise ConfigError(f"{found!r} is no subclass of invoker.attach.service.Service")
+        raise ConfigError(f"{found!r} is not a subclass of invoker.attach.service.Service")
     if found.interface != INTERFACE:
-        raise ConfigError(f"it was written for interface {found.interface} of services, and this is {INTERFACE}")
+        raise ConfigError(
+            f"it was written for version {found.interface} of the interface of services; this invoker has "
+            f"version {INTERFACE}"
+        )
     if found.name in (one.name for one in others):
         raise ConfigError(f"there is a protocol named '{found.name}' already")
     taken = {verb.name for one in others for verb in one.verbs}

@@ -58,16 +58,16 @@ class Transports:
 
     @property
     def lends(self) -> bool:
-        """Whether what the loop serves of the gRPC transport wants a `QueuePollingLoop`."""
+        """Whether the methods of the gRPC transport that run on the loop need a `QueuePollingLoop`."""
         return self.has_grpc and self._is_fast()
 
     @property
     def ports(self) -> set[int]:
-        """The TCP ports of the transports that are open."""
+        """The TCP ports of the open transports."""
         return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
 
     def serve(self, services: Sequence[Service], *, share_ports: bool) -> None:
-        """Say what is served, before a transport opens.
+        """Set the services, before a transport opens.
 
         Args:
             services: For the handler of a path a later one is asked before an earlier one.
@@ -77,14 +77,14 @@ class Transports:
         self._handlers = Handlers(services)
 
     def hides(self, name: str) -> bool:
-        """Whether the path of a function on the HTTP transport belongs to something else."""
+        """Whether the path of a function on the HTTP transport belongs to another service."""
         return self._handlers.hides(name)
 
     async def open_grpc(self, tls: TlsFiles | None) -> None:
         """Bind the gRPC transport, and begin to answer.
 
         Raises:
-            StartupError: It cannot be bound.
+            StartupError: The address cannot be bound.
         """
         config = self._config
         methods = tuple(method for one in self._services for method in one.grpc_methods())
@@ -101,7 +101,7 @@ class Transports:
         """Bind the HTTP transport, and answer.
 
         Raises:
-            StartupError: It cannot be bound.
+            StartupError: The address cannot be bound.
         """
         from invoker.transports.http.transport import HttpTransport
 
@@ -123,12 +123,12 @@ class Transports:
         self._handlers.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 
     def leave(self) -> None:
-        """Ask the clients of the HTTP transport to connect anew; requests are served as before."""
+        """Ask the clients of the HTTP transport to reconnect; requests are served as before."""
         if self._http is not None:
             self._http.leave()
 
     async def close(self, grace_s: float) -> None:
-        """Close them; what is under way has ``grace_s``. Idempotent."""
+        """Close the transports; running calls have ``grace_s`` to end. Idempotent."""
         if self._http is not None:
             await self._http.stop(grace_s)
         if self._grpc is not None:
@@ -155,7 +155,7 @@ class Transports:
         """Whether the fast transport serves. The answer is kept, since it takes a call through grpcio's private layer.
 
         Raises:
-            ConfigError: It is asked for and cannot.
+            ConfigError: The settings demand the fast transport, but it does not work.
         """
         if self._fast is None:
             self._fast = False
@@ -216,12 +216,12 @@ class MountedTransports(Transports):
         self._handlers.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 
     def leave(self) -> None:
-        """Ask the clients to connect anew; requests are served as before."""
+        """Ask the clients to reconnect; requests are served as before."""
         if self.mounted is not None:
             self.mounted.leave()
 
     async def close(self, grace_s: float) -> None:
-        """Wait for what is under way, but no longer than ``grace_s``. Idempotent."""
+        """Wait for running requests, but no longer than ``grace_s``. Idempotent."""
         if self.mounted is not None:
             await self.mounted.stop(grace_s)
 

@@ -1,12 +1,12 @@
 """`Waker`: the main thread runs Python's handler of each signal, whatever it was about to wait for.
 
 Theory. Python's own handler of a signal runs in the main thread, when that next runs bytecode; the system's handler
-only notes the signal. Two things leave a noted signal unheard as long as a function of the author's waits, such as in
+only notes the signal. Two things delay a noted signal as long as a function of the author waits, such as in
 ``time.sleep``: the signal comes between Python's last look and the system call, or the system gives it to another
 thread, so that the call is not interrupted. Yet the system's handler also writes to the descriptor of
 ``signal.set_wakeup_fd``, from whichever thread. So a thread reads that, and interrupts the main thread by SIGURG, which
 means nothing here, until its handler of SIGURG has run, and before that those of the signals that had come. Bytes are
-passed on to whose descriptor it was, which is the event loop's.
+passed on to the previous descriptor, which is the event loop's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Waker:
         self._onward = -1
 
     def start(self, numbers: Iterable[int]) -> None:
-        """Begin, once the loop has its descriptor; without room for a thread signals are heard as Python hears them.
+        """Begin, once the loop has its descriptor; if no thread can start, signals are handled as by Python itself.
 
         Args:
             numbers: The numbers of the signals for which the main thread is interrupted.
@@ -63,7 +63,7 @@ class Waker:
         if ours is None or theirs is None:
             return
         if (now := signal.set_wakeup_fd(-1)) != theirs.fileno():
-            signal.set_wakeup_fd(now, warn_on_full_buffer=False)  # somebody else has set another descriptor by now
+            signal.set_wakeup_fd(now, warn_on_full_buffer=False)  # other code has set another descriptor by now
         else:
             signal.set_wakeup_fd(self._onward, warn_on_full_buffer=False)
         signal.signal(_POKE, signal.SIG_DFL)

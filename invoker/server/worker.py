@@ -1,16 +1,16 @@
 """The worker's side of ``--workers``: a process among several on the same ports; its orders come through a socket.
 
 The supervisor starts it as ``python -m invoker`` with its own arguments, and its place in an environment variable.
-The worker says ``ready`` or ``failed``; the supervisor says ``duck`` and ``drain`` (as SIGTERM and SIGINT do for one
+The worker sends ``ready`` or ``failed``; the supervisor sends ``duck`` and ``drain`` (as SIGTERM and SIGINT do for one
 process) or ``retire``:
 
     serving  --retire--> retiring --its clients have left, or a limit--> draining --> over
     serving, retiring --duck, SIGTERM--> lame duck (`invoker.server.stopping`)--> draining
     serving, retiring, lame duck --drain, or the supervisor is gone------> draining
 
-A retiring worker takes no more connections and refuses nothing. Its clients are asked to connect anew by the age of
-their connections, which is the only way in which gRPC's core says so without failing the calls that cross its words:
-a server that shuts down cancels calls that arrive before the client has heard of it.
+A retiring worker takes no more connections and refuses nothing. Its clients are asked to reconnect by the age of their
+connections. This is the only way in which gRPC's core asks for it without failing calls that cross the message: a
+server that shuts down cancels calls that arrive before the client is notified.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SLACK_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker gets from the process that starts it.
+    """The data that a worker gets from the process that starts it.
 
     Attributes:
         number: Its own; none is used twice.
@@ -64,7 +64,7 @@ class Assignment:
         board: File descriptor of the board.
         grpc_port: The port of the gRPC transport, never 0.
         http_port: The same of the HTTP transport.
-        store: As INVOKER_STORE says it, where the supervisor has made one for its workers; else empty.
+        store: The value of INVOKER_STORE, if the supervisor has made a store for its workers; otherwise empty.
     """
 
     number: int
@@ -91,8 +91,8 @@ def end_limit_s(config: Config, server: Server | None = None) -> float:
     A worker ends itself when its end takes too long, so this is above what all of that may take.
 
     Args:
-        config: What the worker was started with.
-        server: The worker's, once it is built: its functions say how long their stop hooks may take.
+        config: The worker's configuration.
+        server: The worker's server, once it is built: its functions determine how long their stop hooks may take.
     """
     own_s = config.lame_duck_s + config.drain_s + config.grace_s
     if server is not None:
@@ -107,7 +107,7 @@ def work(
 
     Args:
         place: The place of this worker among them.
-        config: What the supervisor was started with.
+        config: The supervisor's configuration.
         build: Makes the server.
         loop_factory: Gives what makes the event loop of a server.
     """
@@ -135,7 +135,7 @@ def work(
 
 
 class Worker:
-    """Runs a server as the supervisor says.
+    """Runs a server as the supervisor orders.
 
     Args:
         server: Not yet started.
@@ -156,7 +156,7 @@ class Worker:
         self._over = threading.Event()
 
     async def run(self) -> int:
-        """Serve until the supervisor says otherwise, or is gone; the exit code, as for one process."""
+        """Serve until the supervisor stops it or is gone; gives the exit code, as for one process."""
         self._signals.listen()
         threading.Thread(
             target=self._listen, args=(asyncio.get_running_loop(),), name="invoker-link", daemon=True
@@ -195,7 +195,9 @@ class Worker:
         # gRPC varies the age of connections by a tenth, and a connection may have come just now.
         limit_s = age_s * 1.1 + 1 if age_s else server.config.drain_s
         if not await leave(server.ports, server.leave):
-            log.warning("this system cannot leave a port without losing connections; some calls may fail")
+            log.warning(
+                "this system cannot stop listening on a shared port without losing connections; some calls may fail"
+            )
             return
         until = asyncio.get_running_loop().time() + limit_s
         while connections(server.ports) and asyncio.get_running_loop().time() < until:

@@ -1,4 +1,4 @@
-"""How many cores this process may use: what the scheduler lets it run on, and what its container was given."""
+"""How many cores this process may use: the cores that the scheduler allows, and the share of its container."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def usable_cores(quota: Path = _QUOTA) -> int:
     try:
         given, period = quota.read_text(encoding="ascii").split()
         return max(1, min(allowed, math.ceil(int(given) / int(period))))
-    except (OSError, ValueError):  # there is no such file, or it says "max"
+    except (OSError, ValueError):  # the file does not exist, or contains "max"
         return max(1, allowed)

@@ -1,4 +1,4 @@
-"""The parsers of settings: each turns a text into a value, and raises ValueError with what it expected."""
+"""The parsers of settings: each turns a text into a value, and raises ValueError with the expected form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def endpoint(text: str) -> str:
     except ValueError:
         sign = ""
     if not (host and sign) or any(one.isspace() for one in host) or (":" in host and not host.startswith("[")):
-        raise ValueError("HOST:PORT, where port 0 takes a free one; an IPv6 address stands in brackets")
+        raise ValueError("HOST:PORT, where port 0 takes a free one; an IPv6 address is in brackets")
     return text
 
 
@@ -90,7 +90,7 @@ def workers(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time that is finite and not negative."""
+    """Read a time that is finite and not negative."""
     try:
         value = float(text)
     except ValueError:
@@ -139,7 +139,7 @@ def levels_of(*choices: str) -> Callable[[str], str]:
             if not name.strip() or made[-1].rpartition("=")[2] not in choices:
                 made[0] = ""
         if made[0] not in choices:
-            raise ValueError(f"{' or '.join(choices)}, and behind commas NAME=LEVEL, as in {choices[0]},myapp.db=debug")
+            raise ValueError(f"{' or '.join(choices)}, then NAME=LEVEL after commas, as in {choices[0]},myapp.db=debug")
         return ",".join(made)
 
     return parse
@@ -214,10 +214,10 @@ def pairs(shape: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
 
 
 def directories(text: str) -> tuple[str, ...]:
-    """Absolute paths of directories that are there."""
+    """Read absolute paths of existing directories."""
     for one in names(text):
         if not Path(one).is_absolute() or not Path(one).is_dir():
-            raise ValueError(f"absolute paths of directories; {one!r} is none")
+            raise ValueError(f"absolute paths of directories, and {one!r} is not one")
     return names(text)
 
 
@@ -231,7 +231,7 @@ def hosts(text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there; ``::ffff:127.0.0.1`` is 127.0.0.1."""
+    """Whether only this machine can reach a listener on a host; ``::ffff:127.0.0.1`` is 127.0.0.1."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -1,8 +1,8 @@
 """`Config`: the settings of the process, and the settings that services have beside them.
 
 Precedence: command line, then environment, then default. An empty variable counts as unset (R-003); a value that a
-setting cannot have stops the process before anything else happens (R-004). This module knows no service: each declares
-its own settings, and `invoker.server.table` gathers all of them for ``--help``, `docs/reference/config.md` and
+setting cannot have stops the process before anything else happens (R-004). This module depends on no service: each
+declares its own settings, and `invoker.server.table` gathers all of them for ``--help``, `docs/reference/config.md` and
 ``GRPC_PORT.env.example``.
 """
 
@@ -59,7 +59,7 @@ class Config:
         True, "INVOKER_REFLECTION", parse.switch,
         "Whether callers may learn what is served: gRPC server reflection, what `invoker call` asks, `/functions` and "
         "`/openapi.json`, GraphPipe's metadata, lists of tools and actions, and names in the texts of errors. "
-        "`/metrics`, `/invocations` and the log are the operator's, and show names all the same.",
+        "`/metrics`, `/invocations` and the log are for the operator, and show names in any case.",
         flag="--no-reflection",
     )  # fmt: skip
     max_message_bytes: int = setting(
@@ -68,12 +68,14 @@ class Config:
     )  # fmt: skip
     max_streams: int = setting(
         10_000, "INVOKER_MAX_STREAMS", parse.whole(1),
-        "A gRPC connection may have this many calls open at once; its client lets more of them wait.", unit="calls",
+        "A gRPC connection may have this many calls open at once; further calls wait in the client.",
+        unit="calls",
     )  # fmt: skip
     window_bytes: int = setting(
         1024 * 1024, "INVOKER_WINDOW_BYTES", parse.whole(65_535, 2**30),
-        "A gRPC client may send this much on a call, and on a connection, before it hears that it was received. More "
-        "is faster over long distances; each open call may hold as much beside INVOKER_MEMORY_BYTES.", unit="bytes",
+        "How much a gRPC client may send on a call, and on a connection, before it must wait for the server to "
+        "read. More is faster over long distances; each open call may hold as much in addition to "
+        "INVOKER_MEMORY_BYTES.", unit="bytes",
     )  # fmt: skip
     high_frames: int = setting(
         256, "INVOKER_HIGH_FRAMES", parse.whole(1),
@@ -85,22 +87,23 @@ class Config:
     )  # fmt: skip
     hard_frames: int = setting(
         65_536, "INVOKER_HARD_FRAMES", parse.whole(1),
-        "An invocation fails when it has this many unread frames; it gets so far only if it waits for an input "
-        "that is empty.", unit="frames",
+        "An invocation fails when it has this many unread frames; this happens only while it waits for another input, "
+        "which is empty.", unit="frames",
     )  # fmt: skip
     hard_bytes: int = setting(
         64 * 1024 * 1024, "INVOKER_HARD_BYTES", parse.whole(1),
-        "An invocation fails when it has this much unread payload; it gets so far only if it waits for an input "
-        "that is empty.", unit="bytes",
+        "An invocation fails when it has this much unread payload; this happens only while it waits for another input, "
+        "which is empty.", unit="bytes",
     )  # fmt: skip
     memory_bytes: int = setting(
         512 * 1024 * 1024, "INVOKER_MEMORY_BYTES", parse.whole(1),
-        "What all callers together may make a process hold unread; then bodies are refused and the largest call ends.",
+        "How much unread payload of all callers a process may hold; beyond it, bodies are refused and the largest call "
+        "ends.",
         unit="bytes",
     )  # fmt: skip
     max_containers: int = setting(
         250_000, "INVOKER_MAX_CONTAINERS", parse.whole(1),
-        "How many lists and objects a payload of JSON or MessagePack may have; decoding more would hold up all calls.",
+        "How many lists and objects a payload of JSON or MessagePack may have; decoding more would delay all calls.",
         unit="containers",
     )  # fmt: skip
     max_invocations: int = setting(
@@ -118,8 +121,8 @@ class Config:
     )  # fmt: skip
     check_outputs: bool = setting(
         True, "INVOKER_CHECK_OUTPUTS", parse.switch,
-        "Refuses a value whose type is not the one that the function's annotation promises, whatever its members are; "
-        "`--no-check-outputs` lets it pass.",
+        "Refuses a value that is not of the type in the function's return annotation; the values inside it are not "
+        "compared. `--no-check-outputs` lets it pass.",
         flag="--no-check-outputs",
     )  # fmt: skip
     threads: int = setting(
@@ -133,7 +136,8 @@ class Config:
     )  # fmt: skip
     warm_children: int = setting(
         2, "INVOKER_WARM_CHILDREN", parse.whole(0),
-        "How many child processes wait for invocations of isolated functions, with these loaded.", unit="processes",
+        "How many idle child processes, with their functions loaded, wait for invocations of isolated functions.",
+        unit="processes",
     )  # fmt: skip
     hook_timeout_s: float = setting(
         10.0, "INVOKER_HOOK_TIMEOUT_S", parse.seconds, "How long each start or stop hook may take.", unit="seconds",
@@ -141,21 +145,22 @@ class Config:
     )  # fmt: skip
     lame_duck_s: float = setting(
         0.0, "INVOKER_LAME_DUCK_S", parse.seconds,
-        "After SIGTERM the process says that it is not ready, and takes calls for this long before the drain begins, "
-        "so that load balancers hear of it; SIGINT and a second signal skip it.", unit="seconds",
+        "After SIGTERM the process reports that it is not ready, but takes calls for this long before the drain "
+        "begins, so that load balancers notice; SIGINT and a second signal skip this time.", unit="seconds",
     )  # fmt: skip
     drain_s: float = setting(
         30.0, "INVOKER_DRAIN_S", parse.seconds,
         "How long running invocations may go on once the process has to stop.", unit="seconds",
     )  # fmt: skip
     grace_s: float = setting(
-        5.0, "INVOKER_GRACE_S", parse.seconds, "How long user code may take to leave after its invocation has ended.",
+        5.0, "INVOKER_GRACE_S", parse.seconds, "How long user code may take to return after its invocation has ended.",
         unit="seconds",
     )  # fmt: skip
     settle_s: float = setting(
         0.01, "INVOKER_SETTLE_S", parse.seconds,
-        "Wait between a half-close and the end of a streaming function's inputs, to see if it is a cancel; clients "
-        "that are known to cancel by a reset alone do not wait, except with the gRPC driver aio.", unit="seconds",
+        "How long the end of a streaming function's inputs waits after a half-close, which may be the beginning of a "
+        "cancellation; there is no wait for clients that are known to cancel by a reset alone, except with the gRPC "
+        "driver aio.", unit="seconds",
     )  # fmt: skip
     lingering_s: float = setting(
         60.0, "INVOKER_LINGERING_S", parse.seconds,
@@ -168,8 +173,8 @@ class Config:
     )  # fmt: skip
     allow_credentials: bool = setting(
         False, "INVOKER_ALLOW_CREDENTIALS", parse.switch,
-        "Pages of the origins that `--allowed-origin` lists may send cookies and other credentials to the HTTP port, "
-        "and read what it answers; the list must name them then, and not be *.",
+        "Lets pages of the origins that `--allowed-origin` lists send cookies and other credentials to the HTTP port, "
+        "and read its responses; the list must then name origins, and cannot be *.",
     )  # fmt: skip
     allowed_hosts: tuple[str, ...] = setting(
         (), "INVOKER_ALLOWED_HOSTS", parse.names,
@@ -178,13 +183,13 @@ class Config:
     )  # fmt: skip
     http_compression: bool = setting(
         True, "INVOKER_HTTP_COMPRESSION", parse.switch,
-        "Responses of the HTTP port leave packed, as gzip or zstd, for clients that accept it; "
-        "`--no-http-compression` sends them as they are.", flag="--no-http-compression",
+        "Compresses responses of the HTTP port with gzip or zstd for clients that accept it; "
+        "`--no-http-compression` sends them uncompressed.", flag="--no-http-compression",
     )  # fmt: skip
     http_ignore_unknown: bool = setting(
         False, "INVOKER_HTTP_IGNORE_UNKNOWN", parse.switch,
-        "Fields of forms and members of JSON objects that are no parameter's, such as the buttons and tokens of HTML "
-        "forms, are ignored over HTTP; else they are refused with 400.",
+        "Ignores fields of forms and members of JSON objects over HTTP that do not name a parameter, such as the "
+        "buttons and tokens of HTML forms; otherwise they are refused with 400.",
     )  # fmt: skip
     http_timeout_s: float = setting(
         0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
@@ -215,8 +220,8 @@ class Config:
     )  # fmt: skip
     full_s: float = setting(
         30.0, "INVOKER_FULL_S", parse.seconds,
-        "Readiness says no when all threads, or all invocations that may run, are taken, and calls have been refused "
-        "for that reason for this long; 0 turns it off.", unit="seconds",
+        "The process reports that it is not ready when all threads, or all invocations that may run, are in use, and "
+        "calls have been refused for this reason for this long; 0 turns this off.", unit="seconds",
     )  # fmt: skip
     tls_cert: str = setting(
         "", "INVOKER_TLS_CERT", str, "PEM file with the server's certificate chain, for both ports.", heading="TLS",
@@ -267,8 +272,8 @@ class Config:
     )  # fmt: skip
     log_level: str = setting(
         "info", "INVOKER_LOG_LEVEL", parse.levels_of(*_LOG_LEVELS),
-        "The lowest level that is logged. Behind commas stand levels of loggers, which hold for those below them, too: "
-        "info,myapp.db=debug,invoker.transports=warning.", choices=_LOG_LEVELS,
+        "The lowest level that is logged. Levels of single loggers may follow, separated by commas; each "
+        "also holds for the loggers below it: info,myapp.db=debug,invoker.transports=warning.", choices=_LOG_LEVELS,
     )  # fmt: skip
     log_format: str = setting(
         "auto", "INVOKER_LOG_FORMAT", parse.one_of(*_LOG_FORMATS),
@@ -291,12 +296,12 @@ class Config:
         if self.allow_credentials and "*" in self.allowed_origins:
             raise ConfigError(
                 "INVOKER_ALLOW_CREDENTIALS is set, and INVOKER_ALLOWED_ORIGINS is *; name the origins whose pages may "
-                "send credentials, since any page could use those of its reader"
+                "send credentials, since any page could use those of its visitors"
             )
         self.check_unix(self.http_unix, "INVOKER_HTTP_UNIX")
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):
             if getattr(self, low) > getattr(self, high):
-                raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; it must not be")
+                raise ConfigError(f"{low} is {getattr(self, low)}, which is above {high}, {getattr(self, high)}")
 
     def of(self, kind: type[T]) -> T:
         """The settings of this class; the defaults if the class was not read."""
@@ -346,7 +351,7 @@ class Config:
 
     @property
     def shown_detail(self) -> str:
-        """What callers see of an exception that a function raises, as `invoker.core.policy.ErrorPolicy` has it."""
+        """The part of a function's exception that callers see, in the words of `invoker.core.policy.ErrorPolicy`."""
         if self.error_detail != "auto":
             return self.error_detail
         return "message" if parse.is_loopback(self.bind_host()[0]) else "type"
@@ -354,7 +359,7 @@ class Config:
     def bind_host(self) -> tuple[str, str]:
         """The address to bind, and why it is that one."""
         if self.host != "auto":
-            return self.host, "as INVOKER_HOST says"
+            return self.host, "set by INVOKER_HOST"
         if os.environ.get("KUBERNETES_SERVICE_HOST"):
             return "0.0.0.0", "all interfaces, inside a pod"  # noqa: S104 - decided in the catalogue, 0.2
         if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():

@@ -1,4 +1,4 @@
-"""`Setting`: what is known about one setting, and how the settings of several classes are listed and read."""
+"""`Setting`: the description of one setting; and functions that list and read the settings of several classes."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ Flags: TypeAlias = Mapping[str, str | bool | Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is known about one setting besides its name and default.
+    """The description of one setting besides its name and default.
 
     Attributes:
         env: Environment variable.
         help: One sentence.
         unit: The unit of the value; empty for names and switches.
-        parse: Text to value; raises ValueError with what was expected.
+        parse: Converts text to a value; raises ValueError with the expected form.
         flag: The flag on the command line; empty: made from the name.
         choices: The only values, if they are few.
         many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
-        heading: The heading in ``--help`` above it and the settings that follow; empty: it stands below that of
-            another.
+        heading: The heading in ``--help`` above it and the settings that follow; empty: it stands below the heading of
+            another setting.
         before: Name of the setting before which it is listed; empty: it follows the one above it in its class.
     """
 
@@ -68,7 +68,10 @@ def settings_of(kind: type) -> Iterator[Field[Any]]:
 
 
 def gathered(kinds: Iterable[type]) -> tuple[Field[Any], ...]:
-    """The settings of several dataclasses, in the order of listing. One that several of them inherit comes once."""
+    """The settings of several dataclasses, in the order of listing.
+
+    A setting that several classes inherit comes once.
+    """
     found: list[Field[Any]] = []
     for kind in kinds:
         at = len(found)

@@ -1,4 +1,4 @@
-"""`Parser`: argparse whose errors are one line, with the nearest word for one that was mistyped."""
+"""`Parser`: argparse with errors of one line, which suggest the nearest word for a mistyped one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         return f"there is no flag '{flag}'" + (f"; did you mean '{near}'?" if near else "")
 
     def error(self, message: str) -> NoReturn:
-        """Say in one line what is wrong, and end the process."""
+        """Print the error in one line, and end the process."""
         sign = "" if message.endswith("?") else ";"
         print(self.said(f"error: {message}{sign} '{self.prog} --help' says more"), file=sys.stderr)
         sys.exit(2)

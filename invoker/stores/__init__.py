@@ -1,4 +1,4 @@
-"""Stores that several processes share; `invoker.core.store` says what a store is."""
+"""Stores that several processes share; `invoker.core.store` defines what a store is."""
 
 from __future__ import annotations
 

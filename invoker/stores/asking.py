@@ -1,10 +1,13 @@
 """`Asking`: the thread in which a backend is asked, so that waiting for a disk or a network never holds up the loop.
 
-What was asked meanwhile is done in one go, which makes one transaction of a file and one round trip of a network.
+Questions that came meanwhile are answered together, in one transaction of a file or one round trip of a network.
 
 A backend may hang: a server that is stopped, a file that another program has locked. A caller that waits gets, after
 `PATIENCE_S`, the answer that the store cannot be reached; from then on all callers get it at once, until the backend
-has answered a question of our own. What nobody waits for any more is not done, unless it is under way.
+has answered a question of our own. A question whose asker has left is not asked, unless it is already running.
+
+The thread also asks the regular questions by itself: that this process lives, and each second that expired spaces are
+forgotten, whether or not somebody here listens to them.
 """
 
 from __future__ import annotations
@@ -13,13 +16,14 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from invoker.core.store import Put
-from invoker.stores.backend import UNAVAILABLE, Asked, Backend, Beat, Event
+from invoker.stores.backend import LEASE_S, UNAVAILABLE, Asked, Backend, Beat, Event, Sweep
 
 __all__ = ["PATIENCE_S", "Asking"]
 
@@ -34,6 +38,9 @@ _BYTES_S: Final = 4 * 1024 * 1024
 _PROBE_S: Final = 1.0
 """How soon a backend that has failed to answer is asked again."""
 
+_SWEEP_S: Final = 1.0
+"""How often expired spaces are forgotten."""
+
 _MOST = 256
 """Questions in one go; a shared file is locked for others meanwhile."""
 
@@ -44,7 +51,7 @@ _Answer: TypeAlias = Callable[[Any], None]
 
 
 class _Question:
-    """What was asked; it is over once an answer was given."""
+    """A question; it is over once it has an answer."""
 
     __slots__ = ("answer", "asked", "is_over", "size", "until")
 
@@ -61,9 +68,9 @@ class Asking:
 
     Args:
         backend: Is asked.
-        hear: Called on the loop with what happened.
+        hear: Called on the loop with each event.
         lose: Called on the loop when changes may have been missed.
-        late: Called on the loop with an answer to which nobody waits any more.
+        late: Called on the loop with an answer whose asker has left.
     """
 
     def __init__(
@@ -79,9 +86,11 @@ class Asking:
         self._late = late
         self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._open: deque[_Question] = deque()  # for whose answers somebody waits
-        self._bytes = 0  # bytes of values that are to be written
+        self._bytes = 0  # bytes of values that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._is_hung = False
+        self._every_s: dict[Asked, float] = {Beat(LEASE_S): LEASE_S / 4, Sweep(): _SWEEP_S}
+        self._due = dict.fromkeys(self._every_s, 0.0)  # when it is asked next, on the clock of ``time.monotonic``
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="invoker-store", daemon=True)
 
@@ -112,7 +121,7 @@ class Asking:
         self._asked.put(question)
 
     def close(self) -> None:
-        """Answer what was asked, and end the thread. Idempotent."""
+        """Answer the open questions, and end the thread. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
         if self._thread.is_alive():
@@ -136,7 +145,7 @@ class Asking:
             self._timer = self._loop.call_at(self._open[0].until + more_s, self._look)
         if late and not self._is_hung:
             self._is_hung = True
-            log.error("the store does not answer; what needs it fails at once until it does")
+            log.error("the store does not answer; calls that need it fail at once until it does")
             self._probe()
         for one in late:
             assert one.answer is not None
@@ -152,6 +161,10 @@ class Asking:
             return
         self._is_hung = False
         log.info("the store answers again")
+
+    def _swept(self, said: Any) -> None:
+        if said is True:  # there are more
+            self.put(Sweep(), self._swept)
 
     def _give(self, answers: Sequence[tuple[_Question, Any]]) -> None:
         for question, said in answers:
@@ -169,7 +182,8 @@ class Asking:
     def _run(self) -> None:
         is_open = True
         while is_open:
-            batch, is_open = self._take(self._backend.idle())
+            batch, is_open = self._take(self._backend.look())
+            batch = [*self._regular(), *batch]
             if batch:
                 try:
                     answers = self._backend.perform([one.asked for one in batch])
@@ -179,11 +193,19 @@ class Asking:
                 self._call(self._give, list(zip(batch, answers, strict=True)))
         self._backend.close()
 
+    def _regular(self) -> list[_Question]:
+        """The questions of our own that are due."""
+        now = time.monotonic()
+        asked = [one for one, at in self._due.items() if now >= at]
+        self._due |= {one: now + self._every_s[one] for one in asked}
+        return [_Question(one, self._swept if type(one) is Sweep else None, now) for one in asked]
+
     def _take(self, wait_s: float) -> tuple[list[_Question], bool]:
-        """What was asked, at most so many; and whether the thread goes on."""
+        """Take waiting questions, up to a limit; and whether the thread continues."""
         batch: list[_Question] = []
+        wait_s = min(wait_s, min(self._due.values()) - time.monotonic())
         with suppress(queue.Empty):
-            one = self._asked.get(timeout=wait_s)
+            one = self._asked.get(timeout=max(0.0, wait_s))
             while one is not None:
                 if not one.is_over:
                     batch.append(one)
@@ -195,5 +217,5 @@ class Asking:
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:
         assert self._loop is not None
-        with suppress(RuntimeError):  # the loop has closed, so nobody waits
+        with suppress(RuntimeError):  # the loop has closed, so no code waits for this
             self._loop.call_soon_threadsafe(function, *arguments)

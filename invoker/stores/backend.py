@@ -1,13 +1,12 @@
-"""`Backend`: what keeps spaces where several processes share them, and the words that it knows beside `Question`.
+"""`Backend`: keeps spaces that several processes share; and the questions that it takes beside `Question`.
 
-A backend is asked in one thread (`invoker.stores.asking`), many questions at a time. `SharedStore` turns its answers
-into what `invoker.core.store.Store` promises: it knows the conversations, a backend knows only its own process.
+A backend is asked in one thread (`invoker.stores.asking`), many questions at a time. `SharedStore` makes an
+`invoker.core.store.Store` from it: that deals with conversations, a backend only with its own process.
 
-Theory. Each process is an *owner*. It says again and again that it lives, and each time has a lease. What it holds is
-held while the lease runs; so a process that was killed holds nothing for long. A space has a *key*, which no other
-space ever has, not even a later one of the same name. Changes are numbered in the order in which they were made.
-A new listener gets the items that are there and the number of the last change that they contain; the
-changes with higher numbers follow.
+Theory. Each process is an *owner*. It reports regularly that it lives, and each time gets a lease. Its holds are valid
+while the lease runs; so a process that was killed holds nothing for long. A space has a *key*, which no other space
+ever has, not even a later one of the same name. Changes are numbered in the order in which they were made. A new
+listener gets the existing items and the number of the last change in them; the changes with higher numbers follow.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from invoker.core.store import Change, Item, Question, Reason, Refused, Space
 
 __all__ = [
     "LEASE_S",
+    "SWEPT",
     "UNAVAILABLE",
     "Asked",
     "Backend",
@@ -41,11 +41,14 @@ __all__ = [
 LEASE_S = 10.0
 """How long a process counts as alive after it last said so."""
 
+SWEPT = 1000
+"""How many spaces expire at once; the storage is locked for others meanwhile."""
+
 UNAVAILABLE = Refused(Reason.UNAVAILABLE)
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """Begin to listen to a space; answered by `Listening`. The names are those of `News`."""
+    """Begin to listen to a space; answered by `Listening`. The fields are those of `News`."""
 
     space: str
     names: frozenset[str] | None
@@ -53,7 +56,7 @@ class Listen(msgspec.Struct, frozen=True):
 
 
 class Deafen(msgspec.Struct, frozen=True):
-    """Nobody in this process listens to this space any more."""
+    """This process has no listener of this space any more."""
 
     key: int
 
@@ -72,11 +75,13 @@ class IsHeld(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """Forget what has expired; answered by the seconds until the next space may expire, or None without spaces."""
+    """Forget expired spaces, but only `SWEPT` at once; answered by whether there are more."""
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """Note that this process lives, so that what it holds stays held."""
+    """Note that this process lives, so that its holds stay valid while its lease runs."""
+
+    lease_s: float = LEASE_S
 
 
 Asked: TypeAlias = Question | Listen | Deafen | Release | IsHeld | Sweep | Beat
@@ -96,9 +101,9 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Listening(msgspec.Struct, frozen=True):
-    """What is there, and the number of the last change in it.
+    """The existing items, and the number of the last change in them.
 
-    ``epoch`` is that of `Backend.epoch`, which grows each time changes may have been missed.
+    ``epoch`` is `Backend.epoch`, which grows each time changes may have been missed.
     """
 
     key: int
@@ -130,18 +135,18 @@ class Backend(Protocol):
         """Open it.
 
         Args:
-            tell: Called with what happened, from any thread.
+            tell: Called with each event, from any thread.
             lose: Called when changes may have been missed, from any thread.
 
         Raises:
-            StartupError: It cannot be opened.
+            StartupError: The backend cannot be opened.
         """
 
     def perform(self, asked: Sequence[Asked]) -> list[Any]:
-        """Answer all in order, with `UNAVAILABLE` where there is no other answer. Raises nothing."""
+        """Answer all questions in order; one that cannot be answered gets `UNAVAILABLE`. Raises nothing."""
 
-    def idle(self) -> float:
-        """Do what is due, and return the seconds until something is due again."""
+    def look(self) -> float:
+        """Read the changes of others, unless they come by themselves; returns the seconds until the next look."""
 
     def close(self) -> None:
         """Say that this process is over, and close."""

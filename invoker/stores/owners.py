@@ -1,7 +1,7 @@
-"""`Rows`: SQL statements for what processes report of themselves: that they live, and what they listen to.
+"""`Rows`: SQL statements for the reports of processes: that they live, and which spaces they listen to.
 
-`Rows` may write. `Reader` answers what needs no writing, and raises `WriteNeededError` for the rest; so what only reads
-needs no lock of the file.
+`answer` may write. `read_only` answers what needs no writing, and raises `WriteNeededError` for the rest; so what only
+reads needs no lock of the file.
 """
 
 from __future__ import annotations
@@ -15,42 +15,14 @@ from invoker.core.store import Get, Item, Look, Refused, Scan
 from invoker.stores.backend import Asked, Beat, Deafen, IsHeld, Listen, Listening, Sweep
 from invoker.stores.rows import SECOND, SpaceRows
 
-__all__ = ["Reader", "Rows", "WriteNeededError"]
+__all__ = ["Rows", "WriteNeededError"]
 
 _DEAD_NS: Final = 3600 * SECOND
 """Seconds after the end of a process's lease until what it holds is forgotten; until then it may come back."""
 
 
 class WriteNeededError(Exception):
-    """Something has to be written in a transaction that only reads."""
-
-
-class Reader:
-    """Answers what can be answered without writing.
-
-    Args:
-        rows: Answer the rest.
-    """
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    def answer(self, asked: Asked) -> Any:
-        """Answer a question.
-
-        Raises:
-            WriteNeededError: It has to be asked of `Rows`.
-        """
-        if isinstance(asked, IsHeld):
-            return self._rows.answer(asked)
-        if isinstance(asked, Sweep) and ((due_s := self._rows.due_s()) is None or due_s > 0):
-            return due_s
-        if not isinstance(asked, (Get, Scan, Look)):
-            raise WriteNeededError
-        row = self._rows.row(asked.space)
-        if row is not None and not self._rows.is_fresh(row):
-            raise WriteNeededError
-        return self._rows.read(row, asked)
+    """A transaction that only reads would have to write."""
 
 
 class Rows(SpaceRows):
@@ -61,24 +33,37 @@ class Rows(SpaceRows):
         owner: The id of this process.
         limits: How much is kept.
         clock: Nanoseconds of the epoch.
-        lease_s: How long this process counts as alive after it last said so.
 
     Attributes:
         seen: The number of the last change that this process has read.
         is_deaf: Whether this process listens to nothing, and therefore reads no changes.
-        epoch: As of `invoker.stores.backend.Backend`.
+        epoch: See `invoker.stores.backend.Backend`.
     """
 
-    def __init__(
-        self, db: sqlite3.Connection, owner: str, limits: StoreLimits, clock: Callable[[], int], *, lease_s: float
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, owner: str, limits: StoreLimits, clock: Callable[[], int]) -> None:
         super().__init__(db, owner, limits, clock)
         self.seen = 0
         self.is_deaf = True
         self.epoch = 0
-        self._lease_s = lease_s
         self._deafened: set[int] = set()
         self._kinds |= {Listen: self._listen, Deafen: self._deafen, Beat: self._beat}
+
+    def read_only(self, asked: Asked) -> Any:
+        """Answer a question within a transaction that does not write.
+
+        Raises:
+            WriteNeededError: The question needs `answer`.
+        """
+        if isinstance(asked, IsHeld):
+            return self.answer(asked)
+        if isinstance(asked, Sweep) and not self._is_due():
+            return False
+        if not isinstance(asked, (Get, Scan, Look)):
+            raise WriteNeededError
+        row = self._row(asked.space)
+        if row is not None and not self._is_fresh(row):
+            raise WriteNeededError
+        return self._read(row, asked)
 
     def _listen(self, asked: Listen) -> Listening | Refused:
         row = self._find(asked.space)
@@ -116,8 +101,8 @@ class Rows(SpaceRows):
 
     # Owners.
 
-    def _beat(self, _: Beat) -> bool:
-        """Renew the lease, and delete what nobody needs; False where changes may have been missed."""
+    def _beat(self, asked: Beat) -> bool:
+        """Renew the lease, and delete expired rows; False where changes may have been missed."""
         now = self._clock()
         row = self._db.execute("SELECT seen FROM owners WHERE id = ?", (self._owner,)).fetchone()
         was_alive = row is not None and row[0] >= 0
@@ -127,7 +112,7 @@ class Rows(SpaceRows):
         self._db.execute(
             "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
             " SET until_ns = excluded.until_ns, seen = excluded.seen",
-            (self._owner, now + int(self._lease_s * SECOND), self.seen),
+            (self._owner, now + int(asked.lease_s * SECOND), self.seen),
         )
         for (owner,) in self._db.execute("SELECT id FROM owners WHERE until_ns < ? AND seen >= 0", (now,)).fetchall():
             self._db.execute("UPDATE owners SET seen = -1 WHERE id = ?", (owner,))
@@ -138,6 +123,6 @@ class Rows(SpaceRows):
         return was_alive
 
     def leave(self) -> None:
-        """Let go of everything, because this process is over."""
+        """Release all holds, because this process ends."""
         for table, column in (("owners", "id"), ("holds", "owner"), ("ears", "owner")):
             self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (self._owner,))  # noqa: S608 - our own names

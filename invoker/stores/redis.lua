@@ -22,6 +22,7 @@ else
     now = tonumber(ARGV[3])
 end
 local DAY = 86400
+local SWEPT = 1000 -- as in invoker/stores/backend.py
 
 local function text(number) return string.format('%.0f', number) end
 
@@ -87,13 +88,13 @@ local function told(space, is_new)
 end
 
 local function sweep()
-    for _, name in ipairs(call('ZRANGEBYSCORE', P .. 'ends', '-inf', text(now), 'LIMIT', 0, 1000)) do
+    local late = call('ZRANGEBYSCORE', P .. 'ends', '-inf', text(now), 'LIMIT', 0, SWEPT)
+    for _, name in ipairs(late) do
         local space = find(name)
         if space then call('ZADD', P .. 'ends', text(lease(space.key) + space.ttl), name) end
     end
     call('ZREMRANGEBYSCORE', P .. 'owners', '-inf', text(now - DAY * 1000000))
-    local due = call('ZRANGE', P .. 'ends', 0, 0, 'WITHSCORES')
-    return due[2] and tonumber(due[2]) - now
+    return #late == SWEPT and 1 or 0
 end
 
 -- Questions that need not find a space.
@@ -137,11 +138,11 @@ function free.release(key, count)
     if name then touch({name = name, ttl = tonumber(call('HGET', P .. 's:' .. name, 'ttl'))}) end
 end
 
-function free.is_held(key) return holds(key) > 0 and 1 or 0 end
+function free.isheld(key) return holds(key) > 0 and 1 or 0 end
 
 function free.deafen(key) call('HDEL', P .. 'e:' .. key, owner) end
 
-function free.sweep() return sweep() end
+free.sweep = sweep
 
 function free.beat(lease_us) call('ZADD', P .. 'owners', text(now + lease_us), owner) end
 

@@ -1,10 +1,10 @@
 """`RedisBackend`: spaces in a Redis server, for replicas on several machines.
 
-Each question is one run of a script (`redis.lua`), and therefore atomic; those of one go share a round trip. The clock
-is that of the server, so the clocks of the replicas need not agree. Each process subscribes to one channel of its own
-before anything else. The script that answers `Listen` notes the process and gives the items that are there; every
-later change is published to the channels of those that are noted, so nothing lies in between. If that connection
-breaks, changes may have been missed: all subscriptions end, and the process subscribes anew.
+Each question is one run of a script (`redis.lua`), and therefore atomic; questions that are sent together share a round
+trip. The clock is that of the server, so the clocks of the replicas need not agree. Each process subscribes to one
+channel of its own before anything else. The script that answers `Listen` notes the process and gives the items that are
+there; every later change is published to the channels of the noted processes, so no change is missed in between. If
+that connection breaks, changes may have been missed: all subscriptions end, and the process subscribes again.
 
 Neither a cluster of Redis servers is supported, nor one that evicts keys.
 """
@@ -12,27 +12,26 @@ Neither a cluster of Redis servers is supported, nor one that evicts keys.
 from __future__ import annotations
 
 import logging
+import math
 import threading
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
 from invoker.core.spaces import OVERHEAD, StoreLimits, weight
-from invoker.core.store import PRESENT, Change, Create, Drop, Get, Hold, Item, Look, Put, Reason, Refused, Scan, Space
+from invoker.core.store import PRESENT, Change, Create, Hold, Item, Put, Reason, Refused, Scan, Space
 from invoker.errors import StartupError
 from invoker.stores.backend import (
-    LEASE_S,
     UNAVAILABLE,
     Asked,
     Beat,
-    Deafen,
     Dropped,
     Event,
     Held,
@@ -40,7 +39,6 @@ from invoker.stores.backend import (
     Listen,
     Listening,
     Lose,
-    Release,
     Sweep,
     Tell,
 )
@@ -69,21 +67,12 @@ class RedisBackend:
         url: The URL as redis-py has it: ``redis://``, ``rediss://`` or ``unix://``.
         limits: How much is kept.
         clock: Nanoseconds of the epoch; None: the server's.
-        lease_s: How long this process counts as alive after it last said so.
     """
 
-    def __init__(
-        self,
-        url: str,
-        limits: StoreLimits | None = None,
-        clock: Callable[[], int] | None = None,
-        *,
-        lease_s: float = LEASE_S,
-    ) -> None:
+    def __init__(self, url: str, limits: StoreLimits | None = None, clock: Callable[[], int] | None = None) -> None:
         self.epoch = 0
         self._limits = limits or StoreLimits()
         self._clock = clock
-        self._lease_s = lease_s
         self._owner = uuid.uuid4().hex
         tcp = {} if url.startswith("unix:") else {"socket_connect_timeout": _CONNECT_S, "socket_keepalive": True}
         self._client = redis.Redis.from_url(
@@ -91,7 +80,6 @@ class RedisBackend:
         )
         self._place = _place(self._client)
         self._sha = ""
-        self._beat_at = 0.0
         self._is_failing = False
         self._is_up = threading.Event()  # whether this process is subscribed to its channel
         self._is_over = threading.Event()
@@ -120,16 +108,12 @@ class RedisBackend:
         self._is_failing = any(isinstance(one, RedisError) for one in said)
         return [self._understood(one, answer, epoch) for one, answer in zip(asked, said, strict=True)]
 
-    def idle(self) -> float:
-        """Say that this process lives, when it is time."""
-        now = time.monotonic()
-        if now >= self._beat_at:
-            self._beat_at = now + self._lease_s / 4
-            self.perform([Beat()])
-        return max(0.0, self._beat_at - time.monotonic())
+    def look(self) -> float:
+        """Do nothing: changes come by themselves."""
+        return math.inf
 
     def close(self) -> None:
-        """Let go of what this process holds."""
+        """Release the holds of this process."""
         self._is_over.set()
         try:
             self._run([["bye"]])
@@ -175,37 +159,17 @@ class RedisBackend:
             wants = int(asked.names is None or bool(asked.names))
             initial = "none" if not asked.has_initial else "all" if asked.names is None else "named"
             return ["listen", asked.space, wants, initial, *sorted(asked.names or ())]
-        return self._briefly(asked)
-
-    def _briefly(self, asked: Any) -> list[Any]:
-        match asked:
-            case Get(space, name):
-                return ["get", space, name]
-            case Look(space):
-                return ["look", space]
-            case Hold(space):
-                return ["hold", space]
-            case Drop(space, is_forced):
-                return ["drop", space, int(is_forced)]
-            case Release(key, count):
-                return ["release", key, count]
-            case IsHeld(key):
-                return ["is_held", key]
-            case Deafen(key):
-                return ["deafen", key]
-            case Beat():
-                return ["beat", int(self._lease_s * 1e6)]
-        assert isinstance(asked, Sweep)
-        return ["sweep"]
+        if isinstance(asked, Beat):
+            return ["beat", int(asked.lease_s * 1e6)]
+        fields = msgspec.structs.astuple(asked)
+        return [type(asked).__name__.lower(), *(int(one) if isinstance(one, bool) else one for one in fields)]
 
     def _understood(self, asked: Asked, said: Any, epoch: int) -> Any:
         if isinstance(said, RedisError):
             self._failed(said)
             return UNAVAILABLE
-        if isinstance(asked, IsHeld):
+        if isinstance(asked, (IsHeld, Sweep)):
             return bool(said)
-        if isinstance(asked, Sweep):
-            return None if said is None else said / 1e6
         if said is None or isinstance(said, int):
             return None
         kind, *rest = said
@@ -243,12 +207,12 @@ class RedisBackend:
                     self._hear_all(channel)
             except (RedisError, OSError) as error:
                 if self._is_up.is_set():
-                    log.warning("the connection for news of the store at %s broke: %s", self._place, error)
+                    log.warning("the subscription to the store at %s was lost: %s", self._place, error)
             self._missed()
             self._is_over.wait(_RETRY_S)
 
     def _hear_all(self, channel: Any) -> None:
-        """Pass on what comes, until the connection breaks or the process ends."""
+        """Pass on the messages that come, until the connection breaks or the process ends."""
         while not self._is_over.is_set():
             events: list[Event] = []
             message = channel.get_message(timeout=_LOOK_S)
@@ -256,7 +220,7 @@ class RedisBackend:
                 if message["type"] == "message" and message["data"]:
                     events.append(_event(message["data"]))
                 elif message["type"] == "subscribe":
-                    self._missed()  # unless it is the first time, redis-py has connected anew by itself
+                    self._missed()  # unless it is the first time, redis-py has reconnected by itself
                     self._is_up.set()
                 message = channel.get_message(timeout=0) if len(events) < _MOST_EVENTS else None
             if events:
@@ -292,7 +256,7 @@ def _space(said: list[Any]) -> Space:
 
 
 def _items(said: list[bytes]) -> tuple[Item, ...]:
-    """Names and what the server keeps under them, in turn."""
+    """Read alternating names and contents of items."""
     found = []
     for name, kept in zip(said[::2], said[1::2], strict=True):
         created, updated, length, rest = kept.split(b" ", 3)

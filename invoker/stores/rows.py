@@ -22,7 +22,7 @@ from invoker.core.store import (
     Scan,
     Space,
 )
-from invoker.stores.backend import Asked, Dropped, Held, IsHeld, Release, Sweep
+from invoker.stores.backend import SWEPT, Asked, Dropped, Held, IsHeld, Release, Sweep
 
 __all__ = ["SECOND", "Row", "SpaceRows", "reason_of"]
 
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
     @property
     def expires_ns(self) -> int:
-        """When it expires, unless somebody holds it."""
+        """When it expires, unless it is held."""
         return self.used_ns + int(self.ttl_s * SECOND)
 
 
@@ -81,21 +81,21 @@ class SpaceRows:
 
     # Spaces.
 
-    def row(self, name: str) -> Row | None:
+    def _row(self, name: str) -> Row | None:
         """The space of a name, which may have expired."""
         row = self._db.execute(
             "SELECT key, name, about, ttl_s, created_ns, used_ns, items, size FROM spaces WHERE name = ?", (name,)
         ).fetchone()
         return None if row is None else Row(*row)
 
-    def is_fresh(self, row: Row) -> bool:
+    def _is_fresh(self, row: Row) -> bool:
         """Whether the last use that was written is so recent that this one need not be."""
         part, most_s = _TOUCH
         age_ns = self._clock() - row.used_ns
         return 0 <= age_ns < min(part * row.ttl_s, most_s) * SECOND
 
-    def read(self, row: Row | None, asked: Get | Scan | Look) -> Any:
-        """Answer a question that reads the space of ``row``; None is a space that is missing."""
+    def _read(self, row: Row | None, asked: Get | Scan | Look) -> Any:
+        """Answer a question that reads the space of ``row``; None stands for a missing space."""
         if row is None:
             return self._missing(asked.space)
         if isinstance(asked, Look):
@@ -107,7 +107,7 @@ class SpaceRows:
         return Refused(reason_of(gone[0]) if gone else Reason.UNKNOWN)
 
     def _find(self, name: str) -> Row | Refused:
-        row = self.row(name)
+        row = self._row(name)
         if row is None:
             return self._missing(name)
         if self._clock() < row.expires_ns or self._clock() < self._lease_end_ns(row):
@@ -115,14 +115,14 @@ class SpaceRows:
         return self._end(row, Reason.EXPIRED)
 
     def _lease_end_ns(self, row: Row) -> int:
-        """When a space expires because of those that held it last."""
+        """When a space expires, by the leases of the processes that held it last."""
         until = self._db.execute(
             "SELECT max(until_ns) FROM holds JOIN owners ON owner = id WHERE space = ?", (row.key,)
         ).fetchone()[0]
         return (until or 0) + int(row.ttl_s * SECOND)
 
     def _holds(self, key: int) -> int:
-        """How often it is held by processes that live."""
+        """How often living processes hold a space."""
         row = self._db.execute(
             "SELECT total(count) FROM holds JOIN owners ON owner = id WHERE space = ? AND until_ns > ?",
             (key, self._clock()),
@@ -136,7 +136,7 @@ class SpaceRows:
         )  # fmt: skip
 
     def _touch(self, row: Row) -> None:
-        if not self.is_fresh(row):
+        if not self._is_fresh(row):
             self._touch_key(row.key, row.ttl_s)
 
     def _touch_key(self, key: int, ttl_s: float) -> None:
@@ -217,19 +217,18 @@ class SpaceRows:
     def _is_held(self, asked: IsHeld) -> bool:
         return self._holds(asked.key) > 0
 
-    def _sweep(self, _: Sweep) -> float | None:
-        now = self._clock()
-        late = self._db.execute("SELECT name FROM spaces WHERE expires_ns <= ?", (now,)).fetchall()
-        for (name,) in late:
+    def _sweep(self, _: Sweep) -> bool:
+        late = self._db.execute("SELECT name FROM spaces WHERE expires_ns <= ? LIMIT ?", (self._clock(), SWEPT))
+        for (name,) in late.fetchall():
             row = self._find(name)
             if isinstance(row, Row):  # it is held, or was until lately
                 self._db.execute("UPDATE spaces SET expires_ns = ? WHERE key = ?", (self._lease_end_ns(row), row.key))
-        return self.due_s()
+        return self._is_due()
 
-    def due_s(self) -> float | None:
-        """Seconds until a space may expire; None: there is none."""
+    def _is_due(self) -> bool:
+        """Whether a space may have expired."""
         due = self._db.execute("SELECT min(expires_ns) FROM spaces").fetchone()[0]
-        return None if due is None else (due - self._clock()) / SECOND
+        return due is not None and due <= self._clock()
 
     def _hears(self, key: int, *, items: bool) -> bool:
         """Whether any process listens to a space, and wants to hear of its items."""
@@ -243,7 +242,7 @@ class SpaceRows:
         if isinstance(row, Refused):
             return row
         self._touch(row)
-        return self.read(row, asked)
+        return self._read(row, asked)
 
     def _get(self, key: int, name: str) -> Item | None:
         row = self._db.execute(

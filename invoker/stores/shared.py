@@ -1,19 +1,17 @@
 """`SharedStore`: a store that several processes share, made of a `Backend`.
 
-It knows the conversations of this process: what each holds and listens to. The backend knows only that this process
-does, so a thousand conversations that watch one space cost it no more than one.
+It knows the conversations of this process: the spaces that each holds and listens to. The backend sees only the
+process, so a thousand conversations that watch one space cost it no more than one.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from invoker.core.store import Change, Drop, Hold, News, Put, Question, Refused, Subscriber
+from invoker.core.store import Change, Drop, Hold, Later, News, Put, Question, Refused, Subscriber
 from invoker.stores.asking import Asking
 from invoker.stores.backend import (
     UNAVAILABLE,
@@ -26,7 +24,6 @@ from invoker.stores.backend import (
     Listen,
     Listening,
     Release,
-    Sweep,
 )
 
 __all__ = ["SharedStore"]
@@ -34,13 +31,10 @@ __all__ = ["SharedStore"]
 _LOOK_S = 0.05
 """Seconds between two checks whether the others have released a space that was deleted."""
 
-_SWEEP_S = (1.0, 60.0)
-"""Seconds to the next sweep, at least and at most; while somebody listens, it is the least."""
-
 
 @dataclass(slots=True, eq=False)
 class _Subscription:
-    """One subscription. Its changes are those with higher numbers than ``since``."""
+    """One subscription. It gets the changes with higher numbers than ``since``."""
 
     news: News
     key: int = -1
@@ -50,7 +44,7 @@ class _Subscription:
 
 @dataclass(slots=True, eq=False)
 class _Claims:
-    """What a subscriber holds, by key and how often, and listens to, until it leaves."""
+    """The spaces that a subscriber holds, by key and how often, and those that it listens to, until it leaves."""
 
     holds: dict[int, int] = field(default_factory=dict)
     subscriptions: list[_Subscription] = field(default_factory=list)
@@ -64,23 +58,24 @@ class SharedStore:
         backend: Where the spaces are.
     """
 
+    _later: Later
+
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.asking = Asking(backend, self._hear, self._lose, self._late)
         self._claims: dict[Subscriber, _Claims] = {}
         self._subscriptions: dict[int, list[_Subscription]] = {}
-        self._listens = 0  # those that wait for an answer
-        self._early: list[Event] = []  # changes that came while some waited, and may be for them
-        self._deaf: set[int] = set()  # keys that perhaps nobody listens to any more
-        self._sweep_at = 0.0  # on the clock of ``time.monotonic``
-        self._is_sweeping = False
+        self._listens = 0  # subscriptions that wait for an answer
+        self._early: list[Event] = []  # changes that came while subscriptions waited, and may be for them
+        self._deaf: set[int] = set()  # keys that may have no listener any more
 
-    def start(self) -> None:
+    def start(self, later: Later) -> None:
         """Start the thread that opens the backend and asks it."""
+        self._later = later
         self.asking.start()
 
     def close(self) -> None:
-        """Close the backend, when what was asked is answered."""
+        """Close the backend, once all questions are answered."""
         self.asking.close()
 
     def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
@@ -90,7 +85,7 @@ class SharedStore:
             answer = partial(self._held, self._claims_of(subscriber), answer)
         elif isinstance(question, Drop):
             answer = partial(self._dropped, answer)
-        # What is held has to be released, and what shall be durable has its time: both are done whenever they can be.
+        # A held space must be released, and a durable write may take long: both are done whenever possible.
         is_patient = isinstance(question, Hold) or (isinstance(question, Put) and question.is_durable)
         self.asking.put(question, answer, is_waited_for=not is_patient)
 
@@ -103,7 +98,7 @@ class SharedStore:
         self.asking.put(listen, partial(self._listening, subscription), is_waited_for=True)
 
     def leave(self, subscriber: Subscriber) -> None:
-        """Let go of what a subscriber held and subscribed to."""
+        """Release the spaces that a subscriber held and subscribed to."""
         claims = self._claims.pop(subscriber, None)
         if claims is None:
             return
@@ -117,13 +112,6 @@ class SharedStore:
                 subscriptions.remove(subscription)
                 self._deaf.add(subscription.key)
         self._deafen()
-
-    def sweep(self) -> float | None:
-        """Forget what has expired, a little later."""
-        if not self._is_sweeping and (self._subscriptions or time.monotonic() >= self._sweep_at):
-            self._is_sweeping = True
-            self.asking.put(Sweep(), self._swept)
-        return _SWEEP_S[0]
 
     # Answers of the backend.
 
@@ -143,7 +131,7 @@ class SharedStore:
             answer(said)
 
     def _look(self, key: int, answer: Callable[[Any], None]) -> None:
-        """Answer the `Drop` of a space once nobody holds it any more."""
+        """Answer the `Drop` of a space once no process holds it any more."""
 
         def seen(is_held: Any) -> None:
             if is_held is True:
@@ -151,7 +139,7 @@ class SharedStore:
             else:
                 answer(is_held or None)
 
-        asyncio.get_running_loop().call_later(_LOOK_S, self.asking.put, IsHeld(key), seen)
+        self._later(_LOOK_S, partial(self.asking.put, IsHeld(key), seen))
 
     def _listening(self, subscription: _Subscription, said: Listening | Refused) -> None:
         self._listens -= 1
@@ -197,18 +185,13 @@ class SharedStore:
             self._deaf.add(said.key)
             self._deafen()
 
-    def _swept(self, due_s: float | Refused | None) -> None:
-        least, most = _SWEEP_S
-        wait_s = min(max(due_s, least), most) if isinstance(due_s, (int, float)) else most
-        self._sweep_at, self._is_sweeping = time.monotonic() + wait_s, False
-
     # Private helpers.
 
     def _claims_of(self, subscriber: Subscriber) -> _Claims:
         return self._claims.setdefault(subscriber, _Claims())
 
     def _deafen(self) -> None:
-        """Stop the backend from reporting spaces that nobody listens to, unless somebody is about to."""
+        """Stop the backend's reports about spaces without listeners, unless a subscription is under way."""
         if self._listens or not self._deaf:
             return
         deaf, self._deaf = self._deaf, set()

@@ -1,18 +1,19 @@
-"""`SqliteBackend`: spaces in a file, for the processes of one machine; what was written survives them.
+"""`SqliteBackend`: spaces in a file, for the processes of one machine; the spaces survive them.
 
-All questions of one go are one transaction. One that finds everything as it should be reads only; if something must be
-written, it is done again with the lock of the file. Changes are written to a table as long as some process listens,
-each with the next number. The others look at SQLite's ``data_version``, which is a read of shared memory, and read what
-is new. Once all who live have read a change, it is deleted.
+All questions of one go are one transaction. A transaction first only reads; if it must write, it is repeated with the
+lock of the file. Changes are written to a table as long as some process listens, each with the next number. The others
+look at SQLite's ``data_version``, which is a read of shared memory, and read the new changes. Once all living processes
+have read a change, it is deleted.
 
-The file is in WAL mode with ``synchronous=NORMAL``: what was answered survives the end of any process. A crash of the
-machine may take the last moments with it, but leaves the file whole. A `Put` that asks to be durable is on the disk
-when it is answered: its transaction is written with ``synchronous=FULL``.
+The file is in WAL mode with ``synchronous=NORMAL``: answered writes survive the end of any process. A crash of the
+machine may lose the last moments, but leaves the file intact. A `Put` that asks to be durable is on the disk when it is
+answered: its transaction is written with ``synchronous=FULL``.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sqlite3
 import time
@@ -25,8 +26,8 @@ from typing import Any, Final
 from invoker.core.spaces import StoreLimits
 from invoker.core.store import Change, Put, Refused
 from invoker.errors import StartupError
-from invoker.stores.backend import LEASE_S, UNAVAILABLE, Asked, Beat, Event, Listening, Lose, Tell
-from invoker.stores.owners import Reader, Rows, WriteNeededError
+from invoker.stores.backend import UNAVAILABLE, Asked, Beat, Event, Listening, Lose, Tell
+from invoker.stores.owners import Rows, WriteNeededError
 from invoker.stores.rows import reason_of
 
 __all__ = ["SqliteBackend"]
@@ -49,28 +50,18 @@ class SqliteBackend:
     """Keeps spaces in a file.
 
     Args:
-        path: The path of the file; it is made if it is not there, readable for its owner only.
+        path: The path of the file; it is made if it does not exist, readable only for its owner.
         limits: How much is kept.
         clock: Nanoseconds of the epoch; the same for all processes.
-        lease_s: How long this process counts as alive after it last said so.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        limits: StoreLimits | None = None,
-        clock: Callable[[], int] | None = None,
-        *,
-        lease_s: float = LEASE_S,
-    ) -> None:
+    def __init__(self, path: Path, limits: StoreLimits | None = None, clock: Callable[[], int] | None = None) -> None:
         self._path = path
         self._limits = limits or StoreLimits()
         self._clock = clock or time.time_ns
-        self._lease_s = lease_s
         self._owner = uuid.uuid4().hex
         self._heard: set[int] = set()  # keys that this process listens to
         self._version = 0
-        self._beat_at = 0.0
         self._look_s = _LOOK_S[1]
         self._is_failing = False
 
@@ -91,8 +82,8 @@ class SqliteBackend:
             with ExitStack() as opened:
                 opened.callback(self._db.close)
                 self._make()
-                self._rows = Rows(self._db, self._owner, self._limits, self._clock, lease_s=self._lease_s)
-                self._within("BEGIN IMMEDIATE", [Beat()], self._rows)
+                self._rows = Rows(self._db, self._owner, self._limits, self._clock)
+                self._within("BEGIN IMMEDIATE", [Beat()], self._rows.answer)
                 opened.pop_all()
         except (OSError, sqlite3.Error) as error:
             raise StartupError(f"the store in the file '{self._path}' cannot be opened: {error}") from error
@@ -101,7 +92,7 @@ class SqliteBackend:
         """Answer all questions in one transaction, in their order."""
         try:
             try:
-                answers = self._within("BEGIN", asked, Reader(self._rows))
+                answers = self._within("BEGIN", asked, self._rows.read_only)
             except WriteNeededError:
                 answers = self._written(asked)
         except sqlite3.Error as error:
@@ -118,21 +109,16 @@ class SqliteBackend:
         self._rows.is_deaf = not self._heard
         return answers
 
-    def idle(self) -> float:
-        """Read what other processes did, and renew this process's lease when that is due."""
+    def look(self) -> float:
+        """Read the changes of other processes, if this one listens."""
         try:
-            now = time.monotonic()
-            if now >= self._beat_at:
-                self._beat_at = now + self._lease_s / 4
-                self.perform([Beat()])
-            wait_s = max(0.0, self._beat_at - now)
-            return min(wait_s, self._look()) if self._heard else wait_s
+            return self._look() if self._heard else math.inf
         except sqlite3.Error as error:
             self._failed(error)
             return _LOOK_S[1] * 10
 
     def close(self) -> None:
-        """Let go of what this process holds."""
+        """Release the holds of this process."""
         try:
             self._rows.leave()
         except sqlite3.Error as error:
@@ -147,7 +133,7 @@ class SqliteBackend:
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
                 break
-            except sqlite3.OperationalError:  # another process does the same, for which SQLite does not wait by itself
+            except sqlite3.OperationalError:  # another process does the same, and SQLite does not wait for it by itself
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.execute("COMMIT")
         self._db.execute("PRAGMA synchronous=NORMAL")
@@ -163,10 +149,10 @@ class SqliteBackend:
             self._db.execute(f"PRAGMA user_version={_VERSION}")
         self._db.execute("COMMIT")
 
-    def _within(self, begin: str, asked: Sequence[Asked], rows: Reader | Rows) -> list[Any]:
+    def _within(self, begin: str, asked: Sequence[Asked], answer: Callable[[Asked], Any]) -> list[Any]:
         self._db.execute(begin)
         try:
-            answers = [rows.answer(one) for one in asked]
+            answers = [answer(one) for one in asked]
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
@@ -176,15 +162,15 @@ class SqliteBackend:
 
     def _written(self, asked: Sequence[Asked]) -> list[Any]:
         if not any(type(one) is Put and one.is_durable for one in asked):
-            return self._within("BEGIN IMMEDIATE", asked, self._rows)
+            return self._within("BEGIN IMMEDIATE", asked, self._rows.answer)
         self._db.execute("PRAGMA synchronous=FULL")
         try:
-            return self._within("BEGIN IMMEDIATE", asked, self._rows)
+            return self._within("BEGIN IMMEDIATE", asked, self._rows.answer)
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
 
     def _look(self) -> float:
-        """Read the changes since the last look; the seconds until the next one."""
+        """Read the changes since the last look, and give the seconds until the next one."""
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version or self._rows.has_changed:
             self._version, self._rows.has_changed = version, False

@@ -1,8 +1,8 @@
 """`AuditLog`: a file, or standard error, to which a thread appends lines.
 
-A caller only puts an event on a queue; the thread makes lines of them and writes what has come in a
-twentieth of a second at once. A file that was moved or deleted, as logrotate does it, is opened anew. What cannot be
-written is lost and counted, as is what does not fit on the queue: nothing that is served waits for a disk.
+A caller only puts an event on a queue; the thread turns the events into lines and writes those of a twentieth of a
+second at once. A file that was moved or deleted, as by logrotate, is opened again. Lines that cannot be written, or do
+not fit on the queue, are lost and counted: calls never wait for a disk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AuditLog:
 
     Args:
         target: Path of a file, or ``stderr``.
-        line: Makes the line of what was put, in the thread that writes.
+        line: Makes the line of an event, in the thread that writes.
 
     Attributes:
         errors: Lines that were lost.
@@ -53,7 +53,7 @@ class AuditLog:
         self._is_closed = False
 
     def put(self, told: Any) -> None:
-        """Let something be written, from any thread; returns at once."""
+        """Queue an event to be written, from any thread; returns at once."""
         if len(self._waiting) >= _MOST:
             self._lost(1, "too many lines wait to be written")
             return
@@ -80,13 +80,13 @@ class AuditLog:
                 self._write(lines)
 
     def close(self) -> None:
-        """Write what waits, and let the thread end; but do not wait for a reader that stands still."""
+        """Write the waiting lines, and let the thread end; but do not wait for a reader that stands still."""
         self._is_closed = True
         self._came.set()
         if self._thread is not None:
             self._thread.join(_END_S)
             if self._thread.is_alive():
-                log.error("lines of the audit log are lost: what it is written to takes nothing")
+                log.error("lines of the audit log are lost: its output cannot be written")
                 return
         self.flush()
         with self._lock:
@@ -103,7 +103,7 @@ class AuditLog:
     def _run(self) -> None:
         while not self._is_closed:
             self._came.wait()
-            time.sleep(_WAIT_S)  # what comes meanwhile is written by the same call of the system
+            time.sleep(_WAIT_S)  # lines that come meanwhile are written by the same system call
             self._came.clear()
             self.flush()
 
@@ -123,7 +123,7 @@ class AuditLog:
             self.is_well = True
 
     def _open(self) -> int:
-        """The file, opened anew if another one, or none, has its name now."""
+        """The file, opened again if its name now belongs to another file, or to none."""
         if not self._path:
             return 2
         if self._file >= 0 and not _is_same(self._path, self._file):
@@ -159,7 +159,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _pieces(lines: Sequence[bytes]) -> list[list[bytes]]:
-    """The lines in pieces that a pipe takes whole while others write to it, too (PIPE_BUF)."""
+    """The lines in pieces that a pipe takes as a whole while others also write to it (PIPE_BUF)."""
     pieces: list[list[bytes]] = []
     size = PIPE_BUF
     for line in lines:

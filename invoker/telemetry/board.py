@@ -1,10 +1,10 @@
 """`Board`: a file in memory on which each worker writes its numbers, so that any worker can report the sum of all.
 
-A row holds one process's numbers; only that process writes it, whole, with a checksum, so nobody waits for anybody,
-and what a worker wrote last outlives even its kill. Rows stand far apart, and only what is written takes memory. Row 0
-is the supervisor's: it holds what the dead have counted, and up to which worker each row was added to it. That is one
-write, so a reader sees a dead worker's numbers once: in its row before, in the sum after. Counters therefore never go
-backwards.
+A row holds one process's numbers; only that process writes it, as a whole and with a checksum, so no process waits for
+another, and the last row of a worker survives even its kill. Rows are far apart, and only written bytes take memory.
+Row 0 is the supervisor's: it has the counts of the dead workers, and for each row the last worker that was added to it.
+That is one write, so a reader sees a dead worker's numbers once: in its row before, in the sum after. Counters
+therefore never go backwards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEAD: Final = 16
 
 @dataclass(slots=True)
 class Numbers:
-    """What is counted, by name.
+    """The counts, by name.
 
     Attributes:
         counters: Sums that only grow.
@@ -50,12 +50,12 @@ class Numbers:
 
 @dataclass(slots=True)
 class Row:
-    """What one process wrote last.
+    """The last row that one process wrote.
 
     Attributes:
         worker: Its number; 0 is the supervisor.
         beat: Its clock's seconds when it wrote.
-        numbers: What it counted.
+        numbers: Its counts.
         added: Only in the supervisor's row: for each row, the last worker whose counters are in these numbers.
     """
 
@@ -77,7 +77,7 @@ class Board:
 
     @classmethod
     def make(cls) -> Board:
-        """Make a new board, in memory where the system can. It is gone with the last process that has it open."""
+        """Make a new board, in memory where the system can. It vanishes with the last process that has it open."""
         if hasattr(os, "memfd_create"):
             return cls(os.memfd_create("invoker-board"))
         with tempfile.TemporaryFile() as file:
@@ -103,7 +103,7 @@ class Board:
         return {index: row for index, row in rows.items() if row is not None and row.beat}
 
     def total(self) -> Numbers:
-        """The sum of the numbers of all live workers and of the counters that dead ones left."""
+        """The sum of the numbers of all live workers and of the dead ones' counters."""
         rows = self.read()
         first = rows.get(0, Row())
         total = first.numbers

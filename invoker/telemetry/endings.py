@@ -1,11 +1,11 @@
-"""`Endings`: a thread that writes the log line of each invocation, and other lines that are as frequent.
+"""`Endings`: a thread that writes the log line of each invocation, and other equally frequent lines.
 
 A log line costs as much as a short invocation, and a lock and a system call besides. So endings are collected as they
-come and written together, a twentieth of a second later; those of faults, which somebody may be waiting to read, are
-written at once. What waits is written when the process stops. A program that has set up logging itself gets records.
+come and written together, a twentieth of a second later; faults, for which a reader may wait, are written at once.
+Waiting lines are written when the process stops. A program that has set up logging itself gets records.
 
-An invocation over HTTP ends before its response is made, and the line has the status of that. So where the client has
-got nothing yet, the line waits for it, and the lines behind it do not; but no longer than a second.
+An invocation over HTTP ends before its response is made, and the line has the status of that. So if the client has got
+no response yet, the line waits for it, while later lines do not wait; but no longer than a second.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Line(NamedTuple):
-    """A line of the log: its time, its logger, its message, and what is in ``extra``."""
+    """A line of the log: its time, its logger, its message, and the fields of ``extra``."""
 
     created: float
     logger: str
@@ -90,7 +90,7 @@ class Endings:
             return
         if logs.log.isEnabledFor(logging.INFO):
             context = invocation.context
-            # This is made for each call, so it is no more than a tuple of what has to be known later.
+            # This is made for each call, so it is only a tuple of what is needed later.
             self._put(
                 (
                     time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
@@ -132,7 +132,7 @@ class Endings:
             self.flush()
 
     def close(self) -> None:
-        """Write what waits, and let the thread end."""
+        """Write the waiting lines, and let the thread end."""
         self._is_closed = True
         if self.flush in logs.AHEAD:
             logs.AHEAD.remove(self.flush)
@@ -142,7 +142,7 @@ class Endings:
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits, before any line that is made later, except lines that still wait for their response."""
+        """Write the waiting lines, before any later line, except lines that still wait for their response."""
         with self._lock:  # lines must not be mixed up
             made: list[_Line | logging.LogRecord] = []
             unanswered: list[_Line | _Ending | _Fault] = []
@@ -234,7 +234,7 @@ def _log(noted: list[_Line | logging.LogRecord]) -> None:
 
 
 def _pieces(lines: list[str]) -> Iterator[str]:
-    """The lines in pieces that a pipe takes whole while other workers write to it, too (PIPE_BUF)."""
+    """The lines in pieces that a pipe takes as a whole while other workers also write to it (PIPE_BUF)."""
     piece: list[str] = []
     size = 0
     for line in lines:
@@ -253,7 +253,7 @@ def _json_line(line: _Line) -> str:
 
 
 def _utc(seconds: float) -> str:
-    """As `logs.utc`; lines that are written together are mostly of the same second."""
+    """Format a time as `logs.utc` does; cached, since lines that are written together mostly have the same second."""
     return f"{_second(int(seconds))}{int(seconds % 1 * 1000):03d}Z"
 
 

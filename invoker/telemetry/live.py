@@ -1,8 +1,8 @@
 """`Live`: what the invocations of this process are doing right now, in numbers, for its watchers.
 
-It reads what invocations count anyway, from the loop, while other threads count on: a number may be a moment old, and
-two of them need not be of the same moment. Nothing is counted for its sake, and it takes no lock. Invocations that have
-ended are remembered only while somebody watches. Payloads, headers and errors' texts are never shown.
+It reads the invocations' own counts on the loop, while other threads continue to count: a number may be a moment old,
+and two of them need not be of the same moment. Nothing is counted for its sake, and it takes no lock. Invocations that
+have ended are remembered only while there is a watcher. Payloads, headers and errors' texts are never shown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Ended:
 
     Attributes:
         at_s: When it ended, on the clock of ``time.monotonic``.
-        told: What a snapshot shows of it.
+        told: Its entry in a snapshot.
     """
 
     at_s: float
@@ -54,8 +54,8 @@ class Live:
 
     Args:
         engine: Runs them.
-        workers: Processes that share the ports, of which this is one.
-        flows: What is known of invocations, by their id, besides what they know themselves.
+        workers: The number of processes that share the ports, this one included.
+        flows: The flows of invocations by their id, in addition to their own counts.
     """
 
     def __init__(self, engine: Engine, *, workers: int = 1, flows: Callable[[], Mapping[str, Flow]] = dict) -> None:
@@ -83,7 +83,7 @@ class Live:
                 self._ended.clear()
 
     def snapshot(self) -> dict[str, Any]:
-        """A snapshot of now: at most `MOST_INVOCATIONS`, those that run before those that have ended."""
+        """A snapshot of now: at most `MOST_INVOCATIONS`, running ones before ended ones."""
         now = time.monotonic()
         self._noted = 0
         running = list(self._engine.running.values())
@@ -163,7 +163,7 @@ def _told(invocation: Invocation, now: float, flow: Flow = FLOWING) -> dict[str,
 
 
 def _queued(invocation: Invocation, flow: Flow) -> list[tuple[int, int]]:
-    """Frames and bytes that wait in each input. Of several long queues each gets its share of the bytes by its length.
+    """Frames and bytes that wait in each input. Several long queues share the bytes by their lengths.
 
     Frames that wait at the call may be for any of several inputs, so they are shown only if there is a single one.
     """

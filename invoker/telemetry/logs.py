@@ -1,4 +1,4 @@
-"""Log lines: text on a terminal, one JSON object a line otherwise; what is in ``extra`` stands in both."""
+"""Log lines: text on a terminal, one JSON object a line otherwise; both show the fields of ``extra``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LABELS: dict[str, Any] = {}
 AHEAD: list[Callable[[], None]] = []
 """Called before any line is written; each of them writes what has to stand before that line."""
 
-_LOUD = ("asyncio", "hypercorn", "watchfiles")
+_LOUD = ("asyncio", "watchfiles")
 """Libraries of ours that log at INFO and DEBUG what they do."""
 
 _CYAN = "36"
@@ -91,7 +91,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
     root.addHandler(handler)
     _own[0] = handler
     first, *others = level.split(",")
-    root.setLevel(first.upper())  # the level holds for what the author's code logs, too
+    root.setLevel(first.upper())  # the level also applies to the log of the author's code
     log.setLevel(first.upper())
     for name in _LOUD:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
@@ -102,7 +102,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
 
 @contextlib.contextmanager
 def borrowed(level: str, style: str) -> Iterator[None]:
-    """Send log lines to standard error for a while, if nobody in this process has said where they go.
+    """Send log lines to standard error for a while, if logging is not configured in this process.
 
     Args:
         level: As for `set_up`.
@@ -137,13 +137,13 @@ class OwnHandler(logging.StreamHandler[Any]):
             stream.lost = self._dropped
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Write a line, behind those that were made before it."""
+        """Write a line, after the earlier ones."""
         for write in tuple(AHEAD):
             write()
         return super().handle(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
-        """Log where the record was made, and what is wrong with it."""
+        """Log the place where the record was made, and the error in it."""
         text = "a line of the log cannot be written: %.200r, at %s:%s"
         place = (record.pathname, record.lineno)
         told = log.makeRecord(__name__, logging.WARNING, *place, text, (record.msg, *place), sys.exc_info())
@@ -151,13 +151,13 @@ class OwnHandler(logging.StreamHandler[Any]):
             self.stream.write(self.format(told) + self.terminator)
 
     def close(self) -> None:
-        """Wait until what was logged is written, though not for a reader that stands still."""
+        """Wait until the logged lines are written, but not for a reader that stands still."""
         if isinstance(self.stream, LogWriter):
             self.stream.drain()
         super().close()
 
     def end(self) -> None:
-        """Write what was logged, since nothing more comes."""
+        """Write the logged lines, since no more come."""
         if isinstance(self.stream, LogWriter):
             self.stream.end()
 
@@ -167,11 +167,11 @@ class OwnHandler(logging.StreamHandler[Any]):
 
 
 def _writer(*, is_text: bool) -> Any:
-    """What writes to standard error without waiting for its reader; the stream itself where it has no descriptor."""
+    """A writer to standard error that does not wait for its reader; the stream itself if it has no descriptor."""
     stream = sys.stderr
     try:
         descriptor = -1 if stream is None else stream.fileno()
-    except (AttributeError, OSError, ValueError):  # a program, or a notebook, has put something else there
+    except (AttributeError, OSError, ValueError):  # a program, or a notebook, has replaced standard error
         return stream
     made = LogWriter(descriptor, (getattr(stream, "encoding", "") if is_text else "") or "utf-8")
     made.start()
@@ -186,7 +186,7 @@ def _has_colour(stream: TextIO | None) -> bool:
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    """The fields of a line besides its message; with those of the invocation if a function's code writes it."""
+    """The fields of a line besides its message; with the fields of the invocation if a function's code writes it."""
     return invoked(RUNNING.get()) | {name: value for name, value in vars(record).items() if name not in _OWN} | LABELS
 
 
@@ -198,7 +198,7 @@ def invoked(context: Context | None) -> dict[str, Any]:
 
 
 def traced(metadata: Headers) -> dict[str, str]:
-    """The field of the caller's trace, when it sends one (W3C Trace Context), and of what it calls the request."""
+    """The fields of the caller's trace, if it sends one (W3C Trace Context), and of its id for the request."""
     if not metadata:
         return {}
     fields = {}
@@ -213,7 +213,7 @@ class TextFormatter(logging.Formatter):
     """``12:00:00.123 WARNING message  invocation=i7 function=square``, then a traceback if there is one.
 
     Args:
-        has_colour: Whether levels and what stands below a message are coloured.
+        has_colour: Whether levels and the lines below a message are coloured.
     """
 
     def __init__(self, *, has_colour: bool = False) -> None:
@@ -243,7 +243,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object: time, level, logger, message, then what is in ``extra``."""
+    """One JSON object: time, level, logger, message, then the fields of ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line of JSON, without its end; the keys are in the reference of logs."""
@@ -295,10 +295,10 @@ def own_handler() -> OwnHandler | None:
 
 
 def keep() -> None:
-    """Let our lines be written as before, though the author's code has set up logging meanwhile.
+    """Restore the invoker's logging, if the author's code has set up logging meanwhile.
 
-    `logging.config` disables every logger that its settings do not name, and takes the handlers of the root away. What
-    the author's own code logs goes where it says.
+    `logging.config` disables every logger that its settings do not name, and takes the handlers of the root away. The
+    author's own lines go where the author has configured.
     """
     if _own[0] is None:
         return
@@ -314,7 +314,7 @@ _own: list[OwnHandler | None] = [None]
 
 
 def called(protocol: str, peer: str | Client) -> dict[str, Any]:
-    """The fields that say who has called, and how; and what a client of HTTP got, as far as that is known."""
+    """The fields of the caller and the protocol; and the status that an HTTP client got, as far as it is known."""
     if isinstance(peer, str):
         return {"protocol": protocol, "peer": peer} if peer else {"protocol": protocol}
     fields = {"protocol": protocol, "peer": peer.address, peer.field: peer.number}
@@ -322,7 +322,7 @@ def called(protocol: str, peer: str | Client) -> dict[str, Any]:
 
 
 def ending(invocation: Invocation) -> dict[str, Any]:
-    """What the line of an ended invocation says besides its message."""
+    """The fields of the line of an ended invocation, besides its message."""
     error = invocation.error
     extra: dict[str, Any] = {
         "invocation": invocation.id,
@@ -376,7 +376,7 @@ def ending_record(invocation: Invocation) -> logging.LogRecord:
 
 
 def hold(record: logging.LogRecord) -> None:
-    """Let a record that is written later keep the text of its traceback, and not what the frames of that hold."""
+    """Let a record that is written later keep the text of its traceback, not the objects in its frames."""
     if record.exc_info and record.exc_info[1] is not None:
         record.exc_text = _traceback(record)
         record.exc_info = (type(record.exc_info[1]), record.exc_info[1], None)

@@ -1,9 +1,8 @@
 """`LogWriter`: a stream for the log that never makes anybody wait, whatever reads it.
 
-The reader of a pipe or a terminal may stand still; a process that waits for that serves nobody, and hears no signal. So
-text is written at once only where there is room for much more. Otherwise it goes on a queue, and a thread writes it in
-its order. What does not fit on the queue is dropped and counted, and a line gives the count where those lines would
-have stood::
+The reader of a pipe or a terminal may stand still; a process that waits for it serves no call, and handles no signal.
+So text is written at once only if there is room for much more. Otherwise it goes on a queue, and a thread writes it in
+its order. Lines that do not fit on the queue are dropped and counted, and a line gives the count in their place::
 
     write() --nothing waits, and there is room--------------> the descriptor
        +-- there is none --> queue --the thread-------------> the descriptor
@@ -46,11 +45,11 @@ class LogWriter:
 
     Args:
         descriptor: Stays open; a negative one takes everything and keeps nothing.
-        encoding: The encoding of what is written; what it cannot express is escaped.
+        encoding: The encoding of the text; characters that it cannot express are escaped.
         most: Characters that may wait.
 
     Attributes:
-        encoding: The encoding as given.
+        encoding: The encoding of the text.
         dropped: Lines that were dropped since the start.
         lost: Makes the line that says how many lines were dropped.
     """
@@ -120,17 +119,20 @@ class LogWriter:
         return False
 
     def end(self) -> None:
-        """Write what waits, and end the thread, unless the reader stands still. Later text is written directly."""
+        """Write the waiting text, and end the thread, unless the reader stands still.
+
+        Later text is written directly.
+        """
         self._is_ending = True
         if self.drain() and self._thread is not None:
             self._thread.join(_STILL_S)
 
     def after_fork(self) -> None:
-        """Reset in a forked process, which has no thread: write directly, and drop what the parent will write."""
+        """Reset in a forked process, which has no thread: write directly, and drop the parent's text."""
         self._is_direct, self._lock, self._queue = True, threading.RLock(), SimpleQueue()
 
     def _has_room(self) -> bool:
-        """Whether a short text can be written at once, even while other processes write there, too."""
+        """Whether a short text can be written at once, even while other processes write to it, too."""
         try:
             if self._kind == stat.S_IFIFO:
                 waits = fcntl.ioctl(self._descriptor, termios.FIONREAD, b"\0\0\0\0")
@@ -146,7 +148,8 @@ class LogWriter:
         while True:
             one = queue.get()
             while isinstance(one, str) and one != _GAP:
-                if len(kept) + len(one) > select.PIPE_BUF:  # a pipe takes so much whole, while others write there, too
+                # a pipe takes this many bytes as a whole, while others also write to it
+                if len(kept) + len(one) > select.PIPE_BUF:
                     self._take(kept)
                     kept = ""
                 kept += one
@@ -182,16 +185,16 @@ class LogWriter:
         while view:
             try:
                 view = view[os.write(self._descriptor, view) :]
-            except BlockingIOError:  # somebody else has made it non-blocking
+            except BlockingIOError:  # other code has made it non-blocking
                 select.select([], [self._descriptor], [], 1)
-            except OSError:  # it is full, or nobody reads it any more; so no line about that can be written either
+            except OSError:  # the pipe is full, or has lost its reader; so no line about that can be written either
                 self.dropped += text.count("\n")
                 return False
         return True
 
 
 def _full(pipe: int) -> int:
-    """How much its reader may have left in a pipe that has room for a dozen short texts, each on a page of its own."""
+    """How many bytes may be in a pipe that still has room for a dozen short texts, each on a page of its own."""
     try:
         size = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
     except (AttributeError, OSError):  # not on Linux
@@ -206,7 +209,7 @@ def drain_all() -> None:
 
 
 def dropped_lines() -> int:
-    """How many lines this process has dropped, of its log and of what functions print."""
+    """How many lines this process has dropped, of its log and of the output of functions."""
     return sum(one.dropped for one in list(_MADE))
 
 

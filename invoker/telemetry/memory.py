@@ -1,9 +1,9 @@
 """`Trimmer`: gives memory back to the system after a flood.
 
-The C library keeps what is freed between blocks that are still in use; after a flood that may be most of a gigabyte.
-`malloc_trim` gives it back. It is asked for only when the process holds much less than a moment ago, or many threads of
-functions have ended their work, whose small values nobody counts; in a thread, and at most every half a second: a
-threshold for every block would cost each large frame its page faults instead.
+The C library keeps freed memory between blocks that are still in use; after a flood that may be most of a gigabyte.
+`malloc_trim` gives it back. It is given back only when the process holds much less than a moment ago, or many threads
+of functions have ended their work, whose small values are not counted; in a thread, and at most every half a second: a
+lower threshold for all blocks would cause page faults for each large frame.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def malloc_trim() -> bool:
 
 
 def share_arenas() -> None:
-    """Let all threads allocate from two arenas of the C library, unless the environment says how many there are.
+    """Let all threads allocate from two arenas of the C library, unless the environment sets their number.
 
-    `malloc_trim` gives back what is free in the middle of an arena, but of no arena except the first one the free end,
-    which may be 16 MiB. By default there are eight arenas for each processor. It works before threads begin.
+    `malloc_trim` gives back free memory in the middle of every arena, but the free end, up to 16 MiB, only of the
+    first. By default there are eight arenas for each processor. This must be called before threads begin.
     """
     if "MALLOC_ARENA_MAX" in os.environ or "arena_max" in os.environ.get("GLIBC_TUNABLES", ""):
         return
@@ -59,7 +59,7 @@ class Trimmer:
     """Looks at a budget every half a second, on the loop.
 
     Args:
-        budget: What callers hold.
+        budget: The budget of the process.
         threads: Where the C library is asked.
         trim: Asks it.
         look_s: Time between two looks.

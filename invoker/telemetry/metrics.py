@@ -1,7 +1,7 @@
-"""Metrics in the text format of Prometheus, made of the engine's counters when somebody asks.
+"""Metrics in the text format of Prometheus, made from the engine's counters on request.
 
 Nothing is counted twice and nothing is locked: the engine adds up plain integers at each ending, and this module
-reads them. A worker answers for all: it adds up what each of them wrote on the board (`invoker.telemetry.board`).
+reads them. A worker answers for all: it adds up the rows of all workers on the board (`invoker.telemetry.board`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ COUNTERS = {
     "invoker_in_bytes": "Payload bytes given to inputs.",
     "invoker_out_bytes": "Payload bytes sent by outputs.",
     "invoker_invocation_seconds": "Time that invocations took, in all.",
-    "invoker_log_lines_dropped": "Lines, of the log and of what functions print, that their reader left no room for.",
+    "invoker_log_lines_dropped": "Lines of the log and of what functions print that were dropped, because their reader "
+    "did not "
+    "keep up.",
     RESTARTS: "Workers that were started because another had died or was killed.",
     RELOADS: "Workers that were started to take another's place on SIGHUP.",
 }
@@ -58,12 +60,12 @@ GAUGES = {
     "invoker_stuck_threads": "Threads whose invocation is over but whose function goes on.",
     "invoker_thread_slots": "Threads that sync functions may use.",
     WORKERS: "Workers that are ready and take new connections.",
-    WANTED: "Workers that there should be.",
+    WANTED: "Workers that should be running.",
 }
 
 
 def numbers_of(engine: Engine, driver: Driver) -> Numbers:
-    """What this process has counted so far."""
+    """The counts of this process so far."""
     counters, threads = engine.counters, driver.threads
     ended = {f"{_ENDED} {status.name}": float(number) for status, number in list(counters.finished.items())}
     sessions = driver.sessions
@@ -91,8 +93,8 @@ class Metrics:
     """A Prometheus collector.
 
     Args:
-        numbers: Gives the counts, by the names of this module and of those that give further families.
-        further: Gives what makes the families of the protocols that are served.
+        numbers: Gives the counts, by the names of this module and of the modules with further families.
+        further: Gives the functions that make the families of the served protocols.
     """
 
     def __init__(self, numbers: Callable[[], Numbers], further: Callable[[], Sequence[Families]] = tuple) -> None:

@@ -1,8 +1,8 @@
 """Which side of each running invocation waits for the other: `flows` for one moment, `Pressure` for the log.
 
-An invocation is *paused* while nothing more is read for it, because its function takes less than its caller sends. It
-is *blocked* while its function waits until its caller has read more. Where a thread of its own reads for a function,
-what has come meanwhile waits at the call, and is *held* there.
+An invocation is *paused* while reading for it has stopped, because its function takes less than its caller sends. It is
+*blocked* while its function waits until its caller has read more. If a thread of its own reads for a function, frames
+that have come meanwhile are *held* at the call.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["FLOWING", "Flow", "Pressure", "flows"]
 
 log = logging.getLogger(__name__)
 
-PAUSED: Final = "an invocation is paused: its function takes less than its caller sends"
-BLOCKED: Final = "an invocation is blocked: its caller reads less than its function gives"
+PAUSED: Final = "an invocation is paused: its function reads more slowly than its caller sends"
+BLOCKED: Final = "an invocation is blocked: its caller reads more slowly than its function produces"
 
 _LOOK_S: Final = 0.4
 """Seconds between two looks. What is paused or blocked at two looks in a row is logged, within a second."""
@@ -34,9 +34,9 @@ class Flow(NamedTuple):
     """The flow of one invocation.
 
     Attributes:
-        is_paused: Nothing more is read for it.
+        is_paused: Whether reading for it has stopped.
         is_blocked: Its function waits until its caller reads.
-        frames: Frames that are held at its call, before any input has them.
+        frames: Frames that are held at its call, not yet in an input.
         bytes: The bytes of these frames.
     """
 
@@ -50,7 +50,7 @@ FLOWING: Final = Flow()
 
 
 def flows(driver: Driver) -> dict[str, Flow]:
-    """The flow of invocations, by id, where their conversations know more than they do; called on the loop."""
+    """The flow of invocations, by id, if their conversations have more data than they have; called on the loop."""
     found: dict[str, Flow] = {}
     for one in tuple(driver.conversations):
         if isinstance(one, Reactor) and one.is_paused:
@@ -67,7 +67,7 @@ def flows(driver: Driver) -> dict[str, Flow]:
 
 
 def _paused(reactor: Reactor) -> Iterator[Invocation]:
-    """A session of many invocations goes on reading, and only some of them have no room."""
+    """The invocations that have no room for further frames; in a session of many that may be only some."""
     runners = tuple(reactor.runners.values())
     if isinstance(reactor, SessionReactor):
         stalled = {key for key, _ in reactor.stalled}
@@ -102,7 +102,7 @@ class Pressure:
         self.start()
 
     def look(self) -> None:
-        """Log the invocations that are paused or blocked now and were at the last look, too."""
+        """Log the invocations that are paused or blocked now and already were at the last look."""
         now: set[tuple[str, str]] = set()
         flowing = flows(self._driver)
         for invocation in tuple(self._driver.engine.running.values()):

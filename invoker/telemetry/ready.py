@@ -1,4 +1,4 @@
-"""What a process prints when it is ready, at every log level: the program that started it waits for it (R-016)."""
+"""The message that a process prints when it is ready, at every log level, since its starter waits for it (R-016)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def untyped(specs: Iterable[FunctionSpec]) -> str:
 
 
 def ready_block(names: Sequence[str], addresses: str, serves: str, command: str, page: str = "", note: str = "") -> str:
-    """The message of a process that is ready, and what stands below it (R-005).
+    """The message of a process that is ready, and the lines below it (R-005).
 
     Args:
         names: The names of the functions.

@@ -1,6 +1,6 @@
 """A call to copy that fits a function: the command, and a value for each of its inputs (R-005).
 
-Each value is tried with the very conversion that a call meets; a type for which none is found gets no sample call.
+Each value is tried with the same conversion that a call uses; a type without a valid value gets no sample call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from invoker.author.spec import IGNORED, FunctionSpec, StreamSpec, Take
-from invoker.author.spelling import is_array
+from invoker.codecs.annotations import is_array
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, fields, holds_pydantic, is_any, leaves, members
 
 __all__ = ["call_command", "chat_command", "near", "sample_arguments"]
@@ -27,7 +27,7 @@ _ATTEMPTS = 5
 
 
 def call_command(spec: FunctionSpec, address: str, *, is_one: bool) -> str:
-    """What to type after ``python -m invoker``; empty where no value is known for an input.
+    """The arguments after ``python -m invoker``; empty if no value is known for an input.
 
     Args:
         spec: The spec of the function.
@@ -47,13 +47,13 @@ def chat_command(spec: FunctionSpec, address: str) -> str:
 
 
 def near(host: str, address: str) -> str:
-    """The address that a caller on this machine types, for a transport that listens on a host."""
+    """The address that a caller on this machine uses, for a transport that listens on a host."""
     return f"localhost:{address.rpartition(':')[2]}" if host in _AT_HOME else address
 
 
 def sample_arguments(spec: FunctionSpec) -> str | None:
     """Arguments of ``invoker call`` with a value for each input, as a shell takes them; None where there is none."""
-    # What a caller who names no input sends: the first option if there is no other input.
+    # The inputs that a caller without names sends: the first option if there is no other input.
     streams = tuple(one for one in spec.inputs if not one.is_ignored) or spec.spare[:1]
     try:
         values = [_sample(one.type) for one in streams]
@@ -80,7 +80,7 @@ def _is_chat(spec: FunctionSpec) -> bool:
 def _is_plain(stream: StreamSpec, value: Any) -> bool:
     """Whether the value can be typed as plain text: numbers, booleans, text and bytes can.
 
-    Without an annotation text is a str, and 7 would be "7"; a function that reads messages sees their media types.
+    Without an annotation text is a str, and 7 would be "7"; a function that takes messages sees their media types.
     """
     if is_any(stream.type) and stream.take is Take.PAYLOAD:
         return False
@@ -115,7 +115,7 @@ def _sample(type_: Any, depth: int = 0) -> Any:
 
 
 def _by_field(type_: Any, schema: Mapping[str, Any], depth: int) -> dict[str, Any] | None:
-    """An object whose required fields have samples of their own; None where only the schema can say it."""
+    """An object whose required fields have samples of their own; None if only the schema can give one."""
     known = schema.get("$defs", {})
     shape = known.get(schema.get("$ref", "").rpartition("/")[2], schema)
     annotations = fields(type_) or {}
@@ -194,7 +194,7 @@ def _list(schema: Mapping[str, Any], inner: Callable[[Any], Any]) -> list[Any]:
 
 
 def _number(schema: Mapping[str, Any]) -> float:
-    """The number 7, or the nearest one that is allowed."""
+    """The number 7, or the nearest allowed one."""
     step = schema.get("multipleOf", 1 if schema["type"] == "integer" else 0)
     low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
     high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))

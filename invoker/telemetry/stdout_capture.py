@@ -1,8 +1,8 @@
-"""What functions print: nobody waits for its reader, and with JSON logs each printed line becomes an object.
+"""Captures what functions print: printing does not wait for its reader, and with JSON logs each line becomes an object.
 
 ``sys.stdout`` and ``sys.stderr`` stay the objects that they are, since debuggers and progress bars ask them what they
-are and where they write: only their ``write`` is replaced, and only where no terminal reads them. What goes around it,
-by ``sys.stdout.buffer`` or by another program, passes unchanged.
+are and where they write: only their ``write`` is replaced, and only where no terminal reads them. Output by
+``sys.stdout.buffer`` or by another program passes unchanged.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def ended(invocation: Invocation) -> None:
 
 
 class Prints:
-    """Collects what is written until a line is whole.
+    """Collects written text until a line is complete.
 
     Args:
         write: Takes the objects, as text.
@@ -103,7 +103,10 @@ class Prints:
         return len(text)
 
     def flush(self) -> None:
-        """Write what this thread has begun, as ``print(..., flush=True)`` asks. What follows is another object."""
+        """Write what this thread has begun, as ``print(..., flush=True)`` asks.
+
+        The following text is another object.
+        """
         with self._lock:
             whose, begun = self._begun.pop(threading.get_ident(), (None, ""))
             if begun:
@@ -132,7 +135,7 @@ class Prints:
 
 
 class Lines(Prints):
-    """Collects what is written until a line is whole, and passes it on as it is."""
+    """Collects written text until a line is complete, and passes the line on unchanged."""
 
     def _tell(self, line: str, context: Context | None, *, is_whole: bool = True) -> None:  # noqa: ARG002 - see `Prints`
         self._write(f"{line}\n" if is_whole else line)

@@ -1,7 +1,7 @@
 """`Watchdog`: names the line of an async function that blocks the loop.
 
-A thread checks whether the loop still runs callbacks. When it does not, the loop's own stack says where it is stuck,
-and the innermost frame outside the standard library and the invoker is the author's line. Each line is named once.
+A thread checks whether the loop still runs callbacks. If it does not, the loop's own stack shows where it is stuck, and
+the innermost frame outside the standard library and the invoker is the author's line. Each line is named once.
 """
 
 from __future__ import annotations

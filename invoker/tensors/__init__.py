@@ -3,11 +3,12 @@
 `invoker.tensors.arrays` goes between tensors and numpy's arrays; it imports numpy, so it is not gathered here.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from invoker.lazy import lazy
 
 if TYPE_CHECKING:
-    from invoker.tensors.errors import MAX_ERRORS, MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
+    from invoker.tensors.errors import MAX_ERRORS, MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status, too_large
     from invoker.tensors.layout import MAX_BYTES, Written
     from invoker.tensors.messages import (
         LIMIT_BYTES,
@@ -76,6 +77,7 @@ __all__ = [
     "read_tensor",
     "shape_of",
     "spelled",
+    "too_large",
     "write_error_response",
     "write_infer_response",
     "write_metadata_response",
@@ -85,7 +87,7 @@ __all__ = [
 ]
 
 _WHERE = {
-    "errors": "MAX_ERRORS MAX_MESSAGE_BYTES Code GraphPipeError http_status",
+    "errors": "MAX_ERRORS MAX_MESSAGE_BYTES Code GraphPipeError http_status too_large",
     "layout": "MAX_BYTES Written",
     "messages": (
         "LIMIT_BYTES InferRequest InferResponse IOMetadata MetadataRequest MetadataResponse RemoteError "
@@ -101,12 +103,6 @@ _WHERE = {
     ),
 }
 """The names of each module, which is imported when somebody asks for one of them."""
-_MODULES = {name: module for module, names in _WHERE.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__, __dir__ = lazy(
+    __name__, {name: f"{__name__}.{module}" for module, names in _WHERE.items() for name in names.split()}
+)

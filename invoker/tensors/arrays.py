@@ -1,10 +1,10 @@
 """numpy arrays to tensors and back: the one module that imports numpy, so it is imported only where arrays are wanted.
 
 What is copied. On the way in nothing: an array is a read-only view on the buffer that was received. Exceptions: data
-that lies at an address which is no multiple of the element's size is copied once, since many a C library that is given
-such an array crashes or is slow (G-045, D8); so is what somebody asked to be writable; strings always are. On the way
-out nothing either if the array is in row-major order and little-endian: the tensor is a view on it, whose bytes are
-copied when the buffer is joined. Any other array is first brought into this form, by one copy more (G-046, G-048).
+that lies at an address which is no multiple of the element's size is copied once, since many C libraries crash or are
+slow with such an array (G-045, D8); so is an array that must be writable; strings are always copied. On the way out
+nothing either if the array is in row-major order and little-endian: the tensor is a view on it, whose bytes are copied
+when the buffer is joined. Any other array is first brought into this form, by one copy more (G-046, G-048).
 
 Source: GraphPipe specification, "Tensor"; docs/reference/graphpipe.md 2.3.
 """
@@ -97,7 +97,7 @@ def to_array(tensor: Tensor, *, is_writable: bool = False) -> Array:
 
 
 def to_tensor(value: Any) -> Tensor:
-    """Make a tensor of what a function returned.
+    """Make a tensor from a function's result.
 
     Args:
         value: An array of any layout, a number, bytes, text, a list of these, or what numpy makes an array of. An int
@@ -107,7 +107,7 @@ def to_tensor(value: Any) -> Tensor:
         Its data is a view on the array where its layout allows; the array must not change until the tensor is written.
 
     Raises:
-        GraphPipeError: It has no form as a tensor (E18).
+        GraphPipeError: The value has no form as a tensor (E18).
     """
     array = _array_of(value)
     if array.ndim > MAX_RANK:
@@ -116,7 +116,7 @@ def to_tensor(value: Any) -> Tensor:
         return Tensor(TensorType.STRING, array.shape, [_octets(one, value) for one in array.reshape(-1).tolist()])
     type_ = type_of(array.dtype)
     if type_ is TensorType.NULL:
-        raise _refused(value, f"{array.dtype} has no type")
+        raise _refused(value, f"the dtype {array.dtype} has no tensor type")
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
     plain = np.asarray(array, DTYPES[type_], order="C")
@@ -173,12 +173,12 @@ def is_takeable(cls: type) -> bool:
 
 
 def fitted(array: Array, wanted: ArrayType) -> Array:
-    """An array as an annotation wants it.
+    """Convert an array to the type that an annotation wants.
 
-    Nothing is cast except truth values and text, which travel as something else, and what the author allows.
+    Only truth values and text are cast, which have another type on the wire, and casts that the author allows.
 
     Raises:
-        GraphPipeError: It has another type (E8), or values that the wanted type does not have.
+        GraphPipeError: The array has another type (E8), or values that the wanted type does not have.
     """
     scalar, have = wanted.scalar, array.dtype
     if scalar is None or has_type(have, scalar):
@@ -197,17 +197,17 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
 
 
 def has_type(dtype: np.dtype[Any], scalar: type | None) -> bool:
-    """Whether arrays of a dtype are what is wanted, as they are."""
+    """Whether arrays of a dtype are wanted without a cast."""
     if scalar is None or (issubclass(scalar, np.generic) and np.issubdtype(dtype, scalar)):
         return True
     return type_of(scalar) is not TensorType.NULL and np.dtype(scalar) == dtype
 
 
 def cast_output(value: Any, wanted: ArrayType) -> Any:
-    """Cast what a function gave to the declared type if numpy's rule ``same_kind`` allows; otherwise leave it as it is.
+    """Cast a function's value to the declared type if numpy's rule ``same_kind`` allows; otherwise leave it unchanged.
 
     Raises:
-        GraphPipeError: A value is beyond what the declared type has (E18).
+        GraphPipeError: A value is out of the range of the declared type (E18).
     """
     array = np.asarray(value)
     scalar = wanted.scalar
@@ -235,7 +235,7 @@ def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Cast numbers to a type that has all of them, except for rounding.
+    """Cast numbers to a type that has all of them in its range, with rounding.
 
     Raises:
         ValueError: One would become infinite.
@@ -243,7 +243,7 @@ def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(over="ignore"):
         made: Array = array.astype(dtype, casting="same_kind", copy=False)
     if dtype.kind == "f" and made.dtype != array.dtype and (beyond := np.isinf(made) & ~np.isinf(array)).any():
-        raise ValueError(f"{array[beyond].flat[0]} is beyond what {dtype} has")
+        raise ValueError(f"{array[beyond].flat[0]} is out of range for {dtype}")
     return made
 
 
@@ -251,7 +251,7 @@ def from_plain(value: Any, wanted: ArrayType) -> Array:
     """Make an array of lists and numbers as other formats have them.
 
     Raises:
-        ValueError: It is ragged, or would lose something.
+        ValueError: The value is ragged, or would lose precision.
     """
     array = _plain_array(value)
     scalar = wanted.scalar
@@ -260,7 +260,7 @@ def from_plain(value: Any, wanted: ArrayType) -> Array:
     dtype = np.dtype(scalar)
     if array.size == 0 or (array.dtype.kind in "iu" and dtype.kind in "iu"):
         array = np.array(value, dtype)  # raises OverflowError for a number that does not fit; a cast would wrap it
-    elif array.dtype.kind == "f" and dtype.kind in "iu":  # 2.0 is an integer, as JSON Schema says
+    elif array.dtype.kind == "f" and dtype.kind in "iu":  # 2.0 is an integer, as in JSON Schema
         exact = np.array(value, object).reshape(-1).tolist()  # beside large integers numpy makes floats of small ones
         return _frozen(np.array([_whole(one, dtype) for one in exact], dtype).reshape(array.shape))
     elif not np.can_cast(array.dtype, dtype, "same_kind"):
@@ -280,14 +280,14 @@ def _plain_array(value: Any) -> Array:
         array = np.array(value, object)
         for one in array.reshape(-1).tolist():
             if not isinstance(one, str | bytes):
-                problem = f"it has to be numbers, or text; there is {type(one).__name__}"
+                problem = f"its elements must be numbers or text, and one is {type(one).__name__}"
                 raise ValueError(problem)  # noqa: TRY004 - it is the value that is wrong, for all who decode
         array.reshape(-1)[:] = [_octets(one, value) for one in array.reshape(-1).tolist()]
     return array
 
 
 def _array_of(value: Any) -> Array:
-    """An array of any layout; text in lists stays what it was, of any length and with its zeros."""
+    """An array of any layout; text in lists stays unchanged, of any length and with its zeros."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise _refused(value, "the elements that its mask hides would be sent")
     if isinstance(value, bytes | bytearray | str):
@@ -335,25 +335,28 @@ def _octets(one: Any, value: Any) -> bytes:
     try:
         return str.encode(one)
     except UnicodeEncodeError as error:
-        raise _refused(value, f"an element is no Unicode ({error.reason})") from error
+        raise _refused(value, f"an element is not valid Unicode ({error.reason})") from error
 
 
 def _texts(array: Array, *, is_text: bool) -> Array:
     """Strings in numpy's own arrays, which cannot have zeros at their ends."""
     elements = array.reshape(-1).tolist()
     if any(one.endswith(b"\0") for one in elements):
-        detail = "a string ends with a zero, which only NDArray[np.object_] keeps"
+        detail = "a string ends with a zero byte, which only NDArray[np.object_] keeps"
         raise GraphPipeError(Code.TYPE_MISMATCH, detail)
     longest = max(map(len, elements), default=0)
     if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # each gets the room of the longest
-        detail = f"{len(elements)} strings of up to {longest} bytes are too much, unless for NDArray[np.object_]"
+        detail = (
+            f"{len(elements)} strings of up to {longest} bytes are too large for numpy's own strings; "
+            "annotate NDArray[np.object_]"
+        )
         raise GraphPipeError(Code.TOO_LARGE, detail)
     if not is_text:
         return _frozen(np.array(elements, np.bytes_).reshape(array.shape))
     try:
         texts = [str(one, "utf-8") for one in elements]
     except UnicodeDecodeError as error:
-        detail = f"a string is not UTF-8 ({error.reason}), and NDArray[np.str_] is wanted"
+        detail = f"a string is not UTF-8 ({error.reason}), and the annotation is NDArray[np.str_]"
         raise GraphPipeError(Code.TYPE_MISMATCH, detail) from None
     return _frozen(np.array(texts, np.str_).reshape(array.shape))
 

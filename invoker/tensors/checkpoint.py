@@ -26,7 +26,7 @@ _RESERVED: Final = "__"
 _LONGEST_NAME: Final = 200
 
 
-# It is no Mapping to isinstance: codecs would take it for a dict and drop the weight of an update.
+# Not a Mapping for isinstance: codecs would treat it as a dict and drop the weight of an update.
 class Checkpoint:
     """Named arrays of numbers, such as the weights of a model; it reads like a dict and cannot be changed.
 
@@ -86,7 +86,7 @@ class Checkpoint:
 
 
 class Update(Checkpoint):
-    """What one device reports: named arrays, and how much they weigh in a mean.
+    """The report of one device: named arrays, and their weight in a mean.
 
     Args:
         arrays: As for `Checkpoint`.

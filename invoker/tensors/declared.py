@@ -1,16 +1,16 @@
 """`Tensor`: describes an input or an output that has no annotation.
 
-It is made without numpy, which a module that only declares tensors need not import.
+It is made without numpy, which a module that only declares tensors does not need to import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from invoker.errors import SpecError
+from invoker.errors.wording import suggestion
 
 __all__ = ["ANY_SIZE", "Size", "Tensor", "declared_size"]
 
@@ -42,12 +42,12 @@ _OTHERWISE: Final = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """What an input takes, or an output gives: ``Tensor("float32", [-1, 3], "one row a flower")``.
+    """Declares the tensors of an input or output: ``Tensor("float32", [-1, 3], "one row a flower")``.
 
     Args:
         dtype: The name of a type (``"float32"``), or the class or dtype of numpy that has this name. ``"string"`` means
             bytes of any content, ``"str"`` text, ``"bool"`` truth values, which travel as Uint8, ``"any"`` every type.
-        shape: The sizes. -1 and None mean any size; a name means any size that is the same wherever the name stands.
+        shape: The sizes. -1 and None mean any size; a name means any size, but the same wherever the name is used.
             None instead of a shape means any shape.
         description: Words for readers of the metadata.
 
@@ -79,7 +79,7 @@ def declared_size(size: Any, where: str) -> Size:
     """One size of a shape, as an author may write it.
 
     Raises:
-        SpecError: It is no size.
+        SpecError: The value is no size.
     """
     if size is None:
         return ANY_SIZE
@@ -96,6 +96,4 @@ def _named(dtype: Any) -> str:
     name = _OTHERWISE.get(name, name)
     if name in _NAMES:
         return name
-    near = get_close_matches(name, _NAMES, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(_NAMES)}"
-    raise SpecError(f"Tensor({dtype!r}) has no type; {hint}")
+    raise SpecError(f"Tensor({dtype!r}): there is no such type; {suggestion(name, _NAMES)}")

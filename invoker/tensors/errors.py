@@ -1,4 +1,4 @@
-"""What can be wrong with an inference, by GraphPipe's numbers, and the one exception that bears them.
+"""The errors of an inference, by GraphPipe's numbers, and the one exception that has them.
 
 The numbers are ours, since the specification asks for unique ones and gives none: G-080 of docs/reference/graphpipe.md.
 They are stable, and have names here only.
@@ -66,7 +66,7 @@ _BY_CODE: Final[dict[Code, tuple[int, Status, str]]] = {
     Code.OVERLOADED: (503, Status.RESOURCE_EXHAUSTED, "Overloaded"),
     Code.CONFIG: (400, Status.INVALID_ARGUMENT, "Bad Config"),
     Code.BAD_OUTPUT: (500, Status.UNKNOWN, "Bad Output"),
-    Code.CANCELLED: (500, Status.CANCELLED, "Cancelled"),  # nobody reads it, since the caller is gone
+    Code.CANCELLED: (500, Status.CANCELLED, "Cancelled"),  # this is never read, since the caller is gone
     Code.NOT_READY: (503, Status.UNAVAILABLE, "Not Ready"),
 }
 
@@ -77,7 +77,7 @@ class GraphPipeError(InvocationError):
     Args:
         code: The kind of error.
         detail: What was met, what was expected, where. The peer reads it.
-        further: What else is wrong with the same request (G-084); at most `MAX_ERRORS` are sent in all.
+        further: Further errors of the same request (G-084); at most `MAX_ERRORS` are sent in all.
     """
 
     def __init__(self, code: Code, detail: str = "", *, further: Sequence[GraphPipeError] = ()) -> None:
@@ -100,6 +100,11 @@ class GraphPipeError(InvocationError):
         """The text as the peer gets it: valid UTF-8 of at most `MAX_MESSAGE_BYTES`, cut between characters (G-083)."""
         raw = str(self).encode("utf-8", "replace")
         return raw[:MAX_MESSAGE_BYTES].decode("utf-8", "ignore")
+
+
+def too_large(what: str, size: int, limit_bytes: int) -> GraphPipeError:
+    """The error E13 of ``what`` has this size, such as ``the inputs have``."""
+    return GraphPipeError(Code.TOO_LARGE, f"{what} {size} bytes, which exceeds the limit of {limit_bytes} bytes")
 
 
 def http_status(code: Code) -> int:

@@ -1,4 +1,4 @@
-"""Reads FlatBuffers that nobody has checked: every position is proven to lie inside before anything is read there.
+"""Reads unchecked FlatBuffers: every position is proven to be inside before it is read.
 
 Theory. A buffer begins with the position of its root table. A *table* begins with the signed distance back to its
 *vtable*, which lists, by *slot*, where in the table each field lies (0: absent). A field holds a number, or a
@@ -8,8 +8,8 @@ thousand million elements.
 
 Against that stand three rules. All arithmetic is done with Python's integers, which do not wrap, and each result is
 compared with the size of the buffer before use (G-021). Nothing is allocated by a number that was not compared. And
-sharing is legal but counted each time it is visited (`Totals`, G-025): what a buffer makes us do is bounded, however
-small it is. There is no recursion: the schema has no type that contains itself.
+sharing is legal but counted each time it is visited (`Totals`, G-025): the work that a buffer causes is bounded,
+however small it is. There is no recursion: the schema has no type that contains itself.
 
 Alignment is not asked for (G-024), nor the zero behind a string (G-023); what no reference leads to is never looked at
 (G-026). Positions are from the beginning of the buffer.
@@ -65,7 +65,7 @@ class Totals:
     """How much work one buffer may still cause. A table that several others share counts each time (G-025).
 
     Args:
-        limit_bytes: The largest buffer that is taken; four times as much may be decoded.
+        limit_bytes: The largest buffer that is accepted; four times as much may be decoded.
         weigh: Called with the bytes that all strings so far will take, before those of the next MiB are made; it may
             raise.
         most_text: Bytes that names and elements of string tensors may have in all; None: as many as may be decoded.
@@ -134,10 +134,10 @@ class Flat:
 
     Args:
         buffer: Anything with bytes in one piece.
-        trace: Notes all bytes that are looked at, and the elements, which are not.
+        trace: Notes all bytes that are read, and the elements, which are not read.
 
     Attributes:
-        raw: A flat, read-only view of which slices are taken.
+        raw: A flat, read-only view, from which slices are taken.
         size: The size in bytes.
     """
 
@@ -153,10 +153,10 @@ class Flat:
     def root(self) -> Table:
         """The table that the buffer is about."""
         if self.size < 8:
-            raise malformed(f"{self.size} bytes are no buffer")
+            raise malformed(f"{self.size} bytes are too few for a buffer")
         position: int = _U32(self.raw, 0)[0]
         if position < 4:
-            raise malformed(f"the root lies at {position}")
+            raise malformed(f"the root is at {position}; expected at least 4")
         self._looked(0, 4)
         return self.table(position)
 
@@ -166,7 +166,7 @@ class Flat:
             raise malformed(f"a table lies at {position}, and the buffer has {self.size} bytes")
         vtable = position - _I32(self.raw, position)[0]
         if vtable < 0 or vtable + 4 > self.size:
-            raise malformed(f"the vtable of the table at {position} lies at {vtable}, outside")
+            raise malformed(f"the vtable of the table at {position} is at {vtable}, outside of the buffer")
         vtable_size, size = _VTABLE(self.raw, vtable)
         if vtable_size < 4 or vtable_size & 1 or vtable + vtable_size > self.size:
             raise malformed(f"the vtable at {vtable} cannot have {vtable_size} bytes")
@@ -244,7 +244,7 @@ class Flat:
         Args:
             position: The position of its first element, as `vector` gives it.
             count: The count of its elements.
-            totals: Counts them, and what they hold.
+            totals: Counts the strings, and their bytes.
         """
         totals.strings(count)
         totals.decoded(count * STRING_COST)
@@ -258,7 +258,9 @@ class Flat:
             length = _U32(raw, start - 4)[0]
             end = start + length
             if end > size:
-                raise malformed(f"the string at {start - 4} has {length} bytes, more than there is room for")
+                raise malformed(
+                    f"the string at {start - 4} has {length} bytes, which are more than the buffer can hold"
+                )
             decoded += length
             if decoded > until:
                 if decoded > room:
@@ -276,7 +278,7 @@ class Flat:
 
     def _too_long(self, position: int) -> GraphPipeError:
         count = _U32(self.raw, position)[0]
-        return malformed(f"the vector at {position} has {count} elements, more than there is room for")
+        return malformed(f"the vector at {position} has {count} elements, which are more than the buffer can hold")
 
     def _astray(self, position: int, distance: int) -> GraphPipeError:
         to = position + distance
@@ -296,7 +298,7 @@ class Table:
         self._size = size
 
     def field(self, slot: int, width: int) -> int:
-        """Where a field of so many bytes lies; 0 when it is absent. More slots than we know are ignored (G-027)."""
+        """Where a field of so many bytes lies; 0 when it is absent. Unknown slots are ignored (G-027)."""
         entry = 4 + 2 * slot
         if entry + 2 > self._vtable_size:
             return 0
@@ -324,7 +326,7 @@ class Table:
         return self.flat.reference(position) if position else 0
 
     def table(self, slot: int) -> Table | None:
-        """The table that a reference leads to; None when it is absent."""
+        """The table to which a reference leads; None when it is absent."""
         target = self.target(slot)
         return self.flat.table(target) if target else None
 

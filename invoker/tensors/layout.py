@@ -2,8 +2,8 @@
 
 Theory. References lead forward, so a table stands before what it refers to: the reference is left open, and filled in
 when its target is placed. All small parts go into one head. What may be large, the elements of tensors, comes last and
-is only listed (`Layout.later`): a buffer is *pieces* that have merely to be joined, or written one after the other, so
-the bytes of a tensor are copied once, by the code that needs them in one piece.
+is only listed (`Layout.later`): a buffer is a list of *pieces* that only need to be joined, or written one after the
+other, so the bytes of a tensor are copied once, by the code that needs them in one piece.
 
 Numbers are aligned to their size, from the beginning of the buffer; the elements of each tensor to eight bytes.
 
@@ -56,7 +56,7 @@ class Written:
     """A buffer that is ready to be sent.
 
     Attributes:
-        pieces: Its bytes, in order; large ones are views on what the caller gave, which must not change meanwhile.
+        pieces: Its bytes, in order; large ones are views on the caller's arrays, which must not change meanwhile.
         size: The size of all pieces, in bytes.
     """
 
@@ -97,7 +97,7 @@ class Layout:
         return position
 
     def refer(self, reference: int, position: int) -> None:
-        """Let a reference lead to something that was placed behind it."""
+        """Let a reference lead to a target that was placed after it."""
         _U32_INTO(self._head, reference, position - reference)
 
     def references(self, reference: int, count: int) -> int:
@@ -141,7 +141,7 @@ class Layout:
         """The whole buffer; the layout is used up.
 
         Raises:
-            GraphPipeError: It is larger than a FlatBuffer can be (E13).
+            GraphPipeError: The buffer is larger than a FlatBuffer can be (E13).
         """
         head = tail = self._head
         pieces: list[bytearray | memoryview] = [head]

@@ -1,7 +1,7 @@
-"""The messages of GraphPipe, and reading them: what a server gets, and what a client gets back.
+"""The messages of GraphPipe, and how they are read: by a server the requests, by a client the responses.
 
 Names and meaning are those of the schema; an absent vector and an empty one are alike (D20). Whether names exist, and
-whether shapes are those that somebody declared, is not known here.
+whether shapes are the declared ones, is not checked here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class InferRequest(msgspec.Struct, frozen=True):
 
     Attributes:
         tensors: The tensors in the order of the wire; their numbers are views on the buffer.
-        input_names: One a tensor, or none at all; an empty one stands for the default (G-053).
+        input_names: One name for each tensor, or no names; an empty one stands for the default (G-053).
         output_names: Empty means the default outputs.
         config: Any bytes (G-031).
     """
@@ -56,11 +56,11 @@ class InferRequest(msgspec.Struct, frozen=True):
 
 
 class MetadataRequest(msgspec.Struct, frozen=True):
-    """A request for what the model takes and gives."""
+    """A request for the inputs and outputs of a model."""
 
 
 class RemoteError(msgspec.Struct, frozen=True):
-    """An error as a server sent it; the codes of others are their own."""
+    """An error as a server sent it; other servers have codes of their own."""
 
     code: int
     message: str
@@ -80,7 +80,7 @@ class IOMetadata(msgspec.Struct, frozen=True):
         name: The name by which requests ask for it.
         description: The description for readers.
         shape: -1 where any size is taken; empty for a scalar, and where nothing is known.
-        type: Id of its type; 0 where nothing is known. A newer schema may have more than we know.
+        type: Id of its type; 0 where nothing is known. A newer schema may have more types.
     """
 
     name: str
@@ -90,7 +90,7 @@ class IOMetadata(msgspec.Struct, frozen=True):
 
 
 class MetadataResponse(msgspec.Struct, frozen=True):
-    """What a model takes and gives."""
+    """The inputs and outputs of a model."""
 
     name: str = ""
     version: str = ""
@@ -103,17 +103,18 @@ class MetadataResponse(msgspec.Struct, frozen=True):
 def read_request(
     buffer: Buffer, limit_bytes: int = LIMIT_BYTES, weigh: Weigh | None = None, *, trace: Trace | None = None
 ) -> InferRequest | MetadataRequest:
-    """Read what a client sent.
+    """Read a client's request.
 
     Args:
-        buffer: Exactly one Request; bytes behind it are ignored (G-026). It must not change while tensors are used.
+        buffer: Exactly one Request; bytes behind it are ignored (G-026). The buffer must not change while tensors are
+            used.
         limit_bytes: Larger buffers are refused.
         weigh: Called with the bytes that strings will take, before they are made; it may raise.
         trace: Told where the reading has been.
 
     Raises:
-        GraphPipeError: It is malformed (E1), of an unknown type (E2), has more or fewer names than tensors (E3),
-            holds a tensor that cannot be (E9 to E12), or makes too much work (E13).
+        GraphPipeError: The request is malformed (E1), of an unknown type (E2), has more or fewer names than tensors
+            (E3), has an invalid tensor (E9 to E12), or causes too much work (E13).
     """
     root = opened(buffer, limit_bytes, trace).root()
     kind = root.uint8(0)
@@ -140,7 +141,7 @@ def read_request(
 
 
 def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES, *, trace: Trace | None = None) -> InferResponse:
-    """Read what came of an inference, or the error of any request.
+    """Read the result of an inference, or the error of any request.
 
     Args:
         buffer: Exactly one InferResponse.
@@ -148,7 +149,7 @@ def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES, *, trace
         trace: Told where the reading has been.
 
     Raises:
-        GraphPipeError: It is malformed (E1), or holds what `read_request` would refuse (G-096).
+        GraphPipeError: The response is malformed (E1), or has a tensor that `read_request` would refuse (G-096).
     """
     root = opened(buffer, limit_bytes, trace).root()
     totals = Totals(limit_bytes)
@@ -162,10 +163,10 @@ def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES, *, trace
 
 
 def read_metadata_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> MetadataResponse:
-    """Read what a model takes and gives.
+    """Read the inputs and outputs of a model.
 
     Raises:
-        GraphPipeError: It is malformed (E1) or makes too much work (E13).
+        GraphPipeError: The response is malformed (E1) or causes too much work (E13).
     """
     root = opened(buffer, limit_bytes).root()
     totals = Totals(limit_bytes)
@@ -175,7 +176,7 @@ def read_metadata_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> Me
 
 
 def listing(metadata: MetadataResponse) -> dict[str, Any]:
-    """Make the dict that a GET gives: keys as Go spells them, and the names of types (G-007, G-100)."""
+    """Make the dict for the answer to a GET: keys as Go spells them, and the names of types (G-007, G-100)."""
     return {
         "Name": metadata.name,
         "Version": metadata.version,

@@ -1,7 +1,7 @@
-"""Arrays of numbers by the short way: what `invoker.tensors.arrays` does, once the type and the shape are known.
+"""Arrays of numbers by a fast path: does what `invoker.tensors.arrays` does, once type and shape are known.
 
-Most functions take and give arrays of few types and shapes. What depends on these alone is settled once, so that an
-array takes no more than its elements do. Like that module this one imports numpy.
+Most functions take and give arrays of few types and shapes. Checks that depend only on these are made once, so that an
+array takes only the time of its elements. Like that module this one imports numpy.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SMALL: Final = 4096
 
 
 def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read:
-    """Make a closure that makes arrays of the elements of tensors with one type and shape, as an annotation wants them.
+    """Make a closure that turns the elements of tensors of one type and shape into the arrays that an annotation wants.
 
-    It is given bytes that nobody changes, and raises what `to_array` and `fitted` raise, and GraphPipeError if it is
+    It takes bytes that never change, and raises the errors of `to_array` and `fitted`, and GraphPipeError if it is
     given another number of bytes than such a tensor has (E10).
     """
     dtype, size = DTYPES[type_], count_of(shape) * ITEM_BYTES[type_]
@@ -51,7 +51,10 @@ def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read
 
 
 def written(array: Array) -> bytes | None:
-    """What `write_tensor` makes of a small array of numbers; None for any other, which takes the long way."""
+    """The bytes that `write_tensor` gives for a small array of numbers.
+
+    None for any other, which takes the long way.
+    """
     if array.nbytes > _SMALL or (head := _head(array.dtype, array.shape)) is None:
         return None
     return head + array.tobytes()

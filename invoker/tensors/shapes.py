@@ -1,19 +1,19 @@
 """Shapes as annotations declare them, and whether a tensor has one.
 
-An author writes sizes beside the array, as in ``Annotated[NDArray[np.float32], ("batch", 784)]``: a number is that
-size, None or -1 any, and a name any that is the same wherever the name stands. The spelling of numpy itself,
-``np.ndarray[tuple[int, Literal[3]], ...]``, says the same without names.
+An author writes sizes beside the array, as in ``Annotated[NDArray[np.float32], ("batch", 784)]``: a number means this
+size, None or -1 any size, and a name any size, but the same wherever the name is used. The spelling of numpy itself,
+``np.ndarray[tuple[int, Literal[3]], ...]``, means the same without names.
 """
 
 from __future__ import annotations
 
 import enum
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from invoker.errors import SpecError
-from invoker.fields.aliases import unaliased
+from invoker.fields.aliases import bare, notes
 from invoker.tensors.declared import ANY_SIZE, Size, declared_size
 
 __all__ = ["ANY_SIZE", "Declared", "Size", "described", "misfit", "numeric", "shape_of", "written"]
@@ -28,17 +28,14 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
 
     Args:
         annotation: The annotation of one array.
-        where: For the error.
+        where: The parameter, for the error.
 
     Raises:
-        SpecError: It declares something that is no shape.
+        SpecError: The annotation declares a value that is no shape.
     """
-    notes = list(_notes(annotation))
-    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
-        annotation = annotation.__origin__
-    args = typing.get_args(annotation)
-    _refuse_lost(notes, args, where)
-    for one in notes:
+    beside, args = tuple(notes(annotation)), typing.get_args(bare(annotation))
+    _refuse_lost(beside, args, where)
+    for one in beside:
         if isinstance(one, tuple | list):
             return tuple(declared_size(size, where) for size in one)
     if not args or typing.get_origin(args[0]) is not tuple:
@@ -49,7 +46,7 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
 
 def described(annotation: Any) -> str:
     """The author's description: the first text beside the array."""
-    return next((one for one in _notes(annotation) if isinstance(one, str)), "")
+    return next((one for one in notes(annotation) if isinstance(one, str)), "")
 
 
 def numeric(declared: Declared | None) -> tuple[int, ...]:
@@ -67,8 +64,8 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
 
     Args:
         shape: The shape of a tensor.
-        declared: What it should be.
-        known: Sizes by name, so far; those of this shape are added if it is the declared one.
+        declared: The declared shape.
+        known: Sizes by name, so far; the sizes of this shape are added if it fits.
     """
     if len(shape) != len(declared):
         return f"it has the shape {list(shape)}, and {written(declared)} is declared"
@@ -86,21 +83,15 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
     return ""
 
 
-def _notes(annotation: Any) -> Iterator[Any]:
-    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
-        yield from annotation.__metadata__
-        annotation = annotation.__origin__
-
-
-def _refuse_lost(notes: Sequence[Any], args: Sequence[Any], where: str) -> None:
+def _refuse_lost(beside: Sequence[Any], args: Sequence[Any], where: str) -> None:
     """Refuse notes that would have no effect: sizes outside of a tuple, and element types outside of a dtype."""
-    loose = [one for one in notes if isinstance(one, int) and not isinstance(one, bool | enum.Enum)]
+    loose = [one for one in beside if isinstance(one, int) and not isinstance(one, bool | enum.Enum)]
     if loose:
-        meant = tuple(one for one in notes if isinstance(one, int | str))
+        meant = tuple(one for one in beside if isinstance(one, int | str))
         raise SpecError(f"{where} declares the size {loose[0]} outside of a tuple; write its shape as one, {meant}")
     scalar = next((one.__name__ for one in args if _is_scalar(one)), "")
     if scalar:
-        raise SpecError(f"{where} is ndarray[{scalar}], which says no type to numpy; write NDArray[{scalar}]")
+        raise SpecError(f"{where} is ndarray[{scalar}], which gives numpy no type; write NDArray[{scalar}]")
 
 
 def _is_scalar(arg: Any) -> bool:

@@ -1,9 +1,9 @@
-"""`Skeleton`: what a buffer consists of besides the elements of its tensors, so that the next one need not be read.
+"""`Skeleton`: the bytes of a buffer besides the elements of its tensors, so that a similar one need not be read.
 
 Theory. Requests for the same inference differ in nothing but the elements of their tensors. A reading that was given a
-`Trace` notes which bytes it looked at, and where the elements lie. If no byte is both, the elements had no part in
-what was read. So another buffer of the same size with the same bytes everywhere else would be read in the same way,
-to the same tensors with other elements, and all that was found right about the first is right about it.
+`Trace` notes which bytes it looked at, and where the elements lie. If no byte is both, the elements did not influence
+the reading. So another buffer of the same size with the same bytes everywhere else would be read in the same way, to
+the same tensors with other elements, and all checks of the first are valid for it.
 
 A peer chooses its buffers, and may let the elements of a tensor lie over a table; such a buffer has no skeleton.
 """
@@ -30,7 +30,7 @@ class Trace:
     """Where a reading has been.
 
     Attributes:
-        looked: Bytes that decided what was read.
+        looked: Bytes that influenced the reading.
         elements: The elements of each tensor of numbers, in the order of the tensors.
     """
 
@@ -46,7 +46,7 @@ class Skeleton(msgspec.Struct, frozen=True):
 
     Attributes:
         size: The size of such a buffer, in bytes.
-        bones: All bytes except the elements: where each piece lies, and the bytes of it.
+        bones: All bytes except the elements: each piece with its position.
         elements: Where the elements of each tensor lie, in the order of the tensors.
     """
 

@@ -1,6 +1,6 @@
 """Reads the tables of the schema: tensors, and descriptions of inputs and outputs.
 
-Everything that can be wrong with a tensor by itself is refused here, so that users of a `Tensor` need not check again:
+Every error of a tensor by itself is refused here, so that users of a `Tensor` need not check again:
 docs/reference/graphpipe.md 2.3.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from invoker.tensors.errors import Code, GraphPipeError
+from invoker.tensors.errors import Code, GraphPipeError, too_large
 from invoker.tensors.flat import STRING_COST, Flat, Table, Totals
 from invoker.tensors.skeleton import Trace
 from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
@@ -27,7 +27,7 @@ def read_tensor(buffer: bytes | bytearray | memoryview, limit_bytes: int, trace:
         trace: Told where the reading has been.
 
     Raises:
-        GraphPipeError: It is malformed, too large, or no tensor that one can have.
+        GraphPipeError: The buffer is malformed or too large, or the tensor is invalid.
     """
     totals = Totals(limit_bytes)
     flat = opened(buffer, limit_bytes, trace)
@@ -39,7 +39,7 @@ def opened(buffer: bytes | bytearray | memoryview, limit_bytes: int, trace: Trac
     """Open a buffer, unless it is larger than the limit (G-004)."""
     flat = Flat(buffer, trace)
     if flat.size > limit_bytes:
-        raise GraphPipeError(Code.TOO_LARGE, f"the buffer has {flat.size} bytes, the limit is {limit_bytes}")
+        raise too_large("the buffer has", flat.size, limit_bytes)
     return flat
 
 
@@ -73,7 +73,7 @@ def read_shape(table: Table, slot: int, where: str) -> tuple[int, ...]:
     """Read a vector of sizes, which may be negative; an absent one is empty (G-038)."""
     start, rank = table.vector(slot, 8)
     if rank > MAX_RANK:
-        raise GraphPipeError(Code.TOO_LARGE, f"{where} has {rank} dimensions, the limit is {MAX_RANK}")
+        raise GraphPipeError(Code.TOO_LARGE, f"{where} has {rank} dimensions, which exceeds the limit of {MAX_RANK}")
     return struct.unpack_from(f"<{rank}q", table.flat.raw, start)
 
 
@@ -102,6 +102,6 @@ def read_names(table: Table, slot: int, totals: Totals, what: str) -> tuple[str,
 
 
 def wrong_length(where: str, type_: int, shape: tuple[int, ...], met: str, wanted: str) -> GraphPipeError:
-    """E10: make the error of a tensor whose elements are not as long as its type and shape say."""
+    """E10: make the error of a tensor whose elements do not have the length that its type and shape require."""
     detail = f"{where} has {met}, and {spelled(type_)} of the shape {list(shape)} takes {wanted}"
     return GraphPipeError(Code.DATA_LENGTH, detail)

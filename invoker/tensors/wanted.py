@@ -1,4 +1,4 @@
-"""What an annotation says of an array; asked at start-up of every function, so numpy is never imported here."""
+"""Reads the annotation of an array; done at the start of every function, so numpy is never imported here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from invoker.fields.aliases import unaliased
+from invoker.fields.aliases import bare, notes
 
 __all__ = ["ArrayType", "Casting", "array_spelled", "array_type"]
 
@@ -21,7 +21,7 @@ class Casting(enum.Enum):
 
 
 class ArrayType(msgspec.Struct, frozen=True):
-    """An annotation like ``NDArray[np.float32]``.
+    """The data of an annotation like ``NDArray[np.float32]``.
 
     Attributes:
         scalar: The class of its elements, which may be abstract (``np.floating``); None where any will do.
@@ -33,22 +33,22 @@ class ArrayType(msgspec.Struct, frozen=True):
 
 
 def array_type(annotation: Any) -> ArrayType | None:
-    """What ``np.ndarray``, ``NDArray[...]`` or ``np.ndarray[shape, dtype]`` says; None for anything else."""
+    """The type that ``np.ndarray``, ``NDArray[...]`` or ``np.ndarray[shape, dtype]`` means.
+
+    None for any other annotation.
+    """
     numpy = sys.modules.get("numpy")
     if numpy is None or not hasattr(numpy, "ndarray"):
         return None  # an annotation with an array would have imported numpy
-    casts = False
-    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
-        casts = casts or Casting.SAME_KIND in annotation.__metadata__
-        annotation = annotation.__origin__
-    if annotation is numpy.ndarray:
+    array = bare(annotation)
+    if array is numpy.ndarray:
         return ArrayType()
-    if typing.get_origin(annotation) is not numpy.ndarray:
+    if typing.get_origin(array) is not numpy.ndarray:
         return None
-    scalars = [typing.get_args(one) for one in typing.get_args(annotation) if typing.get_origin(one) is numpy.dtype]
+    scalars = [typing.get_args(one) for one in typing.get_args(array) if typing.get_origin(one) is numpy.dtype]
     scalar = scalars[0][0] if scalars and scalars[0] else None
     is_said = isinstance(scalar, type) and scalar not in (Any, object, numpy.generic)
-    return ArrayType(scalar if is_said else None, casts)
+    return ArrayType(scalar if is_said else None, any(one is Casting.SAME_KIND for one in notes(annotation)))
 
 
 def array_spelled(annotation: Any) -> str:

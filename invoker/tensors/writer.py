@@ -40,14 +40,14 @@ _IO: Final = Kind((4, 8, 12, 16), 20)
 
 
 def write_tensor(tensor: Tensor) -> Written:
-    """A buffer whose root is a tensor."""
+    """Write a buffer whose root is a tensor."""
     layout = Layout()
     _put_tensor(layout, 0, tensor)
     return layout.written()
 
 
 def write_request(request: InferRequest) -> Written:
-    """A request for an inference."""
+    """Write a request for an inference."""
     layout = Layout()
     root = layout.table(_REQUEST)
     layout.byte(root + 8, 1)
@@ -60,14 +60,14 @@ def write_request(request: InferRequest) -> Written:
 
 
 def write_infer_response(tensors: Sequence[Tensor]) -> Written:
-    """What an inference gave."""
+    """Write the tensors of an inference as an InferResponse."""
     layout = Layout()
     _put_tensors(layout, layout.table(_TENSORS) + 4, tensors)
     return layout.written()
 
 
 def write_error_response(errors: GraphPipeError | Sequence[GraphPipeError]) -> bytes:
-    """Why a request failed; of several errors the first is the one that counts (G-084)."""
+    """Write the error of a failed request; of several errors the first is the one that counts (G-084)."""
     several = (errors,) if isinstance(errors, GraphPipeError) else errors
     layout = Layout()
     first = layout.references(layout.table(_ERRORS) + 4, len(several))
@@ -79,7 +79,7 @@ def write_error_response(errors: GraphPipeError | Sequence[GraphPipeError]) -> b
 
 
 def write_metadata_response(metadata: MetadataResponse) -> bytes:
-    """What a model takes and gives (G-087)."""
+    """Write the inputs and outputs of a model as a MetadataResponse (G-087)."""
     layout = Layout()
     root = layout.table(_METADATA)
     texts = (metadata.name, metadata.version, metadata.server, metadata.description)
@@ -104,7 +104,7 @@ def _put_tensors(layout: Layout, reference: int, tensors: Sequence[Tensor]) -> N
     for at, tensor in _each(layout, reference, tensors):
         if (position := placed.get(id(tensor))) is None:
             placed[id(tensor)] = _put_tensor(layout, at, tensor)
-        else:  # G-057: a tensor that is wanted several times is sent once
+        else:  # G-057: a tensor that is wanted several times is sent only once
             layout.refer(at, position)
 
 

@@ -1,3 +1,3 @@
-"""Transports carry bytes: sockets, TLS, HTTP/2. They know no protocol."""
+"""Transports carry bytes: sockets, TLS, HTTP/2. They depend on no protocol."""
 
 __all__: list[str] = []

@@ -1,10 +1,10 @@
 """`Acceptor`: accepts the connections of a listening socket, also when the process has no file descriptors left.
 
-asyncio's own server tries again at once, logs each try, and accepts nobody until a second has passed. Here a few
+asyncio's own server tries again at once, logs each try, and accepts no connection until a second has passed. Here a few
 descriptors are kept in reserve. When all others are taken, a new connection gets one of the reserve, and the connection
 that has been without a request for longest is ended to make room for the next. So a probe is still answered, and the
-log has one line a minute. If no connection can be ended, or those that could are new, accepting pauses for a moment,
-and new connections wait in the backlog of the kernel.
+log has one line a minute. If no connection can be ended, or only new ones, accepting pauses for a moment, and new
+connections wait in the backlog of the kernel.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Acceptor:
     """Accepts from one socket until it is closed, which closes the socket.
 
     Args:
-        sock: It listens, and does not block.
+        sock: A listening socket that does not block.
         protocol: Makes what serves one connection.
         transport: The name of the transport, for the log.
         tls: None serves plain text.
         evict: Ends a connection without a request; returns whether there was one.
-        take: Serves a connection without TLS instead of a ``protocol``; None: nothing does.
+        take: Serves a connection without TLS instead of a ``protocol``; None: no memory is counted.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Acceptor:
         self._resume()
 
     def close(self) -> None:
-        """Accept no more; what was accepted is served. Idempotent."""
+        """Accept no more connections; accepted ones are served. Idempotent."""
         if self._retry is not None:
             self._retry.cancel()
         if self._sock.fileno() >= 0:
@@ -82,7 +82,7 @@ class Acceptor:
             os.close(self._spares.pop())
 
     async def drop(self) -> None:
-        """Give up connections that are still shaking hands."""
+        """Drop connections whose TLS handshake is still running."""
         for task in self._begun:
             task.cancel()
         await asyncio.gather(*self._begun, return_exceptions=True)
@@ -129,7 +129,7 @@ class Acceptor:
         """Serve a connection that was accepted, which may have happened elsewhere.
 
         Args:
-            sock: It does not block.
+            sock: A socket that does not block.
             protocol: Makes what serves it.
             tls: None serves plain text.
         """
@@ -185,8 +185,8 @@ def streaming(connected: Connected) -> ProtocolOf:
 class _Streams(asyncio.StreamReaderProtocol):
     """Drops the traceback of the error by which a connection is lost, before a future keeps it.
 
-    A write that fails raises it in the frames of those who write, with all that they were about to send; those frames
-    lead back to the future, so only the garbage collector would free what they hold.
+    A failed write raises it in the frames of its callers, which hold the data to send; these frames refer to the
+    future, so only the garbage collector would free the data.
     """
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,8 +1,8 @@
 """Sockets that transports listen on, TCP and Unix ones, bound in the same way for each of them.
 
-A Unix socket is a file. If nobody listens on an existing one any more, it is replaced; one that somebody serves, and
-any other file of that name, is left alone. Permissions are set before anybody can connect. The file is removed with its
-transport, unless another socket has its name by then.
+A Unix socket is a file. An existing socket without a listener is replaced; a socket that is served, and any other file
+of that name, is left alone. Permissions are set before anybody can connect. The file is removed with its transport,
+unless another socket has its name by then.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _ALIVE: Final = (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a socket is for; errors say it.
+    """The purpose of a socket, for the texts of errors.
 
     Attributes:
-        transport: What listens on it.
+        transport: The transport that listens on it.
         setting: The setting for another port or path.
         host_knob: The setting for another host.
     """
@@ -62,7 +62,7 @@ class Purpose:
     host_setting: str = ""
 
     def refusal(self, place: str, error: OSError, setting: str = "") -> StartupError:
-        """The error that says why the socket cannot listen there."""
+        """The error that says why a socket cannot listen at a place."""
         why = error.strerror or str(error)
         if error.errno == errno.EADDRNOTAVAIL:
             setting = self.host_setting
@@ -85,7 +85,7 @@ def no_grpc(address: str) -> StartupError:
 
 
 def open_files() -> int:
-    """How many files, which connections are, this process may have open."""
+    """The number of files, connections included, that this process may have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MANY_FILES if soft == resource.RLIM_INFINITY else soft
 
@@ -93,8 +93,8 @@ def open_files() -> int:
 def raise_open_files() -> None:
     """Raise the limit of open files as far as it may be.
 
-    The usual limit of 1,024 is there for a system call (select) that no loop here uses any more. A process without free
-    descriptors can accept nobody, at any transport.
+    The usual limit of 1,024 exists for a system call (select) that no loop here uses any more. A process without free
+    descriptors can accept no connection, at any transport.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
@@ -125,11 +125,11 @@ def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False
     Args:
         host: Name or address; of several addresses the first one is taken. Brackets around IPv6 ones may stay.
         port: 0 takes a free one.
-        purpose: For errors.
+        purpose: The purpose of the socket, for errors.
         share_port: Whether other processes may bind the same port.
 
     Raises:
-        StartupError: It cannot be bound.
+        StartupError: The address cannot be bound.
     """
     return _bound(_addresses(host, port, purpose)[0], f"{host}:{port}", purpose, share_port=share_port)
 
@@ -137,7 +137,7 @@ def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False
 def bind_each(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> list[socket.socket]:
     """As `bind_tcp`, with a socket for each address of a name, as gRPC has them: localhost may have one of IPv6, too.
 
-    An address that this system does not have is left out, unless it is the first one.
+    An address that this system does not have is skipped, unless it is the first one.
     """
     first, *others = _addresses(host, port, purpose)
     made = [_bound(first, f"{host}:{port}", purpose, share_port=share_port)]
@@ -156,7 +156,7 @@ def bind_each(host: str, port: int, purpose: Purpose, *, share_port: bool = Fals
 
 
 class _NoAddress(StartupError):
-    """This system does not have the address."""
+    """Raised when this system does not have the address."""
 
 
 def _addresses(host: str, port: int, purpose: Purpose) -> list[tuple[int, Any]]:
@@ -171,7 +171,7 @@ def _addresses(host: str, port: int, purpose: Purpose) -> list[tuple[int, Any]]:
 def _bound(found: tuple[int, Any], place: str, purpose: Purpose, *, share_port: bool) -> socket.socket:
     family, address = found
     try:
-        # Unless the protocol's number is there, asyncio leaves Nagle's algorithm on, and each response takes 40 ms.
+        # Without the protocol's number asyncio does not turn Nagle's algorithm off, and each response takes 40 ms.
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise _NoAddress(purpose.refusal(place, error, purpose.host_setting).detail) from None
@@ -196,7 +196,7 @@ def address_of(sock: socket.socket) -> str:
 
 
 def reset(sock: socket.socket) -> None:
-    """Let the close of a connection reset it, so that its peer does not take that for an end."""
+    """Let the close of a connection reset it, so that its peer does not take the close for a normal end."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -213,15 +213,15 @@ class UnixSocket:
 
     Args:
         path: The path of the file.
-        purpose: For errors.
-        mode: Permissions of the file, in octal; who may write to it may connect.
+        purpose: The purpose of the socket, for errors.
+        mode: Permissions of the file, in octal; users who may write to it may connect.
 
     Attributes:
         path: The path of the file.
-        sock: To be served, and closed, by somebody else.
+        sock: The socket; the caller serves and closes it.
 
     Raises:
-        StartupError: It cannot be bound.
+        StartupError: The path cannot be bound.
     """
 
     def __init__(self, path: str, purpose: Purpose, *, mode: str = "600") -> None:
@@ -251,10 +251,10 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def _unlink_stale(path: str) -> None:
-    """Remove a socket that nobody listens on any more.
+    """Remove a socket that has no listener any more.
 
     Raises:
-        OSError: Somebody listens there, or it cannot be found out whether anybody does.
+        OSError: A process listens on it, or this cannot be found out.
     """
     try:
         if not stat.S_ISSOCK(Path(path).stat().st_mode):
@@ -269,5 +269,5 @@ def _unlink_stale(path: str) -> None:
             Path(path).unlink()
             return
         except BlockingIOError:
-            pass  # somebody listens, and its queue of connections is full
+            pass  # a process listens, and its queue of connections is full
     raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))

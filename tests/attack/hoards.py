@@ -10,7 +10,6 @@ refused.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent import futures
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from tests.attack.runner import MIB, Attack, Figures, Victim, main
 from tests.conftest import SLOW
 from tests.transports.bridge import packed
 
-__all__ = ["ATTACKS", "FUNCTIONS", "NO_COLLECTOR"]
+__all__ = ["ATTACKS", "FUNCTIONS", "NO_COLLECTOR", "STILL_MIB"]
 
 FUNCTIONS = "tests.attack.mixed"
 NO_COLLECTOR = "tests.attack.outliving"
@@ -35,9 +34,10 @@ NO_COLLECTOR = "tests.attack.outliving"
 _CACHING, _RESULTS, _RESULT_BYTES = 40, 7, 9_000_000
 _CALLED_BACK, _TOOLS, _TOOL_BYTES = 100, 1000, 9000
 _PATIENCE_S = 20.0 * SLOW
-_TRIMMED_S = 3.0
-"""What is freed goes back to the system every half a second."""
 _FEW_MIB = 150
+_LONG_S = 5.0
+STILL_MIB = {True: 900, False: 350}
+"""Less is held while all sessions are there, of all sessions or of a few."""
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
 
 
@@ -85,6 +85,7 @@ def _host() -> Iterator[str]:
 
 def _hoard(count: int, results: int, address: str, victim: Victim, seconds: float) -> Figures:
     config = pb.SessionConfig(enable_caching=bool(results))
+    most_bytes = STILL_MIB[seconds >= _LONG_S] * MIB - MIB
     refused = 0
     with grpc.insecure_channel(victim.grpc, _OPTIONS) as channel:
         names = [f"s{one}" for one in range(count)]
@@ -94,11 +95,10 @@ def _hoard(count: int, results: int, address: str, victim: Victim, seconds: floa
                 refused += not _session(channel, begin)
                 for number in range(results):
                     _result(channel, name, number)
-            time.sleep(_TRIMMED_S)
-            held = victim.rss_bytes
+            held, _ = settled(victim, most_bytes, is_long=seconds >= _LONG_S)
         for name in names:
             _end(channel, name)
-        after, took_s = settled(victim, _FEW_MIB * MIB, is_long=seconds >= 5)
+        after, took_s = settled(victim, _FEW_MIB * MIB, is_long=seconds >= _LONG_S)
     return {
         "peak MiB": peak.bytes // MIB,
         "still MiB": held // MIB,

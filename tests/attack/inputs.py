@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -176,8 +176,14 @@ _LINE = b'{"values":"%b"}\n' % base64.b64encode(bytes(_FRAME * 3 // 4 // 3 * 3 -
 _ENVELOPE = struct.pack(">BI", 0, len(_MESSAGE)) + _MESSAGE
 
 
-def _graphpipe(body: bytes, left: int, victim: Victim, _: int, stop: threading.Event) -> str:
+@cache
+def _tensor() -> bytes:
+    return ask([bytes(60 * MIB)])
+
+
+def _graphpipe(left: int, victim: Victim, _: int, stop: threading.Event) -> str:
     """A request of which the last bytes are missing."""
+    body = _tensor()
     host, _, port = victim.process.wait_for("graphpipe=").partition("graphpipe=")[2].split()[0].rpartition(":")
     named = struct.pack("<I", 1 << 31 | len("hold")) + b"hold"
     pieces = [named + struct.pack("<I", len(body)), body[: len(body) - left]]
@@ -337,8 +343,8 @@ _SENDS: dict[str, Send] = {
         f"grpc-web {one}": partial(_upload, _SERVICE + one.capitalize(), "application/grpc-web+proto", _ENVELOPE)
         for one in _BOTH
     },
-    "graphpipe tcp": partial(_graphpipe, ask([bytes(60 * MIB)]), 1),
-    "graphpipe tcp hold": partial(_graphpipe, ask([bytes(60 * MIB)]), 0),
+    "graphpipe tcp": partial(_graphpipe, 1),
+    "graphpipe tcp hold": partial(_graphpipe, 0),
 }
 _TOOLS: dict[str, Send] = {f"tool {one}": partial(_tool, one, 10_000_000) for one in ("hold", "ahold")}
 ATTACKS: dict[str, Attack] = {

@@ -3,7 +3,7 @@
 python -m tests.attack.leavings [NAME ...] [--seconds 5] [--tree DIR]
 
 Each moment is tried as often as the time allows, on functions in threads and on the loop, over both versions of HTTP;
-``every`` tries one after the other on one victim, because to see that its threads leave takes ten seconds.
+``every`` tries one after the other on one victim, because to see that its threads leave takes a while.
 ``commits`` counts functions that took a leaving for the end of their input; ``good`` are whole calls beside them.
 """
 

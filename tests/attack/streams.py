@@ -82,16 +82,35 @@ class _Sender:
         return self.sent < self._most
 
 
+class _Rest:
+    """Tells whether a victim has neither said nor done anything for a moment."""
+
+    def __init__(self, victim: Victim) -> None:
+        self._victim = victim
+        self._since_s, self._cpu_s = time.monotonic(), victim.cpu_s
+
+    def disturb(self) -> None:
+        """Note that the victim has said something."""
+        self._since_s = time.monotonic()
+
+    def is_long(self) -> bool:
+        """Whether it rests for long enough to say that it has nothing left to do."""
+        if (used_s := self._victim.cpu_s) > self._cpu_s:
+            self._cpu_s = used_s
+            self.disturb()
+        return time.monotonic() - self._since_s > _QUIET_S
+
+
 def _blast(
     count: int, begin: bytes, part: bytes, most: int, victim: Victim, seconds: float, *, reads: bool = True
 ) -> Figures:
     """So many clients send a head, then the same again and again, as fast as it goes through.
 
-    Those who have sent all wait until the victim has said something, and nothing more for a moment.
+    Those who have sent all wait until the victim has answered, and for a moment has neither said nor done anything.
     """
     statuses: Counter[str] = Counter()
-    heard_s = time.monotonic()
-    until_s = heard_s + seconds
+    rest = _Rest(victim)
+    until_s = time.monotonic() + seconds
     with _opened(victim, count) as socks, selectors.DefaultSelector() as selector, Peak(victim) as peak:
         both = selectors.EVENT_READ | selectors.EVENT_WRITE if reads else selectors.EVENT_WRITE
         senders = {sock: _Sender(begin, part, most) for sock in socks}
@@ -99,15 +118,15 @@ def _blast(
         for sock in socks:
             sock.setblocking(False)
             selector.register(sock, both)
-        while (now := time.monotonic()) < until_s and selector.get_map():
-            if not sending and statuses and now - heard_s > _QUIET_S:
+        while time.monotonic() < until_s and selector.get_map():
+            if not sending and statuses and rest.is_long():
                 break
             for key, events in selector.select(0.05):
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
                 try:
                     if events & selectors.EVENT_READ:
-                        heard_s = now
+                        rest.disturb()
                         data = sock.recv(65536)
                         if data.startswith(b"HTTP/1.1 "):
                             statuses[data[9:12].decode()] += 1

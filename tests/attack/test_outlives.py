@@ -25,7 +25,7 @@ _CHOSEN = [(setup, end) for setup in _SETUPS for end in (ENDS if IS_LONG else _F
 
 @pytest.mark.parametrize(("setup", "end"), _CHOSEN)
 def test_as_many_calls_again_hold_nothing_more(setup: str, end: str) -> None:
-    """Each wire, sync, async and isolated: 16 MiB of requests and 64 MiB of responses are freed when all is read."""
+    """Each wire, sync, async and isolated: 8 MiB of requests and 32 MiB of responses are freed when all is read."""
     args, wires, functions = _SETUPS[setup]
     with victim(*args) as target:
         account = probed(attack(end, wires, functions), target, 1)

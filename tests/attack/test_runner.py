@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
@@ -33,4 +35,20 @@ def test_the_probe_counts_answers_and_measures_the_longest() -> None:
         assert calm.answers
         assert 10 << 20 < calm.rss_bytes < 500 << 20
         assert "livez=" in str(calm)
-        assert probed(stop, target, 0.5).livez_s >= 0.4
+        stopped = probed(stop, target, 0.5)
+        assert stopped.livez_s >= 0.4
+        assert 0.1 <= stopped.held_s < stopped.livez_s, "it used no processor: the machine gave it none"
+
+
+def test_a_victim_that_computes_holds_its_probe() -> None:
+    """For as long as it computes, by its own processor time."""
+
+    def compute(target: Victim, seconds: float) -> Figures:
+        with closing(http.client.HTTPConnection(*target.http_host, timeout=10)) as connection:
+            connection.request("POST", "/hold", str(seconds), {"Content-Type": "application/json"})
+            return {"status": connection.getresponse().status}
+
+    with victim("tests.attack.functions:hold") as target:
+        account = probed(compute, target, 0.5)
+        assert account.figures == {"status": 200}
+        assert account.held_s >= 0.4

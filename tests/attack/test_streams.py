@@ -18,7 +18,7 @@ def attacked(name: str, *, seconds: float = 2 if IS_LONG else 0.8, livez_s: floa
     with victim(FUNCTIONS, env={"INVOKER_MEMORY_BYTES": str(BUDGET)}) as target:
         account = probed(ATTACKS[name], target, seconds)
         log = target.process.log
-    assert (account.failures, account.livez_s < livez_s * SLOW) == (0, True), account
+    assert (account.failures, account.held_s < livez_s * SLOW) == (0, True), account
     assert "Traceback" not in log, log
     assert "failed" not in log, log
     return account, log

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -28,6 +29,8 @@ __all__ = ["ATTACKS", "KINDS"]
 KINDS = {"large": b"1e308", "tiny": b"17e-320"}
 JSON = "application/json"
 OCTETS = "application/octet-stream"
+URLENCODED = "application/x-www-form-urlencoded"
+EVENTS = "application/cloudevents-batch+json"
 
 _PATIENCE_S = 60.0
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1)]
@@ -104,31 +107,35 @@ def form(count: int, body: bytes, name: str) -> bytes:
 
 
 def _of(kind: str, number: bytes) -> dict[str, Callable[[Victim, float], Figures]]:
-    body, part = numbers(number), numbers(number, 40_000)
+    part = numbers(number, 40_000)
     event = b'{"specversion":"1.0","id":"1","source":"x","type":"y","data":%b}' % part
-    every = {
-        "socket": frames("kind", body),
-        "socket-loop": frames("akind", body),
-        "socket-stream": frames("kinds", body),
-        "evergreen": actions("kind", body),
-        "evergreen-loop": actions("akind", body),
-        "evergreen-floats": actions("floats", body, "xs"),
-        "tool": tools("ExecuteTool", "kind", body),
-        "tool-loop": tools("ExecuteTool", "akind", body),
-        "tool-floats": tools("ExecuteTool", "floats", body),
-        "tool-stream": tools("StreamTool", "kinds", b"[%b]" % body),
-        "graphpipe": post("/graphpipe/floats", ask([body]), OCTETS),
-        "graphpipe-any": post("/graphpipe/kind", ask([body]), OCTETS),
-        "graphpipe-config": post("/graphpipe/kind", ask([b"1"], config=b'{"a":%b}' % body), OCTETS),
-        "fields": post("/kind", b"value=" + quote_plus(body).encode(), "application/x-www-form-urlencoded"),
-        "parts": post("/many", form(100, part, "values"), "multipart/form-data; boundary=x"),
-        "events": post("/kinds", b"[" + b",".join([event] * 90) + b"]", "application/cloudevents-batch+json"),
-        "variadic": post("/many", b'{"values":%b}' % body),
-        "connect-variadic": post(_SERVICE + "Many", b'{"values":%b}' % body),
-        "connect-stream": connect_stream("Kinds", b'{"values":%b}' % body),
-        "connect-streams": connect_stream("Kinds", *[b'{"values":[%b]}' % part] * 100),
+    every: dict[str, Callable[[bytes], Send]] = {
+        "socket": lambda body: frames("kind", body),
+        "socket-loop": lambda body: frames("akind", body),
+        "socket-stream": lambda body: frames("kinds", body),
+        "evergreen": lambda body: actions("kind", body),
+        "evergreen-loop": lambda body: actions("akind", body),
+        "evergreen-floats": lambda body: actions("floats", body, "xs"),
+        "tool": lambda body: tools("ExecuteTool", "kind", body),
+        "tool-loop": lambda body: tools("ExecuteTool", "akind", body),
+        "tool-floats": lambda body: tools("ExecuteTool", "floats", body),
+        "tool-stream": lambda body: tools("StreamTool", "kinds", b"[%b]" % body),
+        "graphpipe": lambda body: post("/graphpipe/floats", ask([body]), OCTETS),
+        "graphpipe-any": lambda body: post("/graphpipe/kind", ask([body]), OCTETS),
+        "graphpipe-config": lambda body: post("/graphpipe/kind", ask([b"1"], config=b'{"a":%b}' % body), OCTETS),
+        "fields": lambda body: post("/kind", b"value=" + quote_plus(body).encode(), URLENCODED),
+        "parts": lambda body: post("/many", form(100, part, "values"), "multipart/form-data; boundary=x"),
+        "events": lambda body: post("/kinds", b"[" + b",".join([event] * 90) + b"]", EVENTS),
+        "variadic": lambda body: post("/many", b'{"values":%b}' % body),
+        "connect-variadic": lambda body: post(_SERVICE + "Many", b'{"values":%b}' % body),
+        "connect-stream": lambda body: connect_stream("Kinds", b'{"values":%b}' % body),
+        "connect-streams": lambda body: connect_stream("Kinds", *[b'{"values":[%b]}' % part] * 100),
     }  # fmt: skip
-    return {f"{name}-{kind}": attack(send) for name, send in every.items()}
+    return {f"{name}-{kind}": attack(partial(_made, make, number)) for name, make in every.items()}
+
+
+def _made(make: Callable[[bytes], Send], number: bytes) -> Send:
+    return make(numbers(number))
 
 
 ATTACKS = {name: run for kind, number in KINDS.items() for name, run in _of(kind, number).items()}

@@ -18,6 +18,7 @@ from invoker.message import Headers, Message, Output
 
 T = TypeVar("T")
 N = TypeVar("N", bound=int)
+Some = TypeVar("Some", int, str)
 
 
 class Pair(NamedTuple):
@@ -41,6 +42,8 @@ class Pair(NamedTuple):
         (int | None, "", int | None, Take.PAYLOAD),
         (T, "", Any, Take.PAYLOAD),
         (Iterator[N], "sync", int, Take.PAYLOAD),
+        (Some, "", int | str, Take.PAYLOAD),
+        (AsyncGenerator[Some, None], "async", int | str, Take.PAYLOAD),
         (list[int], "", list[int], Take.PAYLOAD),
         (inspect.Parameter.empty, "", Any, Take.PAYLOAD),
     ],

@@ -30,7 +30,7 @@ VALUES: dict[str, list[Any]] = {
     "tools": ["other", ("one", "other"), []],
     "cacheable": [True, False],
 }
-GOES = r"goes in invoker 0\.2; write"
+GOES = r"will be removed in invoker 0\.2; write"
 CASES = [(word, value) for word, values in VALUES.items() for value in values]
 
 
@@ -68,7 +68,8 @@ def test_several_former_keywords_are_one_line() -> None:
             function(casting="same_kind", output_casting="same_kind", retain=False, batch=True, cacheable=True)(plain)
         )
     assert str(told[0].message) == (
-        "@function(casting='same_kind', output_casting='same_kind', retain=False, batch=True, cacheable=True) goes in "
+        "@function(casting='same_kind', output_casting='same_kind', retain=False, batch=True, "
+        "cacheable=True) will be removed in "
         "invoker 0.2; write @function(options=[graphpipe.Casting(inputs='same_kind', outputs='same_kind'), "
         "evergreen.Nodes(retain=False), toolbridge.ToolInfo(batch=True, cacheable=True)]), and `from invoker.protocols "
         "import evergreen, graphpipe, toolbridge`"

@@ -77,7 +77,7 @@ def test_R008_a_missing_module_names_the_nearest(write: Write) -> None:
     write("pack/inner.py", "fn = len")
     assert reason("sqares:fn") == "there is no module 'sqares'; did you mean 'squares'?"
     assert "did you mean 'pack.inner'?" in reason("pack.iner:fn")
-    assert reason("pakc.inner:fn") == "there is no module 'pakc' to find 'pakc.inner' in; did you mean 'pack.inner'?"
+    assert reason("pakc.inner:fn") == "there is no module 'pakc', which 'pakc.inner' names; did you mean 'pack.inner'?"
     load("pack.inner:fn")
     assert "did you mean 'pack.inner:fn'?" in reason("pack.inner.fn")
     assert "run from the directory that holds zzzzqqq.py" in reason("zzzzqqq:fn")
@@ -189,8 +189,8 @@ def test_errors_of_our_own_decorator_pass_through(write: Write) -> None:
             "options=[graphpipe.Casting('samekind')]",
             "graphpipe.Casting(inputs='samekind') is unknown; it can be 'no', 'same_kind'",
         ),
-        ("options=['rows']", "@function(options=['rows']) of 'fn' has a str, which is no option of a protocol"),
-        ("inputs={'x': Tensor('float3')}", "Tensor('float3') has no type; did you mean 'float32'?"),
+        ("options=['rows']", "@function(options=['rows']) of 'fn' has a str, which is not an option of a protocol"),
+        ("inputs={'x': Tensor('float3')}", "Tensor('float3'): there is no such type; did you mean 'float32'?"),
     ],
 )
 @pytest.mark.parametrize("kind", ["def", "async def", "class"])

@@ -102,7 +102,7 @@ def test_a_relative_import_is_told(here: Path) -> None:
     (here / "rooms").mkdir()
     (here / "rooms" / "__init__.py").touch()
     (here / "rooms" / "inner.py").write_text("from ..other import g\ndef f(x): return x")
-    assert "climbs above the package 'rooms'" in reason("rooms.inner:f")
+    assert "goes above 'rooms', the outermost package" in reason("rooms.inner:f")
     assert reason("rooms.inner:f").endswith("name 'house.rooms.inner:function'")
 
 

@@ -73,7 +73,7 @@ def test_G068_declarations_need_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(name, *args, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(SpecError, match=r"takes numpy.*pip install numpy"):
+    with pytest.raises(SpecError, match=r"needs numpy.*pip install numpy"):
         read(function(inputs={"x": FLOAT})(fresh(unsaid)))
 
 

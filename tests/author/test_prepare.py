@@ -122,7 +122,7 @@ def test_E071_what_no_action_can_be_is_refused(write: Write) -> None:
     found = prepare("acts:one")
     with pytest.raises(ConfigError, match="neither module:function nor one of the functions that are served: one"):
         with_actions(found, [("A", "three")])
-    with pytest.raises(ConfigError, match="to be both 'one' and 'two'"):
+    with pytest.raises(ConfigError, match="set to both 'one' and 'two'"):
         with_actions(found, [("A", "one"), ("A", "acts:two")])
     with pytest.raises(SpecError, match="both named 'one'"):
         with_actions(found, [("A", "more:other")])

@@ -45,11 +45,11 @@ def test_specs_with_options_are_told_apart_and_may_be_keys() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (Colour(), "@function(options=Colour(name='red')) of 'fn' is no list; write options=["),
-        ("rows", "@function(options='rows') of 'fn' is no list; write options=["),
-        (None, "@function(options=None) of 'fn' is no list; write options=["),
-        ([3], "@function(options=[3]) of 'fn' has a int, which is no option of a protocol; write options=["),
-        (["rows"], "@function(options=['rows']) of 'fn' has a str, which is no option of a protocol"),
+        (Colour(), "@function(options=Colour(name='red')) of 'fn' is not a list; write options=["),
+        ("rows", "@function(options='rows') of 'fn' is not a list; write options=["),
+        (None, "@function(options=None) of 'fn' is not a list; write options=["),
+        ([3], "@function(options=[3]) of 'fn' has a int, which is not an option of a protocol; write options=["),
+        (["rows"], "@function(options=['rows']) of 'fn' has a str, which is not an option of a protocol"),
         ([Colour], "@function(options=[toy.Colour]) of 'fn' has a class; write toy.Colour() with its values"),
         ([Colour(), Colour("blue")], "@function(options=[...]) of 'fn' has toy.Colour twice; give it once"),
     ],

@@ -370,7 +370,7 @@ class NotCallable: ...
         (async_returns_sync, r"annotated to return Iterator\[int\].*write AsyncIterator\[int\]"),
         (required_keyword, r"keyword-only parameter 'key'.*give it a default"),
         (mixed_tuple, r"mixes iterators and values: 'out1' is int"),
-        (NeedsArguments, r"constructor wants arguments.*make an instance"),
+        (NeedsArguments, r"constructor needs arguments.*make an instance"),
         (NotCallable, r"class without __call__"),
         (functools.partial(square, y=1), r"binds 'y', which its function does not take"),
         (functools.partial(square, 1, 2), r"binds 2 arguments, but its function takes only 1"),
@@ -382,7 +382,7 @@ class NotCallable: ...
         (function(outputs=("a", "b"))(functools.partial(square)), r"names 2 outputs, but 'square' has 1"),
         (function(inputs=("k",))(functools.partial(topk)), r"leaves out its parameter 'items'"),
         (function(input_types={"y": "a/b"})(functools.partial(square)), r"names 'y', which it does not have"),
-        (function(input_types="nonsense")(functools.partial(square)), r"'nonsense', which is no media type"),
+        (function(input_types="nonsense")(functools.partial(square)), r"'nonsense', which is not a media type"),
     ],
 )
 def test_what_is_not_understood_is_told_in_one_sentence_with_the_fix(fn: Callable[..., Any], text: str) -> None:

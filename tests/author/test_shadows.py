@@ -52,7 +52,7 @@ def needed(distribution: str, seen: set[str]) -> set[str]:
 
 
 def test_each_package_that_is_imported_is_known():
-    """By us, and by hypercorn, watchfiles and the others for us."""
+    """By us, and by h2, watchfiles and the others for us."""
     of = packages_distributions()
     assert imported() <= set(NAMES)
     found = re.search(r"\ndependencies = (\[.*?\])", (ROOT / "pyproject.toml").read_text(), re.DOTALL)
@@ -103,7 +103,7 @@ def test_where_the_packages_are_installed_nothing_is_in_their_place(tmp_path, mo
     assert shadowed(str(tmp_path)) == ""
 
 
-LATER = ("h2", "hpack", "priority", "wsproto", "hypercorn", "grpc", "google", "h11")
+LATER = ("h2", "hpack", "hyperframe", "grpc", "google")
 
 
 @pytest.mark.parametrize(

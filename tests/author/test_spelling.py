@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.author.spec import IGNORED
-from invoker.author.spelling import is_array, render
+from invoker.author.spelling import render
+from invoker.codecs.annotations import is_array
 from invoker.message import Message
 
 

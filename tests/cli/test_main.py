@@ -142,7 +142,7 @@ def test_reload_is_for_one_process(capsys):
     """Several workers take SIGHUP instead; the sentence says so."""
     assert cli.main(["functions.square:square", "--reload", "--workers", "2"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("invoker: --reload works with one process only, but 2 workers are asked for")
+    assert line.startswith("invoker: --reload works with one process only, but 2 workers are set")
     assert "SIGHUP" in line
 
 

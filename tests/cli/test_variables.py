@@ -20,7 +20,7 @@ from invoker.settings import setting_of
 )
 def test_a_name_that_no_setting_has_is_told_with_the_nearest(name: str, hint: str) -> None:
     """In one sentence."""
-    assert list(strays({name: "9"})) == [f"the environment variable {name} has no meaning here and is ignored; {hint}"]
+    assert list(strays({name: "9"})) == [f"the environment variable {name} is not known and is ignored; {hint}"]
 
 
 def test_names_that_others_set_are_let_pass() -> None:

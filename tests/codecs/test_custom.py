@@ -240,12 +240,12 @@ def test_R102_a_codec_sees_the_parameters_and_may_tell_some() -> None:
         (lambda: codec()(Rows) if not getattr(Rows, "media_types", None) else codec()(type("Bare", (),
         {"decode": len})),
          ValueError, "needs a media type"),
-        (lambda: codec("text")(Rows), ValueError, "'text' is no media type"),
+        (lambda: codec("text")(Rows), ValueError, "'text' is not a media type"),
         (lambda: codec("x/y", "*/*", decode=len), ValueError, "every media type"),
-        (lambda: codec("a/b")(object), TypeError, "object is no codec: it has neither decode"),
+        (lambda: codec("a/b")(object), TypeError, "object is not a codec: it has neither decode"),
         (lambda: codec("a/b")(lambda payload: payload), TypeError, "decorates a class; for functions write"),
         # type: ignore[arg-type]
-        (lambda: register(7), TypeError, "int is no codec"),
+        (lambda: register(7), TypeError, "int is not a codec"),
         (lambda: codec(decode=len), ValueError, "needs a media type"),
     ],
 )  # fmt: skip

@@ -110,7 +110,9 @@ class Hollow(list):
 )  # fmt: skip
 def test_RT23_R085_no_number_that_is_none_gets_out(value: Any) -> None:
     """In any container, class or number type, beside None, and when its container shows something else."""
-    with pytest.raises(EncodeError, match=r"output #0: .+ cannot be application/json: -?(nan|inf) is no JSON number"):
+    with pytest.raises(
+        EncodeError, match=r"output #0: .+ cannot be application/json: -?(nan|inf) is not a " r"JSON number"
+    ):
         encode(JSON, value)
 
 
@@ -154,7 +156,7 @@ def test_numbers_of_extended_precision_are_numbers_elsewhere_too() -> None:
     assert encode(MSGPACK, np.longdouble(1.5)) == (MSGPACK, msgspec.msgpack.encode(1.5))
     assert encode(FORM, {"a": np.longdouble(1.5)}) == (FORM, b"a=1.5")
     for value in (np.complex64(1), np.clongdouble(1)):
-        with pytest.raises(EncodeError, match="has no form in it"):
+        with pytest.raises(EncodeError, match="cannot be represented in this media type"):
             encode(JSON, value)
 
 

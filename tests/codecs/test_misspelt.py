@@ -175,8 +175,6 @@ def read(request: pytest.FixtureRequest) -> Callable[[Any, Mapping[str, Any]], A
     media_type, write = request.param
 
     def read(type_: Any, given: Mapping[str, Any]) -> Any:
-        if media_type == FORM and type_ == Boxed[int]:
-            pytest.skip("a form fills no generic class")
         return decode(media_type, write(given), type_, REGISTRY)
 
     return read
@@ -198,7 +196,7 @@ def test_R171_a_misspelt_field_is_refused(read: Any, type_: Any) -> None:
     for given in SLIPS:
         key = next(one for one in given if one not in ("name", "retries", "utm_source"))
         near = "retries" if key.startswith("ret") else "name"
-        with pytest.raises(DecodeError, match=rf"it has '{key}', which is no field; did you mean '{near}'\?"):
+        with pytest.raises(DecodeError, match=rf"it has '{key}', which is not a field; did you mean '{near}'\?"):
             read(type_, given)
 
 
@@ -238,7 +236,7 @@ def test_R171_a_class_that_takes_any_key_decides(read: Any) -> None:
 
 def test_R171_a_required_field_that_is_misspelt(read: Any) -> None:
     """The error names the cause; without one it is as before."""
-    with pytest.raises(DecodeError, match="it has 'nmae', which is no field; did you mean 'name'"):
+    with pytest.raises(DecodeError, match="it has 'nmae', which is not a field; did you mean 'name'"):
         read(Needing, {"nmae": "a"})
     with pytest.raises(DecodeError, match="missing required field `name`"):
         read(Needing, {"zebra": "a"})

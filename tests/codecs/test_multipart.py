@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.codecs import Part, Registry
 from invoker.errors import DecodeError, EncodeError
-from tests.codecs.wire import PATIENT, Point, decode, encode, survives
+from tests.codecs.wire import PATIENT, Colour, Point, decode, encode, survives
 
 TYPE = "multipart/form-data"
 BOUND = f"{TYPE};boundary=b"
@@ -112,6 +114,35 @@ def test_R098_objects_are_written_with_a_boundary() -> None:
     assert encode(TYPE, {})[0] != encode(TYPE, {})[0]
     upload = Upload("x", 3, b"\xff", [Part("files", b"g", "", "g")], Point(1), ["t"])
     assert decode(*encode(TYPE, upload), Upload) == upload
+
+
+class Line(msgspec.Struct, rename="camel", tag=True):
+    is_thin: bool
+
+
+class Alias(pydantic.BaseModel):
+    size: int = pydantic.Field(alias="Size")
+
+
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [(Line(True), Line), (Alias(Size=1), Alias), ({Colour.RED: 1}, dict[Colour, int])],
+    ids=["a Struct", "a model", "names of an enum"],
+)
+def test_what_is_written_is_read_back(value: Any, type_: Any) -> None:
+    """By the names that JSON has, with the tag of a class."""
+    media_type, payload = encode(TYPE, value)
+    assert decode(media_type, payload, type_) == value
+
+
+def test_an_array_is_no_form() -> None:
+    """A Struct may be one in JSON."""
+
+    class Row(msgspec.Struct, array_like=True):
+        a: int
+
+    with pytest.raises(EncodeError, match="only objects with fields can be a multipart body"):
+        encode(TYPE, Row(1))
 
 
 def test_what_cannot_stand_in_a_head_is_refused() -> None:

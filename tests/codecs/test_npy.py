@@ -80,7 +80,7 @@ def test_lists_and_numbers_are_encoded_too() -> None:
     ("payload", "type_", "text"),
     [(b"", np.ndarray, "EOF"), (b"nonsense!!", np.ndarray, "magic"), (saved([1])[:-1], np.ndarray, "its header says 8"),
      (saved([1]) + b"x", np.ndarray, "its header says 8"),
-     (saved([1.5]), NDArray[np.int64], "it is Float64, not int64"), (saved([1]), int, "does not make this type"),
+     (saved([1.5]), NDArray[np.int64], "it is Float64, not int64"), (saved([1]), int, "does not decode values"),
      (headed("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", bytes(8)), np.ndarray, "dtype object"),
      (headed("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", bytes(4)), np.ndarray, "refused"),
      (headed("{'descr': '|S0', 'fortran_order': False, 'shape': (9999999999,)}"), np.ndarray, "refused"),

@@ -146,7 +146,7 @@ CASES: list[tuple[Any, Any, Any]] = [
     (list[int] | list[str], ["a"], ["a"]),
 ]
 BAD: list[tuple[Any, Any, str]] = [
-    (Pair, "C", "'C' is no member of Pair; expected one of 'A', 'B'"),
+    (Pair, "C", "'C' is not a member of Pair; expected one of 'A', 'B'"),
     (Left | Right, {"x": "a"}, "Expected `int`, got `str` - at `$.x`"),
     (Cat | Dog, {"kind": "cow"}, "Expected one of `Cat`, `Dog`"),
     (Tree, {"value": {"x": 1}, "children": [{"value": 3}]}, "at `$.children"),

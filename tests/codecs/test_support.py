@@ -71,7 +71,7 @@ def test_common_types_are_decodable(type_: Any) -> None:
 
 @pytest.mark.parametrize(
     ("type_", "says"),
-    [(Opaque, "no codec makes Opaque of a payload; use a dataclass"), (list[Opaque], r"Opaque within list\[Opaque\]"),
+    [(Opaque, "no codec decodes a payload to Opaque; use a dataclass"), (list[Opaque], r"Opaque within list\[Opaque\]"),
      (Opaque | None, "Opaque"), (Point | Opaque, "Opaque"), (dict[str, list[Opaque]], "Opaque"), (complex, "complex"),
      (Iterator[int], "Iterator"), (np.float32, "float32"), (type, "type"), ("Missing", "Missing is not understood"),
      (list["Missing"], "is not understood"), (Opaque | bytes, "Opaque")],  # type: ignore[name-defined]  # noqa: F821

@@ -99,10 +99,10 @@ def test_the_raw_form_is_written_as_it_is_documented() -> None:
 @pytest.mark.parametrize(
     ("parameters", "text"),
     [("type=string;shape=1", "no raw form of type 'string'"), ("type=null", "no raw form"),
-     ("type=float", "no raw form"), ("shape=2", "has a shape and no type"), ("type=uint8;shape=2x", "is no shape"),
-     ("type=uint8;shape=-1", "is no shape"),
-     ("type=uint8;shape=\"2,1\"", "is no shape"), ("type=uint8;shape=" + "9" * 20, "is no shape"),
-     ("type=uint8;shape=" + "x".join("1" * 33), "is no shape"), ('type=uint8;shape="٣"', "is no shape"),
+     ("type=float", "no raw form"), ("shape=2", "has a shape but no type"), ("type=uint8;shape=2x", "is not a shape"),
+     ("type=uint8;shape=-1", "is not a shape"),
+     ("type=uint8;shape=\"2,1\"", "is not a shape"), ("type=uint8;shape=" + "9" * 20, "is not a shape"),
+     ("type=uint8;shape=" + "x".join("1" * 33), "is not a shape"), ('type=uint8;shape="٣"', "is not a shape"),
      ("type=uint8", "has 2 bytes, and Uint8 of the shape [] takes 1"),
      ("type=uint16;shape=2", "has 2 bytes"), ("type=uint8;shape=4294967296x4294967296", "has 2 bytes")],
 )  # fmt: skip
@@ -158,7 +158,7 @@ def test_G047_what_is_no_tensor(value: Any) -> None:
         (None, "None cannot be a tensor"),
         (1j, "complex cannot be a tensor"),
         ({}, "dict cannot be a tensor"),
-        (np.array([1j]), "ndarray cannot be a tensor: complex128 has no type"),
+        (np.array([1j]), "ndarray cannot be a tensor: the dtype complex128 has no tensor type"),
     ],
 )
 def test_G084_what_is_no_tensor_is_said_once(value: Any, text: str) -> None:

@@ -53,6 +53,7 @@ class Peer:
         self.turn = asyncio.Lock()
         self.memory: list[Any] = []
         self.orphans: set[asyncio.Task[None]] = set()
+        self.deaths: set[asyncio.Task[None]] = set()
         self.address = address
 
     async def __aenter__(self) -> Self:
@@ -67,7 +68,7 @@ class Peer:
 
     async def die(self) -> None:
         """Stop listening and drop every call, as when a process ends."""
-        self.orphans.add(asyncio.create_task(self._server.stop(None)))
+        self.deaths.add(asyncio.create_task(self._server.stop(None)))
         await asyncio.Event().wait()
 
     async def __aexit__(self, *exc: object) -> None:
@@ -75,6 +76,7 @@ class Peer:
             orphan.cancel()
         await asyncio.gather(*self.orphans, return_exceptions=True)
         await self._server.stop(0)
+        await asyncio.gather(*self.deaths)  # a stop that is cancelled fails every other one
 
     def has(self, fault: str) -> bool:
         """Whether it was told to be wrong in this way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -144,6 +145,19 @@ async def test_nobody_at_an_address_from_the_start_is_no_finding() -> None:
     target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=1.0, message_bytes=4 << 20)
     with pytest.raises(Unreachable, match="nothing answers"):
         await run(target, select(only="square_json"))
+
+
+@pytest.mark.parametrize("protocol", ["riff", "evergreen", "toolbridge", "federated", "graphpipe"])
+async def test_a_target_that_never_answers_fails(protocol: str) -> None:
+    """A connection is made, and nothing comes: that is a verdict about the target, and the judge goes on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        mute = f"127.0.0.1:{listener.getsockname()[1]}"
+        target = Target(parse_addresses([mute]), parse_addresses([mute]), timeout_s=0.1, message_bytes=4 << 20)
+        try:
+            outcomes = await run(target, select(protocol=protocol)[:2])
+        finally:
+            await target.close()
+    assert [outcome.verdict for outcome in outcomes] == [Verdict.FAIL] * 2
 
 
 async def test_functions_without_inputs_are_a_fault_of_their_own() -> None:

@@ -9,22 +9,11 @@ import pytest
 
 import invoker_conformance
 from invoker_conformance import select
-from invoker_conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
-from invoker_conformance.federated.requirements import REQUIREMENTS as FEDERATED
-from invoker_conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
+from invoker_conformance.catalogue import BY_PROTOCOL
 from invoker_conformance.riff.probe import Probe
-from invoker_conformance.riff.requirements import REQUIREMENTS as RIFF
 from invoker_conformance.scenario import PROTOCOLS, SCENARIOS, scenario
-from invoker_conformance.toolbridge.requirements import REQUIREMENTS as TOOLBRIDGE
 
 DOCUMENT = Path(invoker_conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"
-KNOWN = {
-    "riff": (RIFF, r"RT-\d\d"),
-    "evergreen": (EVERGREEN, r"ET-\d\d"),
-    "graphpipe": (GRAPHPIPE, r"GT-\d\d"),
-    "toolbridge": (TOOLBRIDGE, r"TT-\d\d"),
-    "federated": (FEDERATED, r"FT-\d\d"),
-}
 
 
 def test_every_scenario_says_what_it_expects_and_judges() -> None:
@@ -33,9 +22,9 @@ def test_every_scenario_says_what_it_expects_and_judges() -> None:
         assert each.expects.endswith("."), each.name
         assert each.requirements, each.name
         assert each.functions, each.name
-        known, number = KNOWN[each.protocol]
+        known = BY_PROTOCOL[each.protocol]
         assert set(each.requirements) <= known.keys(), each.name
-        assert all(re.fullmatch(number, one) for one in each.numbers), each.name
+        assert all(re.fullmatch(rf"{next(iter(known))[0]}T-\d\d", one) for one in each.numbers), each.name
 
 
 def test_every_scenario_of_the_catalogue_is_carried_out() -> None:

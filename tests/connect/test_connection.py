@@ -6,8 +6,9 @@ import argparse
 
 import pytest
 
-from invoker.connect.connection import add_connection, add_tls, pairs, positive, target_of, tls_of
-from invoker.connect.failure import UsageError
+from invoker.connect.connection import add_connection, add_tls, count, ended, pairs, positive, target_of, tls_of
+from invoker.connect.failure import CallFailed, ConnectFailed, UsageError
+from invoker.errors import EncodeError, Status
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -74,3 +75,36 @@ def test_options_of_tls_imply_it(tmp_path) -> None:  # type: ignore[no-untyped-d
     assert made.server_name == "a"
     with pytest.raises(UsageError, match="--ca: cannot read"):
         tls_of(parsed("--ca", str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("give \x1b"), 2, "error: give \\x1b\n"),
+        (CallFailed(Status.INTERNAL, "boom"), 1, "error: INTERNAL: boom\nhint: try boom\n"),
+        (ConnectFailed(Status.UNAVAILABLE, "nobody"), 3, "error: UNAVAILABLE: nobody\nhint: try nobody\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (OSError("disk"), 1, "error: disk\n"),
+        (EncodeError("no"), 1, f"error: {EncodeError('no')}\n"),
+    ],
+)
+def test_a_command_ends_with_a_code_and_a_sentence(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failed call may have a hint; a defect of ours is not hidden."""
+
+    def command() -> int:
+        raise error
+
+    assert ended(command, lambda failed: f"try {failed.detail}") == code
+    assert capsys.readouterr().err == said
+    assert ended(lambda: 5) == 5
+    with pytest.raises(ZeroDivisionError):
+        ended(lambda: 1 // 0)
+
+
+def test_counts_are_whole_and_not_zero() -> None:
+    assert count("12") == 12
+    for text in ("0", "-1", "1.5", "\u00b2", ""):
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a count; give 1 or more"):
+            count(text)

@@ -74,7 +74,7 @@ async def test_a_half_close_that_fails_hides_neither_values_nor_the_status(peer:
         await exchange.open()
         assert exchange._feeder is not None
         await asyncio.wait({exchange._feeder})
-        assert [await exchange.receive() is None for _ in range(4)] == [False, False, False, True]
+        assert [await exchange.read() is None for _ in range(4)] == [False, False, False, True]
         await exchange.close()
 
 

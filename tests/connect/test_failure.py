@@ -35,7 +35,7 @@ def test_connect_failed_is_a_failed_call() -> None:
         (
             Status.RESOURCE_EXHAUSTED,
             "Stream removed (CLIENT: Received message larger than max (9 vs. 8))",
-            "a value of 9 bytes came back, and this client takes at most 8, which is its own limit (max_output_bytes)",
+            "a value of 9 bytes came back, which exceeds the limit of this client, 8 bytes (max_output_bytes)",
         ),
         (
             Status.UNAVAILABLE,

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from invoker.connect.portal import Portal
+from invoker.connect.portal import Portal, on_loop
 
 
 def test_work_runs_on_a_thread_of_its_own() -> None:
@@ -49,3 +49,14 @@ def test_loop_cannot_wait_for_itself() -> None:
             portal.run(outer())
     finally:
         portal.close()
+
+
+async def test_finalizers_of_other_threads_come_to_the_loop() -> None:
+    """What they do is the loop's; after its end they do nothing."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[threading.Thread] = loop.create_future()
+    await asyncio.to_thread(on_loop, loop, lambda: done.set_result(threading.current_thread()))
+    assert await asyncio.wait_for(done, 5) is threading.current_thread()
+    closed = asyncio.new_event_loop()
+    closed.close()
+    on_loop(closed, lambda: pytest.fail("it is over"))

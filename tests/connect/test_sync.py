@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
+from collections.abc import AsyncIterator
 from typing import Any, Self
 
 import pytest
 
 from invoker.client import evergreen, federated, riff, toolbridge
 from invoker.connect.portal import Portal
-from invoker.connect.sync import SyncClient, SyncPart, blocking, giving, opening
+from invoker.connect.sync import SyncClient, SyncIterator, SyncPart, blocking, giving, opening, soon
+from invoker.protocols.evergreen.client.sync import SyncLeafNode, SyncOutput, SyncTreeNode
+from invoker.protocols.toolbridge.client.streams import Stream
 
 PAIRS = [
     (riff.RiffClient, riff.SyncRiffClient),
@@ -19,6 +23,12 @@ PAIRS = [
     (toolbridge.ToolSession, toolbridge.SyncToolSession),
     (toolbridge.Variables, toolbridge.SyncVariables),
     (toolbridge.Agent, toolbridge.SyncAgent),
+    (Stream, toolbridge.SyncStream),
+    (riff.Call, riff.SyncCall),
+    (evergreen.Answer, evergreen.SyncAnswer),
+    (evergreen.OutputNode, SyncOutput),
+    (evergreen.LeafNode, SyncLeafNode),
+    (evergreen.TreeNode, SyncTreeNode),
     (federated.FederatedClient, federated.SyncFederatedClient),
 ]
 # `invoke` does what `call` does, a description is for our command line, and nodes call the others.
@@ -47,26 +57,46 @@ class Things:
 
     def part(self, name: str) -> str:
         """A part."""
+        asyncio.get_running_loop()
         return self.name + name
+
+    async def below(self, end: int) -> AsyncIterator[int]:
+        """The numbers below another one."""
+        for number in range(end):
+            yield number
+
+    def cancel(self) -> None:
+        """End everything."""
+        self.seen.append(threading.current_thread().name)
 
 
 class SyncThings(SyncClient[Things]):
     """The sync one."""
 
     @opening(Things)
-    def __init__(self) -> None: ...
+    def __init__(self, source: Things) -> None:
+        super().__init__(source)
 
     count = blocking(Things.count)
     doubled = blocking(Things.count, lambda portal, found: (portal.is_open, 2 * found))
     part = giving(Things.part, SyncPart[str])
+    name_of = giving(Things.part)
+    below = giving(Things.below, SyncIterator[int])
+    cancel = soon(Things.cancel)
+
+    def _taken(self, argument: Any) -> Any:
+        return 5 if argument == "five" else argument
 
 
 def test_methods_take_and_give_what_those_of_the_async_client_do() -> None:
     with SyncThings("a") as things:
         assert things.count(1, 2, 3, factor=10) == 30
         assert things.doubled(2) == (True, 4)
-        assert things.part("b")._source == "ab"
-    assert things._source.seen == ["invoker-client", None]
+        assert things.part("b")._source == things.name_of("b") == "ab"
+        assert list(things.below(3)) == [0, 1, 2]
+        assert things.count("five", factor="five") == 25
+        things.cancel()
+    assert things._source.seen == ["invoker-client", "invoker-client", None]
     assert (things.count.__doc__, list(inspect.signature(SyncThings).parameters)) == ("How many.", ["name", "fails"])
     with pytest.raises(TypeError, match="nope"):
         SyncThings("a", nope=1)  # type: ignore[call-arg]

@@ -9,6 +9,7 @@ import pytest
 import trustme
 
 from invoker.client import ConnectFailed, RiffClient, Tls
+from invoker.connect.tls import open_channel
 from tests.protocols.riff.client.peer import serve
 
 
@@ -70,3 +71,25 @@ def test_certificate_without_key_is_refused() -> None:
         Tls(cert="cert.pem")
     with pytest.raises(ValueError, match="both cert and key"):
         Tls(key="key.pem")
+
+
+async def test_each_channel_has_a_connection_of_its_own_and_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clients of one target do not share one, nor do they ask the proxy of the environment; more options count."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+
+    async def who(_: bytes, context: grpc.aio.ServicerContext) -> bytes:
+        sent = dict(context.invocation_metadata() or ())
+        return f"{context.peer()} {str(sent['user-agent']).split()[0]}".encode()
+
+    server = grpc.aio.server()
+    handlers = {"Who": grpc.unary_unary_rpc_method_handler(who)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("Test", handlers),))
+    target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    more = ("grpc.primary_user_agent", "tester")
+    async with open_channel(target, None, 1 << 20, more) as one, open_channel(target, None, 1 << 20, more) as two:
+        said = [await channel.unary_unary("/Test/Who")(b"", timeout=5) for channel in (one, one, two)]
+    await server.stop(None)
+    assert {one.split()[1] for one in said} == {b"tester"}
+    assert said[0] == said[1] != said[2]

@@ -69,13 +69,91 @@ def test_a_body_that_does_not_fit_is_refused_and_the_largest_invocation_ends() -
     small, large, body = invocation(process, ended), invocation(process, ended), process.share()
     small.grow(3 * STEP)
     large.grow(5 * STEP)
-    with pytest.raises(Overloaded, match=f"holds {8 * STEP} bytes .* may hold {10 * STEP} .INVOKER_MEMORY_BYTES."):
+    with pytest.raises(Overloaded, match=f"holds {8 * STEP} bytes .* is {10 * STEP} bytes .INVOKER_MEMORY_BYTES."):
         body.grow(4 * STEP)
     assert [share for share, _ in ended] == [large]
     assert ended[0][1].status is Status.RESOURCE_EXHAUSTED
     assert process.held == 3 * STEP
     assert body.charged == 0
     body.grow(4 * STEP)
+
+
+def cache(process: ProcessBudget, emptied: list[Any]) -> Share:
+    """A share that is emptied when memory is short, and filled again later."""
+    share = process.share(is_cache=True)
+
+    def end(_: InvocationError) -> None:
+        emptied.append(share)
+        share.shrink(0)
+
+    share.end = end
+    return share
+
+
+@pytest.mark.parametrize("kind", ["body", "call", "the call that holds most"])
+@pytest.mark.parametrize(("wanted", "left"), [(2, 2), (7, 2), (8, 1), (11, 1), (12, 0), (14, 0)])
+def test_nobody_is_refused_or_ended_for_what_caches_hold(kind: str, wanted: int, left: int) -> None:
+    """They are emptied, the largest first, until what is asked for fits; and can be filled again."""
+    process, ended, emptied = ProcessBudget(20 * STEP), list[Any](), list[Any]()
+    call = invocation(process, ended)
+    asking = process.share() if kind == "body" else invocation(process, ended)
+    call.grow(6 * STEP if kind != "the call that holds most" else 2 * STEP)
+    asking.grow(0 if kind != "the call that holds most" else 4 * STEP)
+    caches = [cache(process, emptied) for _ in range(3)]
+    for one, held in zip(caches, (3, 4, 6), strict=True):
+        one.grow(held * STEP)
+    asking.grow(asking.charged + wanted * STEP)
+    assert not ended
+    assert emptied == [caches[2], caches[1], caches[0]][: 3 - left]
+    assert asking.charged >= wanted * STEP
+    assert process.held <= 20 * STEP
+    emptied.clear()
+    asking.close()
+    caches[2].grow(6 * STEP)
+    asking.grow(14 * STEP)
+    assert not ended
+    assert caches[2] in emptied
+
+
+def test_a_cache_ends_no_call() -> None:
+    """It is refused, and so is the largest of caches when it grows; a smaller one takes the place of a larger one."""
+    process, ended, emptied = ProcessBudget(20 * STEP), list[Any](), list[Any]()
+    call, small, large = invocation(process, ended), cache(process, emptied), cache(process, emptied)
+    call.grow(12 * STEP)
+    with pytest.raises(Overloaded):
+        large.grow(9 * STEP)
+    large.grow(6 * STEP)
+    with pytest.raises(Overloaded):
+        large.grow(10 * STEP)
+    assert not emptied
+    small.grow(4 * STEP)
+    assert emptied == [large]
+    assert (small.charged, large.charged) == (4 * STEP, 0)
+    assert not ended
+
+
+def test_what_does_not_fit_without_caches_is_treated_as_if_there_were_none() -> None:
+    """A body is refused, and the call that holds most ends."""
+    process, ended, emptied = ProcessBudget(20 * STEP), list[Any](), list[Any]()
+    call, kept, body = invocation(process, ended), cache(process, emptied), process.share()
+    call.grow(12 * STEP)
+    kept.grow(6 * STEP)
+    with pytest.raises(Overloaded):
+        body.grow(12 * STEP)
+    assert emptied == [kept]
+    assert [share for share, _ in ended] == [call]
+    assert body.charged == 0
+
+
+def test_a_cache_that_gives_nothing_back_is_asked_once() -> None:
+    """What asks is then refused, and does not ask for ever."""
+    process, asked = ProcessBudget(10 * STEP), list[InvocationError]()
+    stubborn, body = process.share(is_cache=True), process.share()
+    stubborn.end = asked.append
+    stubborn.grow(6 * STEP)
+    with pytest.raises(Overloaded):
+        body.grow(6 * STEP)
+    assert len(asked) == 1
 
 
 def test_a_refusal_keeps_nothing_of_its_caller() -> None:
@@ -131,6 +209,17 @@ def test_another_invocation_goes_on_while_the_largest_one_ends() -> None:
     assert len(told) == 1
     with pytest.raises(Overloaded):
         second.grow(32 * STEP)
+
+
+def test_a_large_limit_is_passed_by_8_mib() -> None:
+    """The largest step of a call is an eighth of 64 MiB."""
+    process = ProcessBudget(512 << 20)
+    for size in [64 << 20] * 8 + [8 << 20]:
+        share = process.share()
+        share.end = print
+        share.grow(size)
+    with pytest.raises(Overloaded):
+        share.grow((8 << 20) + 1)
 
 
 def test_a_fall_is_told_once() -> None:
@@ -209,7 +298,7 @@ def test_R130_the_hard_cap_of_an_invocation_stands_with_a_share_and_without() ->
     for budget in (Budget(Limits(hard_bytes=3 * STEP), process.share()), Budget(Limits(hard_bytes=3 * STEP))):
         budget.add(3 * STEP)
         held = process.held
-        with pytest.raises(LimitExceeded, match="are unread; the invocation may hold"):
+        with pytest.raises(LimitExceeded, match="are unread; the limits of an invocation are"):
             budget.add(1)
         assert budget.bytes == 3 * STEP
         assert process.held == held
@@ -250,7 +339,7 @@ def test_R130_each_cap_alone_ends_the_invocation() -> None:
         budget = Budget(limits)
         for size in sizes:
             budget.add(size)
-        with pytest.raises(LimitExceeded, match="the invocation may hold 3 frames or 30 bytes"):
+        with pytest.raises(LimitExceeded, match="the limits of an invocation are 3 frames and 30 bytes"):
             budget.add(more)
         assert (budget.frames, budget.bytes) == (len(sizes), sum(sizes))
 

@@ -81,18 +81,29 @@ def test_R052_the_count_of_content_types_is_the_count_of_outputs():
 
 def test_R055_the_count_of_input_names_is_the_count_of_inputs():
     """Names, when given, are one an input; both numbers stand in the detail."""
-    with pytest.raises(ProtocolViolation, match=r"Invalid input count 3: function has only 2 input\(s\)"):
+    with pytest.raises(ProtocolViolation, match="'add' has no input 'c'; it has a, b; expected 2 inputNames, got 3"):
         engine_of(add).open(Open("a", accepts=("*/*",), input_names=("a", "b", "c")))
 
 
-def test_R164_names_for_keyword_arguments_are_refused_with_the_way_that_works():
-    """The labels of inputs are no names."""
+def test_R165_names_behind_the_labels_are_those_of_keyword_arguments():
+    """Where the function takes any; one that has no other parameters has no labels but ``in``, which calls it."""
 
     def total(**numbers: int) -> int:
         return sum(numbers.values())
 
-    with pytest.raises(ProtocolViolation, match="cannot give its further keyword arguments, but HTTP can"):
-        engine_of(total).open(Open("1", input_names=("a", "b")))
+    def tagged(text: str, **tags: str) -> str:
+        return text
+
+    for one, names, own in (
+        (tagged, ("in", "a"), ["text", "a"]),
+        (total, ("a", "b"), ["a", "b"]),
+        (total, ("a",), ["a"]),
+        (total, ("in",), ["in"]),
+        (total, (), ["in"]),
+    ):
+        (opened,) = [engine_of(one).open(Open("1", input_names=names))]
+        assert [each.name for each in opened.function.spec.inputs] == own
+        assert [each.is_option for each in opened.function.spec.inputs] == [each in "ab" for each in own]
 
 
 def test_R054_no_names_mean_the_functions_own_arity():

@@ -144,7 +144,8 @@ def test_R130_a_function_that_does_not_read_is_told_which_input(engine):
     with pytest.raises(LimitExceeded) as caught:
         invocation.feed(feed(1))
     assert str(caught.value) == (
-        "Invoker: Limit Exceeded: 4 frames with 4 bytes are unread; the invocation may hold 3 frames or 100 bytes; "
+        "Invoker: Limit Exceeded: 4 frames with 4 bytes are unread; the limits of an invocation are 3 "
+        "frames and 100 bytes; "
         "3 of them are of input #0 'words', which 'repeat' reads more slowly than they come, or not at all"
     )
     large = engine.open(Open("y"), limits=Limits(2, 100, 3, 100))

@@ -78,7 +78,7 @@ def test_T058_one_call_more_than_there_are_places_fails_at_once() -> None:
     error = refused(limiter, bounds, party="c")
     assert (error.status, error.code, error.scope) == (Status.RESOURCE_EXHAUSTED, "concurrency", "function")
     assert (error.limit, error.retry_after_s) == (2, None)
-    assert "'f' takes no more calls at once: 2 calls of it run" in str(error)
+    assert "'f' has reached its limit of calls at once: 2 calls of it run" in str(error)
     assert limiter.enter("g", bounds, "a")
     limiter.leave("f")
     assert limiter.taken("f") == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from invoker.author.reader import read
-from invoker.core.naming import Names, Words, bind_outputs, listed, meant
+from invoker.core.naming import Names, Words, bind_outputs, listed
 from tests.protocols.evergreen.action_engine.functions import echo, split, tag
 
 WORDS = Words(repr, LookupError)
@@ -44,8 +44,6 @@ def test_a_hint_is_a_name_that_is_near_or_all_of_them() -> None:
     hidden = Names(names().offered.values(), {"say": "echo"}, tells=False)
     assert (hidden.hint("ecko"), hidden.offered) == ("", {})
     assert hidden.get("say") is hidden.get("echo") is not None
-    assert meant("ab", ["abc"], "none") == "did you mean 'abc'?"
-    assert meant("ab", [], "none") == "none"
 
 
 def test_a_port_is_listed_once() -> None:

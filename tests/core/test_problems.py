@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from invoker.core.http import Response
 from invoker.core.problems import PROBLEM, as_problem, problem_of, wants_problems
 
-REFUSED = Response(405, (("Content-Type", "text/plain"), ("Allow", "GET")), b"GET reads this\n", close=True)
+REFUSED = Response(405, (("Content-Type", "text/plain"), ("Allow", "GET")), b"use GET to read this\n", close=True)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_H155_a_refusal_in_text_becomes_a_problem() -> None:
     made = as_problem(REFUSED, PROBLEM)
     assert (made.status, made.headers, made.close) == (405, (("Content-Type", PROBLEM), ("Allow", "GET")), True)
     assert json.loads(made.body) == {
-        "type": "about:blank", "title": "Method Not Allowed", "status": 405, "detail": "GET reads this",
+        "type": "about:blank", "title": "Method Not Allowed", "status": 405, "detail": "use GET to read this",
         "code": "UNIMPLEMENTED",
     }  # fmt: skip
 

@@ -6,6 +6,7 @@ What it promises as every store does is tested in `tests/stores/test_shared.py`.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -83,13 +84,26 @@ def taken(news: News) -> list[Change | Refused]:
     return list(iter(news.take, None))
 
 
-def test_the_sweep_wants_to_be_called_each_second_while_there_is_something(world: World) -> None:
-    assert world.store.sweep() == 1
+def test_T011_it_looks_each_second_while_there_is_something(world: World) -> None:
+    """And not once it is closed."""
+    timers: list[tuple[float, Callable[[], None]]] = []
+    world.store.start(lambda delay_s, call: timers.append((delay_s, call)))
     world.ask(Create("long", 3600))
-    world.wait(10)
-    assert world.store.sweep() == 1
-    world.ask(Drop("long"))
-    assert world.store.sweep() is None
+    world.ask(Create("longer", 7200))
+    for seconds in (1, 10, 3600):
+        ((delay_s, call),) = timers
+        assert delay_s == 1
+        timers.clear()
+        world.wait(seconds)
+        call()
+    assert list(world.store._spaces) == ["longer"]
+    world.ask(Drop("longer"))
+    timers.pop()[1]()
+    assert timers == [], "there is nothing that could expire"
+    world.ask(Create("again", 10))
+    world.store.close()
+    timers.pop()[1]()
+    assert timers == []
 
 
 @given(
@@ -193,5 +207,5 @@ def test_whatever_is_asked_what_is_kept_stays_accounted_for(said: list[tuple[int
     for subscriber in subscribers:
         world.store.leave(subscriber)
     world.wait(100)
-    assert world.store.sweep() is None
+    world.store.sweep()
     assert (world.store.size, world.store._claims) == (0, {})

@@ -12,6 +12,7 @@ from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
 import httpx
 import pytest
+import typing_extensions
 
 from invoker import function
 from invoker.author.prepare import prepare_function
@@ -78,6 +79,19 @@ def keys(x: int, **more: Unpack[Keys]) -> str:
     return f"{x} {sorted(more.items())}"
 
 
+class OtherKeys(typing_extensions.TypedDict):
+    """As pydantic asks for it before Python 3.12."""
+
+    size: int
+    word: NotRequired[str]
+
+
+@function
+def other_keys(x: int, **more: typing_extensions.Unpack[OtherKeys]) -> str:
+    """By the names of a TypedDict of typing_extensions."""
+    return keys(x, **more)
+
+
 @function
 def items(xs: Iterator[Left | Right], pair: Pair = Pair.A) -> Iterator[str]:
     """Items that are one of two classes."""
@@ -99,10 +113,12 @@ def test_http(served: Served) -> None:
     """JSON by names, also what is wrong."""
     url = f"http://{served.http}"
     assert httpx.post(f"{url}/options", json=GIVEN).json() == SEEN
-    assert httpx.post(f"{url}/keys", json={"x": 1, "size": 2}).json() == "1 [('size', 2)]"
-    assert httpx.post(f"{url}/keys", json={"x": 1, "size": 2, "word": "w"}).json() == "1 [('size', 2), ('word', 'w')]"
-    for wrong in ({"x": 1}, {"x": 1, "size": "a"}, {"x": 1, "size": 2, "more": 3}):
-        assert httpx.post(f"{url}/keys", json=wrong).status_code == 400, wrong
+    for name in ("keys", "other_keys"):
+        assert httpx.post(f"{url}/{name}", json={"x": 1, "size": 2}).json() == "1 [('size', 2)]"
+        both = httpx.post(f"{url}/{name}", json={"x": 1, "size": 2, "word": "w"})
+        assert both.json() == "1 [('size', 2), ('word', 'w')]"
+        for wrong in ({"x": 1}, {"x": 1, "size": "a"}, {"x": 1, "size": 2, "more": 3}):
+            assert httpx.post(f"{url}/{name}", json=wrong).status_code == 400, (name, wrong)
     for name, value in {"unknown": 3, "inner": [1], "pair": "C", "several": [{"z": 1}], "call": 1}.items():
         answer = httpx.post(f"{url}/options", json={"x": 1, name: value})
         assert answer.status_code == 400, name
@@ -147,7 +163,7 @@ def _unpacks(annotation: Any) -> Any:
 @pytest.mark.parametrize(
     ("annotation", "words"),
     [(Unpack[tuple[int, str]], "only \\*\\*more can unpack a TypedDict"),
-     (Unpack[TypedDict("Odd", {"a-b": int})], "no name of a parameter")],
+     (Unpack[TypedDict("Odd", {"a-b": int})], "cannot be the name of a parameter")],
 )  # fmt: skip
 def test_what_cannot_be_unpacked_stops_the_start(annotation: Any, words: str) -> None:
     """In one sentence with the parameter."""

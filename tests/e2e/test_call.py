@@ -74,6 +74,11 @@ def now() -> str:
 @function
 def source() -> Iterator[int]:
     yield from range(3)
+
+
+@function
+def joined(first: str, *more: str) -> str:
+    return first + "".join(more)
 """
 
 
@@ -108,6 +113,8 @@ def call(
         ("both -d ho", "out0: ho\nout1: 2\n"),
         ('row -d {"a":1,"b":"y"}', '{"a":1,"b":"y"}\n'),
         ("total -d [1,2]", "3\n"),
+        ("joined --arg 0=a", "a\n"),
+        ("joined --arg 0=a --arg 2=c --arg 1=b", "abc\n"),
         ("now", "now\n"),
         ("source", "0\n1\n2\n"),
     ],
@@ -128,7 +135,7 @@ def test_what_the_function_does_not_take_is_told_before_it_is_called(
     assert call("hello", "--arg", "nam=Bob") == (
         2,
         "",
-        "error: --arg 'nam': the function takes name; did you mean 'name'?\n",
+        "error: --arg 'nam': 'hello' has no input 'nam'; did you mean 'name'?\n",
     )
     code, _, error = call("row", "-d", "hello")
     assert code == 2
@@ -179,7 +186,7 @@ def test_the_limit_of_the_client_is_told_as_its_own(tmp_path: Path, monkeypatch:
         code, error = failed(server.grpc, "-d", "5000", "--max-output-bytes", "4000")
         assert code == 1
         assert re.search(
-            r"a value of 50\d\d bytes came back, and this client takes at most 4000, which is its own", error
+            r"a value of 50\d\d bytes came back, which exceeds the limit of this client, 4000 bytes", error
         )
         assert error.endswith("hint: --max-output-bytes N takes larger ones\n")
         assert failed(server.grpc, "-d", "5000", "--max-output-bytes", "6000", "--output", "here") == (0, "")

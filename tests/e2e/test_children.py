@@ -84,9 +84,8 @@ def is_gone(pid: int) -> bool:
 
 
 def one_child(module: Path) -> Process:
-    return started(
-        "author", cwd=module, env={"INVOKER_LAME_DUCK_S": "0", "INVOKER_DRAIN_S": "0", "INVOKER_GRACE_S": "0.1"}
-    )
+    settings = {"INVOKER_LAME_DUCK_S": "0", "INVOKER_DRAIN_S": "0", "INVOKER_GRACE_S": "0.1"}
+    return started("author", cwd=module, env={**settings, "TEST_REAL_CHILDREN": "1"})
 
 
 @pytest.mark.parametrize("name", ["late", "dies"])

@@ -228,7 +228,7 @@ def test_R010_whoever_calls_is_told_why_a_function_cannot_be_loaded_anew(tmp_pat
         with SyncRiffClient(grpc_address) as client:
             for text, why in BROKEN.items():
                 source.write_text(text)
-                with pytest.raises(CallFailed, match=re.escape(f"'f' cannot be loaded anew: {why}")):
+                with pytest.raises(CallFailed, match=re.escape(f"'f' cannot be reloaded: {why}")):
                     list(client.invoke([[5]], accept="application/json", content_type="application/json"))
                 request = urllib.request.Request(f"http://{http_address}/f", b"5")
                 with pytest.raises(urllib.error.HTTPError) as failed:

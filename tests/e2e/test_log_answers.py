@@ -134,15 +134,34 @@ SKIPPED = {
 }
 
 
-@pytest.mark.parametrize(("wire", "how"), [(wire, how) for wire in WIRES for how in HOWS if (wire, how) not in SKIPPED])
+LATE = ("waits", "leaves")
+"""They take half a second or more, so all wires go through them at once."""
+
+
+@pytest.mark.parametrize(
+    ("wire", "how"),
+    [(wire, how) for wire in WIRES for how in HOWS if how not in LATE and (wire, how) not in SKIPPED],
+)
 async def test_the_line_tells_what_the_client_got(server: Server, wire: str, how: str) -> None:
-    """Also where the function fails before or behind its first item, chooses the status, is late, or nobody waits."""
+    """Also where the function fails before or behind its first item, chooses the status, or nobody waits."""
+    await told(server, wire, how)
+
+
+@pytest.mark.parametrize("how", LATE)
+async def test_the_line_tells_what_the_client_of_a_late_function_got(server: Server, how: str) -> None:
+    """On each wire: that the time is over, or nothing, because it does not wait so long."""
+    await asyncio.gather(*(told(server, wire, how) for wire in WIRES if (wire, how) not in SKIPPED))
+
+
+async def told(server: Server, wire: str, how: str) -> None:
+    """Call by a wire, and compare what came with the line."""
     name, leaves, is_socket = f"r{next(_ids)}", how in ("leaves", "hesitates"), wire.startswith("socket")
     got = await WIRES[wire](server, "waits" if how == "leaves" else how, name, leaves)
     line = await ending(server.served, name)
+    what = f"{wire}, {how}: {line}"
     field, other = ("close_code", "http_status") if is_socket else ("http_status", "close_code")
-    assert line[field] == (got or (1006 if is_socket else 499)), line
-    assert other not in line
+    assert line[field] == (got or (1006 if is_socket else 499)), what
+    assert other not in line, what
 
 
 async def test_what_begins_over_riff_has_no_number(server: Server) -> None:

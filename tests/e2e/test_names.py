@@ -79,7 +79,7 @@ def test_H243_two_spellings_of_one_name_are_given_twice(server):
         (f"/{quote('µs')}", urlencode([("µ", 1), ("μ", 2)]).encode(), FORM),
         (f"/{quote('µs')}", json.dumps({"µ": 1, "μ": 2}).encode(), JSON),
     ):
-        with pytest.raises(AssertionError, match=r"'μs' is given its input 'μ' twice|have the same name"):
+        with pytest.raises(AssertionError, match=r"'μs' is given its input 'μ' twice"):
             ask(server, path, body, headers)
 
 

@@ -125,7 +125,7 @@ def test_R164_R169_an_option_beside_a_class_is_used_or_refused(server):
     assert ask(server, "conf", *form(x="3"), "n=2") == (200, "3 2")
     for body, type_ in ((b'{"x": 3, "n": 2}', JSON), (b"x=3&n=2", FORM), form(x="3", n="2")):
         status, text = ask(server, "conf", body, type_)
-        assert (status, "'n' is no field of parameter 'p'" in text) == (400, True), text
+        assert (status, "'n' is not a field of parameter 'p'" in text) == (400, True), text
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_R164_R169_keyword_arguments_come_beside_parameters(server):
         assert (status, "takes each value by a name, and the body gives none" in text) == (400, True), text
     status, text = ask(server, "total", b'{"a": "x"}', JSON)
     assert (status, "parameter 'a': application/json cannot become int" in text) == (400, True)
-    status, text = ask(server, "total", None, "", "&".join(f"a{index}=1" for index in range(101)))
-    assert (status, "at most 100 are taken" in text) == (400, True)
+    status, text = ask(server, "total", None, "", "&".join(f"a{index}=1" for index in range(1001)))
+    assert (status, "exceeds the limit of 1000" in text) == (400, True)
 
 
 def test_R164_R169_a_source_takes_an_empty_body_only(server):
@@ -180,12 +180,9 @@ def test_R164_further_inputs_may_be_none_or_are_the_parts_of_a_form(server):
     assert ask(server, "many", b'{"a": 1, "rest": [3, 5]}', JSON) == (200, "9")
     for body, type_, query in ((None, "", ""), (None, "", "rest=3"), (*form(x="4"), "")):
         status, text = ask(server, "many", body, type_, query)
-        assert (status, "needs its input 'a', which is not given; give it as a query parameter" in text) == (
-            400,
-            True,
-        ), text
+        assert (status, "needs its input 'a', which is not given; give it as the body, a" in text) == (400, True), text
     status, text = ask(server, "many", b'{"b": 1}', JSON)
-    assert (status, "has no input 'b'; it has a, rest" in text) == (400, True), text
+    assert (status, "has no input 'b'; it has a, *rest" in text) == (400, True), text
 
 
 def test_R169_several_inputs_come_by_form_by_object_or_by_query(server):

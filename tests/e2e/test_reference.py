@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.conftest import SLOW
 from tests.e2e.process import started
 from tests.e2e.rawhttp import RawHttp
 from tests.e2e.reference_transport import JSON, MIXED, NDJSON, SSE, Transport
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.timeout(30)
 ORIGIN = "https://pages.example"
 FLAGS = (
     "--protocols", "riff,http,typed,graphpipe,action-engine", "--allowed-origin", ORIGIN, "--max-message-bytes", "4096",
-    "--graphpipe-bytes", "4096", "--http-timeout-s", "0.5", "--page", "on", "--max-invocations", "8",
+    "--graphpipe-bytes", "4096", "--http-timeout-s", f"{0.5 * SLOW}", "--page", "on", "--max-invocations", "8",
 )  # fmt: skip
 
 
@@ -281,7 +282,7 @@ QUESTIONS: dict[str, dict[str, Question]] = {
             b"POST /square HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n"
         ) == 501,
         "503": _full,
-        "504": _posts(504, "/slow", b"1"),
+        "504": _posts(504, "/slow", b"%d" % (SLOW + 1)),
         "505": lambda port: port.raw(b"GET /livez HTTP/3.0\r\nHost: localhost\r\n\r\n") == 505,
     },
     "chosen": {

@@ -30,7 +30,8 @@ _METHODS = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].methods_by_name
 class Host:
     """A host program with a connection of its own."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, session: str = "s1") -> None:
+        self.session = session
         self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
 
     def rpc(self, name: str, /, **fields: Any) -> Any:
@@ -38,7 +39,7 @@ class Host:
         reads, answers = getattr(pb, method.input_type.name), getattr(pb, method.output_type.name)
         kind = self.channel.unary_stream if name == "WatchSessionVariables" else self.channel.unary_unary
         call = kind(f"/{SERVICE}/{name}", reads.SerializeToString, answers.FromString)
-        return call(reads(session_id="s1", **fields), timeout=10 * SLOW)
+        return call(reads(session_id=self.session, **fields), timeout=10 * SLOW)
 
     def begin(self) -> None:
         response = self.rpc("InitializeSession")
@@ -57,11 +58,11 @@ class Host:
 
 
 @pytest.fixture
-def hosts() -> Iterator[Callable[[str], Host]]:
+def hosts() -> Iterator[Callable[..., Host]]:
     made: list[Host] = []
 
-    def host(address: str) -> Host:
-        made.append(Host(address))
+    def host(address: str, *session: str) -> Host:
+        made.append(Host(address, *session))
         return made[-1]
 
     yield host
@@ -196,7 +197,7 @@ TTL_S = 2.0
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "redis"])
 def test_T010_T011_T131_a_watch_ends_with_its_session(
-    kind: str, hosts: Callable[[str], Host], tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, hosts: Callable[..., Host], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Two seconds after its time to live at the latest, and not before; also after a long call, in a process that has
     not made the session, and where there was nothing for a while."""
@@ -208,22 +209,32 @@ def test_T010_T011_T131_a_watch_ends_with_its_session(
     known = {**env("memory" if kind == "memory" else url), "INVOKER_TOOL_SESSION_TTL_S": str(TTL_S)}
     with ExitStack() as stack:
         count = 1 if kind == "memory" else 2
-        served = [hosts(stack.enter_context(serving(MODULE, env=known)).grpc) for _ in range(count)]
-        for last_use in ("InitializeSession", "add_slowly", "ListSessionVariables"):
-            time.sleep(1.1)  # the stores have looked at what there is meanwhile, which is nothing
-            served[0].begin()
-            with ThreadPoolExecutor() as pool:
-                ends = [pool.submit(watched, one) for one in served]
-                time.sleep(0.5)
-                if last_use == "add_slowly":
-                    assert served[0].rpc("ExecuteTool", tool_id="add_slowly").success
-                else:
-                    served[0].rpc(last_use)
-                used = time.monotonic()
-                for one in ends:
-                    code, at = one.result(20 * SLOW)
-                    assert code == "expired"
-                    assert TTL_S - 1.1 <= at - used <= TTL_S + 2 * SLOW, (last_use, at - used)
+        served = [stack.enter_context(serving(MODULE, env=known)).grpc for _ in range(count)]
+        time.sleep(1.1)  # the stores have looked at what there is meanwhile, which is nothing
+        pool = stack.enter_context(ThreadPoolExecutor())
+        lasting = [
+            pool.submit(expires, [hosts(one, f"s-{last_use}") for one in served], last_use)
+            for last_use in ("InitializeSession", "add_slowly", "ListSessionVariables")
+        ]
+        for one in lasting:
+            one.result()
+
+
+def expires(served: list[Host], last_use: str) -> None:
+    """A session that is used for the last time by this."""
+    served[0].begin()
+    with ThreadPoolExecutor() as pool:
+        ends = [pool.submit(watched, one) for one in served]
+        time.sleep(0.5)
+        if last_use == "add_slowly":
+            assert served[0].rpc("ExecuteTool", tool_id="add_slowly").success
+        else:
+            served[0].rpc(last_use)
+        used = time.monotonic()
+        for one in ends:
+            code, at = one.result(20 * SLOW)
+            assert code == "expired"
+            assert TTL_S - 1.1 <= at - used <= TTL_S + 2 * SLOW, (last_use, at - used)
 
 
 def watched(host: Host) -> tuple[str, float]:

@@ -87,6 +87,21 @@ async def test_R069_R145_a_caller_at_fault_is_told_counted_and_logged_as_one(ser
     assert (line["status"], line["protocol"]) == (status, protocol)
 
 
+async def test_H242_a_line_that_is_too_long_is_counted_and_logged_as_it_is_told(served: Served) -> None:
+    """The function runs by then, and what ends it is no cancel of its caller."""
+    before = await counts(served)
+    async with client(served) as http:
+        kinds = {"Content-Type": "application/x-ndjson", "Accept": "text/event-stream"}
+        answer = await http.post("/total", content=b"1\n" + b"1" * (4 << 20) + b"1\n", headers=kinds)
+    assert answer.status_code == 413
+    line = await last_line(served, "http")
+    assert (line["status"], line["http_status"]) == ("RESOURCE_EXHAUSTED", 413)
+    assert "line 2" in line["detail"]
+    after = await counts(served)
+    assert after["RESOURCE_EXHAUSTED"] - before.get("RESOURCE_EXHAUSTED", 0) == 1
+    assert after.get("CANCELLED") == before.get("CANCELLED")
+
+
 async def last_line(served: Served, protocol: str) -> dict[str, Any]:
     for _ in range(100):
         lines = [json.loads(one) for one in served.lines if '"invocation ended' in one]

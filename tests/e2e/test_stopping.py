@@ -148,7 +148,7 @@ def test_R028_a_body_that_never_leaves_does_not_keep_the_process(module: Path, n
             list(running)
         assert cut.value.status is Status.UNAVAILABLE
         assert process.exit_code() == 1
-        line = process.wait_for("have not left user code")
+        line = process.wait_for("user code has not returned")
         assert f"'{name}' (invocation i" in line
         assert process.log.count(f"{name} destroyed") == process.log.count("echo destroyed") == int(workers)
 
@@ -157,7 +157,7 @@ def test_R028_a_body_that_never_leaves_does_not_keep_the_process(module: Path, n
 def test_R028_a_function_that_blocks_the_loop_does_not_keep_the_process(module: Path, workers: str) -> None:
     """Its line is shown, the destroy hooks run, and the exit code is 1 (R-028, R-027)."""
     with (
-        started("stopping", "--workers", workers, cwd=module, env=SOON) as process,
+        started("stopping:blocked", "--workers", workers, cwd=module, env=SOON) as process,
         SyncRiffClient(process.ready()[0]) as client,
         ThreadPoolExecutor(1) as pool,
     ):
@@ -346,7 +346,7 @@ def test_R132_a_process_that_refuses_because_it_is_full_is_not_ready(module: Pat
 def test_a_hangup_is_refused_by_who_cannot_reload(module: Path, workers: str) -> None:
     """By one process and by a worker, with a line; calls go on, and SIGTERM ends it as ever."""
     with (
-        started("stopping", "--workers", workers, cwd=module, env=SOON) as process,
+        started("stopping", "--workers", workers, cwd=module, env={**SOON, "TEST_REAL_CHILDREN": "1"}) as process,
         SyncRiffClient(process.ready()[0]) as client,
     ):
         running = invoke(client, "echo", [1, 2])

@@ -14,6 +14,7 @@ import grpc
 import pytest
 
 from tests.e2e.process import started
+from tests.serving import forked_python
 
 pytestmark = pytest.mark.timeout(40)
 
@@ -48,7 +49,7 @@ def forger() -> Iterator[str]:
 
 def run(*args: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "invoker", *args],
+        [sys.executable if env else forked_python(), "-m", "invoker", *args],
         cwd=cwd, env={**os.environ, **(env or {})}, input=b"hello\n", capture_output=True, check=False, timeout=30,
     )  # fmt: skip
 
@@ -79,7 +80,7 @@ def test_values_do_not_steer_a_terminal_but_reach_a_pipe_as_they_are(tmp_path: P
         assert run("call", address, "-d", "1").stdout == "a\tb\nc\x1b[2J\x9bd\r\n".encode()
         ours, theirs = pty.openpty()
         ended = subprocess.Popen(
-            [sys.executable, "-m", "invoker", "call", address, "-d", "1"], stdin=theirs, stdout=theirs, stderr=theirs
+            [forked_python(), "-m", "invoker", "call", address, "-d", "1"], stdin=theirs, stdout=theirs, stderr=theirs
         )
         os.close(theirs)
         assert ended.wait(30) == 0

@@ -28,21 +28,21 @@ SOURCES = {
             "from typing import Annotated\nfrom invoker import Field, function\n"
             "@function\ndef f(x: Annotated[str, Field(rules='emial')]) -> str: return x\n"
         ),
-        "no rule is named 'emial'; did you mean 'email'?",
+        "no rule is named 'emial' (did you mean 'email'?)",
     ),
     "wrong pattern": (
         (
             "from typing import Annotated\nfrom invoker import Field, function\n"
             "@function\ndef f(x: Annotated[str, Field(pattern='(')]) -> str: return x\n"
         ),
-        "is no regular expression: missing )",
+        "is not a regular expression: missing )",
     ),
     "wrong pattern of another library": (
         (
             "from typing import Annotated\nfrom pydantic import Field\nfrom invoker import function\n"
             "@function\ndef f(x: Annotated[str, Field(pattern='(')]) -> str: return x\n"
         ),
-        "the pattern '(' is no regular expression",
+        "the pattern '(' is not a regular expression",
     ),
     "a bound of a text": (
         (
@@ -63,7 +63,7 @@ SOURCES = {
             "from __future__ import annotations\nfrom typing import Annotated\nfrom invoker import Field, function\n"
             "@function\ndef f(x: Annotated[str, Field(rules='nope')]) -> str: return x\n"
         ),
-        "invoker: parameter 'x' of 'f': no rule is named 'nope'; there are non_empty, ",
+        "invoker: parameter 'x' of 'f': no rule is named 'nope' (there are non_empty, ",
     ),
     "not callable": ("f = 5\n", "is an int, which cannot be called"),
     "a class": ("class f:\n    pass\n", "'f' is a class without __call__"),

@@ -123,20 +123,20 @@ async def acalled(callee: str, key: str, how: str, ctx: Context) -> str:
 
 
 @function
-def by_sync(callee: str, key: str, how: str, ctx: Context) -> str:
-    return called(callee, key, how, ctx)
+def by_sync(callee: str, keys: list[str], how: str, ctx: Context) -> list[str]:
+    return [called(callee, key, how, ctx) for key in keys]
 
 
 @function
-async def by_async(callee: str, key: str, how: str, ctx: Context) -> str:
-    return await acalled(callee, key, how, ctx)
+async def by_async(callee: str, keys: list[str], how: str, ctx: Context) -> list[str]:
+    return [await acalled(callee, key, how, ctx) for key in keys]
 
 
 @function(isolation="process")
-def by_isolated(callee: str, key: str, how: str, ctx: Context) -> str:
-    return called(callee, key, how, ctx)
+def by_isolated(callee: str, keys: list[str], how: str, ctx: Context) -> list[str]:
+    return [called(callee, key, how, ctx) for key in keys]
 
 
 @function(isolation="process")
-async def by_isolated_async(callee: str, key: str, how: str, ctx: Context) -> str:
-    return await acalled(callee, key, how, ctx)
+async def by_isolated_async(callee: str, keys: list[str], how: str, ctx: Context) -> list[str]:
+    return [await acalled(callee, key, how, ctx) for key in keys]

@@ -7,7 +7,18 @@ import traceback
 import pytest
 
 from invoker.errors import FunctionError, InvokerError, LimitExceeded, Status, StatusError, reason_of
-from invoker.errors.wording import LONGEST, Place, clipped, describe, quoted, traceback_of
+from invoker.errors.wording import (
+    LONGEST,
+    Place,
+    clipped,
+    describe,
+    missing,
+    quoted,
+    suggestion,
+    traceback_of,
+    twice,
+    unknown,
+)
 from invoker.telemetry.logs import JsonFormatter, TextFormatter
 from tests.conftest import SLOW
 
@@ -124,3 +135,22 @@ def test_a_text_that_is_not_too_long_stays_as_it_is() -> None:
         raise error
     except ValueError:
         assert traceback_of(error) == "".join(traceback.format_exception(error))
+
+
+def test_E077_T037_what_is_wrong_with_an_input_is_said_in_one_sentence() -> None:
+    """Of the function, or of something else; few names are listed, and of a long one its beginning is shown."""
+    assert str(missing("f", "a")) == "'f' needs its input 'a', which is not given"
+    assert twice("f", "a").said_of("action 1") == "action 1 is given its input 'a' twice"
+    assert str(unknown("f", "b", ["a"], meant="a")) == "'f' has no input 'b'; did you mean 'a'?"
+    assert str(unknown("f", "b", [])) == "'f' has no input 'b'; it has none"
+    many = unknown("f", "b" * 300, [f"n{index}" for index in range(33)])
+    assert str(many).endswith("...'; it has " + ", ".join(f"n{index}" for index in range(32)) + ", ...")
+    assert (many.name, len(str(many)) < 400) == ("b" * 256, True)
+
+
+def test_a_similar_name_is_suggested_or_those_that_exist_are_listed() -> None:
+    """A text of the caller's own replaces the list."""
+    assert suggestion("ab", ["abc", "x"]) == "did you mean 'abc'?"
+    assert suggestion("q", ["abc", "x"]) == "there are abc, x"
+    assert suggestion("q", []) == "there are none"
+    assert suggestion("q", ["abc"], "it has no names") == "it has no names"

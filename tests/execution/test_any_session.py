@@ -390,3 +390,9 @@ def test_R127_several_frames_of_one_output_wait_for_room_one_by_one(kind, fn):
     assert sorted(sent) == [b"0", b"1", b"1", b"2", b"2", b"while"]
     assert sent[0] == b"0"
     assert [one for one in sent if one in b"12"] == [b"1", b"2", b"1", b"2"]
+
+
+def test_an_input_that_comes_behind_a_frame_that_waited_for_room_is_noticed(hasty_threads):
+    """By the thread of another output, which may wait for the wire by then."""
+    for _ in range(40):
+        test_R127_several_frames_of_one_output_wait_for_room_one_by_one("several", twice)

@@ -165,3 +165,22 @@ async def test_a_direct_call_without_an_invocation_has_nothing_to_name():
     call.cancel().end()
     driver.exited_direct(call.conversation)
     assert await driver.left(LIMIT_S) is True
+
+
+async def test_who_waits_for_a_conversation_in_a_thread_hears_of_its_end_without_a_drain():
+    """At once, and not when the time is over."""
+    driver = direct_driver(square)
+    driver.loop = asyncio.get_running_loop()
+    driver.entered_direct(running := Direct())
+    leaving = asyncio.create_task(driver.left(20 * LIMIT_S))
+    await asyncio.sleep(0)
+    thread = threading.Thread(target=driver.exited_direct, args=(running,))
+    thread.start()
+    assert await asyncio.wait_for(leaving, LIMIT_S) is True
+    thread.join()
+
+
+class Direct:
+    """A conversation that has no invocation."""
+
+    invocation = None

@@ -70,7 +70,7 @@ def alive() -> int:
 @pytest.mark.timeout(40)
 @pytest.mark.parametrize("function", [sync_body, async_body])
 async def test_R011_mixed_calls_leave_tasks_threads_and_memory_flat(function):
-    """1,050 calls: no task, no invocation, no conversation stays, and memory does not grow with their number."""
+    """525 calls: no task, no invocation, no conversation stays, and memory does not grow with their number."""
     driver = driver_of(function)
     gc.collect()
     others = alive()  # what other tests of this process have left behind
@@ -79,7 +79,7 @@ async def test_R011_mixed_calls_leave_tasks_threads_and_memory_flat(function):
     gc.collect()
     tracemalloc.start()
     tasks, threads, (before, _) = len(asyncio.all_tasks()), threading.active_count(), tracemalloc.get_traced_memory()
-    for _ in range(150):
+    for _ in range(75):
         await one_of_each(driver)
     await asyncio.sleep(0.05)
     gc.collect()
@@ -92,7 +92,7 @@ async def test_R011_mixed_calls_leave_tasks_threads_and_memory_flat(function):
     assert not driver.leaving
     assert driver.threads.busy == 0
     assert alive() - others <= 8  # what an idle thread's last frame may still hold
-    assert grown < 150_000
+    assert grown < 75_000
 
 
 class Body(bytearray):

@@ -86,7 +86,7 @@ def test_E052_the_limit_counts_bytes_after_decoding(uri: str) -> None:
     assert decode(uri, 3) == b"AAA"
     error = refused(uri, 2)
     assert error.status is Status.RESOURCE_EXHAUSTED
-    assert str(error) == "Invoker: Limit Exceeded: a data: URI holds 3 bytes; 2 are allowed"
+    assert str(error) == "Invoker: Limit Exceeded: a data: URI holds 3 bytes, which exceeds the limit of 2 bytes"
 
 
 def test_E051_a_media_type_inside_is_ignored() -> None:

@@ -319,7 +319,7 @@ async def test_a_system_without_threads_is_unavailable(monkeypatch: pytest.Monke
         uri = f"http://example.org:{served.port}/"
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", no)
-            with pytest.raises(InvocationError, match="there is no thread"):
+            with pytest.raises(InvocationError, match="no thread is free"):
                 await get(fetching, uri)
         assert await get(fetching, uri) == b"x"
         await fetching.close()

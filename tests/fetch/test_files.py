@@ -194,7 +194,7 @@ def test_E053_the_size_is_limited(root: Path) -> None:
     assert content(uri, root, most=7) == b"content"
     met = error(uri, root, most=6)
     assert met.status is Status.RESOURCE_EXHAUSTED
-    assert "holds 7 bytes; 6 are allowed" in str(met)
+    assert "holds 7 bytes, which exceeds the limit of 6 bytes" in str(met)
 
 
 def test_a_large_file_comes_in_pieces(root: Path) -> None:

@@ -82,7 +82,7 @@ async def test_the_limit_counts_what_was_given_in_all() -> None:
         transfer.give(b"de")
 
     assert b"".join(await Started(work, most=5).all()) == b"abcde"
-    with pytest.raises(InvocationError, match="Limit Exceeded: a reference holds more than 4 bytes"):
+    with pytest.raises(InvocationError, match="Limit Exceeded: a reference exceeds the limit of 4 bytes"):
         await Started(work, most=4).all()
 
 

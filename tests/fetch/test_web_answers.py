@@ -63,8 +63,8 @@ async def test_an_empty_body_is_empty() -> None:
     ("answer", "text"),
     [
         (reply(200, "Content-Length: 10", body=b"hello"), "ended 5 bytes too early"),
-        (reply(200, "Transfer-Encoding: chunked", body=b"5\r\nhel"), "does not speak HTTP"),
-        (reply(200, "Transfer-Encoding: chunked", body=b"xyz\r\n"), "does not speak HTTP"),
+        (reply(200, "Transfer-Encoding: chunked", body=b"5\r\nhel"), "is not valid HTTP"),
+        (reply(200, "Transfer-Encoding: chunked", body=b"xyz\r\n"), "is not valid HTTP"),
         (reply(200, "Transfer-Encoding: gzip, chunked", body=b"0\r\n\r\n"), "transfer encoding that is not chunked"),
         (reply(200, "Content-Length: 5", "Content-Length: 6", body=b"hello!"), "has several lengths"),
         (reply(200, "Content-Length: -5", body=b"hello"), "one that is not a number"),
@@ -72,11 +72,11 @@ async def test_an_empty_body_is_empty() -> None:
         (ok(gzip.compress(b"hello", mtime=0), "Content-Encoding: gzip"), "is encoded as 'gzip'"),
         (ok(b"hello", "Content-Encoding: identity, br"), "is encoded as"),
         (b"", "cannot be reached"),
-        (b"SSH-2.0-OpenSSH\r\n", "does not speak HTTP"),
-        (b"HTTP/1.1 abc\r\n\r\n", "does not speak HTTP"),
-        (b"HTTP/2 200\r\n\r\n", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nX: " + bytes(100_000), "does not speak HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n", "is not valid HTTP"),
+        (b"HTTP/1.1 abc\r\n\r\n", "is not valid HTTP"),
+        (b"HTTP/2 200\r\n\r\n", "is not valid HTTP"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n", "is not valid HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + bytes(100_000), "is not valid HTTP"),
     ],
 )
 async def test_E055_what_is_broken_or_encoded_is_unavailable(answer: bytes, text: str) -> None:

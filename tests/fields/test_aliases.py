@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Annotated, Any, NewType, TypeVar
 
 import pytest
+import typing_extensions
 from typing_extensions import TypeAliasType
 
-from invoker.fields.aliases import substituted, unaliased
+from invoker.fields.aliases import is_typed_dict, is_unpack, stood_for, substituted, unaliased
 
 T = TypeVar("T")
 Number = TypeAliasType("Number", Annotated[int, "words"])
@@ -35,3 +37,22 @@ def test_type_variables_are_replaced() -> None:
     assert substituted(dict[str, T], {T: int}) == dict[str, int]
     assert substituted(str, {T: int}) is str
     assert substituted(T, {}) is T
+
+
+@pytest.mark.parametrize("library", [typing, typing_extensions])
+def test_a_typed_dict_is_known_whose_ever_it_is(library: Any) -> None:
+    """Of `typing` and of `typing_extensions`, and that it is unpacked."""
+    keys = library.TypedDict("keys", {"a": int})
+    assert is_typed_dict(keys)
+    assert is_unpack(library.Unpack[keys])
+    assert not any(is_typed_dict(one) for one in (dict, dict[str, int], int, None))
+    assert not any(is_unpack(one) for one in (keys, dict[str, int], list[keys], None))
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [(T, Any), (TypeVar("N", bound=int), int), (TypeVar("Some", int, str), int | str)],
+)
+def test_a_type_variable_stands_for_what_it_allows(variable: TypeVar, expected: Any) -> None:
+    """Anything, what it is bound by, or one of several."""
+    assert stood_for(variable) == expected

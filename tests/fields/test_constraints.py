@@ -13,7 +13,7 @@ import pytest
 
 from invoker.errors import SpecError
 from invoker.fields.constraints import UNBOUND, Constraints, Field, constraints_of
-from invoker.fields.marks import bare
+from invoker.fields.marks import unmarked
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_annotations_say(type_: Any, said: Constraints) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Field(pattern="("), r"Field\(pattern='\('\) is no regular expression: missing \)"),
+        (lambda: Field(pattern="("), r"Field\(pattern='\('\) is not a regular expression: missing \)"),
         (lambda: Field(ge=1, gt=0), "Cannot specify both"),
         (lambda: Field(ge=9, le=1), r"Field\(ge=9, le=1\) allows no value, as 9 is above 1"),
         (lambda: Field(gt=9, lt=1), r"Field\(gt=9, lt=1\) allows no value"),
@@ -77,7 +77,7 @@ def test_what_annotations_say(type_: Any, said: Constraints) -> None:
         ),
         (
             lambda: constraints_of(Annotated[str, pydantic.Field(pattern="(")]),
-            r"the pattern '\(' is no regular expression",
+            r"the pattern '\(' is not a regular expression",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_flags_of_a_compiled_pattern_hold(mark: str, pattern: re.Pattern[str], t
 @pytest.mark.parametrize("mark", MARKS)
 def test_a_pattern_of_bytes_is_refused(mark: str) -> None:
     """With a sentence."""
-    with pytest.raises(SpecError, match=r"the pattern re.compile\(b'a'\) matches bytes"):
+    with pytest.raises(SpecError, match=r"the pattern re.compile\(b'a'\) is made of bytes"):
         constraints_of(Annotated[str, MARKS[mark](pattern=re.compile(b"a"))])
 
 
@@ -147,8 +147,8 @@ def test_bounds_are_for_numbers_only() -> None:
 
 def test_what_is_left_without_marks() -> None:
     """`bare` strips them outside and in a union, not deeper."""
-    assert bare(Annotated[int, Field(ge=1)]) is int
-    assert bare(Annotated[Annotated[int, 1] | None, 2]) == (int | None)
+    assert unmarked(Annotated[int, Field(ge=1)]) is int
+    assert unmarked(Annotated[Annotated[int, 1] | None, 2]) == (int | None)
     inner = list[Annotated[int, Field(ge=1)]]
-    assert bare(inner) == inner
-    assert bare(Literal["a"]) == Literal["a"]
+    assert unmarked(inner) == inner
+    assert unmarked(Literal["a"]) == Literal["a"]

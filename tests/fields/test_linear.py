@@ -77,5 +77,5 @@ def test_patterns_that_double_are_taken_and_answer_at_once(pattern: str) -> None
     def deep(names: Any) -> str: ...
 
     deep.__annotations__["names"] = list[Annotated[str, Field(pattern=pattern)]]
-    with pytest.raises(SpecError, match="takes twice as long with each repeat"):
+    with pytest.raises(SpecError, match="takes twice as long with each repetition"):
         prepare_function(deep)

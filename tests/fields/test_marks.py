@@ -12,7 +12,7 @@ import pydantic
 import pytest
 
 from invoker import Field
-from invoker.fields.marks import bare, kinds_of, misplaced, unread
+from invoker.fields.marks import kinds_of, misplaced, unmarked, unread
 from tests.conftest import case_name
 
 READ: list[Any] = [
@@ -53,5 +53,5 @@ def test_what_only_a_field_of_a_class_can_have() -> None:
 
 def test_marks_are_stripped() -> None:
     """On the outside, and of the members of a union."""
-    assert bare(Annotated[int, "x"] | None) == int | None
+    assert unmarked(Annotated[int, "x"] | None) == int | None
     assert kinds_of(Annotated[int | Annotated[str, "x"], "y"]) == (int, str)

@@ -60,7 +60,9 @@ def test_T048_rules_are_fast_on_odd_text() -> None:
 
 def test_T048_an_unknown_rule() -> None:
     """The error says what is there, and how to register one."""
-    with pytest.raises(SpecError, match=r"no rule is named 'emial'; did you mean 'email'\? A rule of your own"):
+    with pytest.raises(
+        SpecError, match=r"no rule is named 'emial' \(did you mean 'email'\?\); register a rule of your own"
+    ):
         rule_named("emial")
 
 

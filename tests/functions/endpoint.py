@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from contextlib import asynccontextmanager
 
@@ -45,7 +46,7 @@ class Endpoint:
         body = json.loads(await reader.readexactly(int(fields["content-length"])))
         self.requests.append((head.splitlines()[0], fields, body))
         self.asked.set()
-        gone = asyncio.create_task(reader.read())
+        gone = asyncio.create_task(_left(reader))
         try:
             for step in self.script:
                 if isinstance(step, asyncio.Event):
@@ -62,6 +63,12 @@ class Endpoint:
                 self.left.set()
             gone.cancel()
             writer.close()
+
+
+async def _left(reader):
+    """Wait until the client is gone, in whatever way."""
+    with contextlib.suppress(ConnectionError):
+        await reader.read()
 
 
 def said(payload, role="user", media_type="text/plain"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from invoker.client import CallFailed, EvergreenSession
 from tests.functions.endpoint import SSE, WHOLE, Endpoint, chunk, said
-from tests.serving import TestServer
+from tests.serving import TestServer, forked_python
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "openai-compatible-endpoint.md"
 
@@ -96,7 +95,7 @@ async def test_the_commands_of_the_page_work(monkeypatch):
     assert [("chat" in line, " call " in line, "curl" in line).index(True) for line in commands] == [0, 1, 2]
     async with served(monkeypatch, *WHOLE) as (server, endpoint):
         there = {"localhost:8081": server.grpc, "localhost:8080": server.http}
-        there |= {"python -m": f"{sys.executable} -m", "curl": "curl -s"}
+        there |= {"python -m": f"{forked_python()} -m", "curl": "curl -s"}
         for command in commands:
             line = re.sub("|".join(there), lambda found: there[found[0]], command)
             process = await asyncio.create_subprocess_shell(

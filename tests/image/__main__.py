@@ -36,7 +36,7 @@ def main() -> int:
         work = Path(folder)
         try:
             bare_root(work / "base")
-        except subprocess.SubprocessError as error:
+        except subprocess.CalledProcessError as error:
             print(f"SKIPPED: the steps of deploy/Containerfile are not run: no bare root: {error}", file=sys.stderr)
             return 0
         image = built(work)

@@ -28,10 +28,11 @@ def bare_root(folder: Path) -> None:
     """Make the root that stands for the base image: Debian's smallest, with its Python.
 
     Raises:
-        subprocess.CalledProcessError: It could not be had, most likely because there is no network.
+        subprocess.CalledProcessError: It could not be had, most likely because there is no network or a slow one.
     """
+    limit = ["timeout", "--kill-after=30", "300"]  # it ends the programs that mmdebstrap has started, too
     command = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=python3,python3-venv", SUITE, str(folder)]
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run([*limit, *command], check=True)
 
 
 @dataclass

@@ -197,6 +197,7 @@ const scenarios = {
   },
 
   async flood() {
+    page.setDefaultTimeout(90_000); // on a busy machine the browser has much to draw before it gets to the click
     await open("flood");
     await press("Run");
     await page.waitForFunction(() => /\d{2},\d{3} items/.test(document.querySelector(".lane .count").textContent));

@@ -89,7 +89,7 @@ def test_H079_a_form_is_made_from_the_schema(page: Served) -> None:
     sent = json.loads(seen["form"].partition("--data-raw '")[2].rstrip("'\n"))
     assert sent == {"point": {"x": 1.5}, "colour": "green", "tags": ["b"], "dry": True}
     assert json.loads(seen["json"]) == {"x": 1.5}
-    assert seen["wrong"].startswith("This is no JSON")
+    assert seen["wrong"].startswith("This is not JSON")
     assert seen["state"].startswith("Not sent")
 
 
@@ -278,7 +278,7 @@ def test_H083_the_code_invents_and_drops_nothing(page: Served) -> None:
     seen = looked(page, "lacks")
     assert seen["empty"].startswith("# a is needed.\n# b is needed.\ncurl")
     assert "data" not in seen["empty"]
-    assert seen["wrong"].startswith("# a is left out: This is no whole number.\n# b is needed.\n")
+    assert seen["wrong"].startswith("# a is left out: This is not a whole number.\n# b is needed.\n")
     assert seen["many"].startswith("# 3 items that numbers got before are left out.\n")
     assert re.findall(r"^(?:  --data-raw ')?(\d+)'?$", seen["many"], re.MULTILINE) == [str(at) for at in range(4, 54)]
 

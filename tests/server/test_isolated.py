@@ -26,8 +26,9 @@ pytestmark = pytest.mark.timeout(15)  # each test starts a server, which starts 
 
 
 @pytest.fixture
-def start() -> Iterator[object]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     """Start servers, which are stopped when the test ends."""
+    monkeypatch.setenv("TEST_REAL_CHILDREN", "1")
     started: list[TestServer] = []
 
     def make(*flags: str) -> TestServer:

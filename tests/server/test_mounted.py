@@ -239,7 +239,7 @@ async def test_H098_the_host_says_who_may_call_and_foreign_pages_may_not(headers
         ((square,), {"graphpipe_tcp": "h:1"}, ConfigError, "graphpipe_tcp is for ports and processes of invoker's own"),
         ((square,), {"federated": "a.toml"}, ConfigError, "federated is for ports and processes of invoker's own"),
         ((square,), {"workers": 2}, ConfigError, "workers is for"),
-        ((square,), {"protocols": "riff,http"}, ConfigError, "protocols has riff, which is for the gRPC port"),
+        ((square,), {"protocols": "riff,http"}, ConfigError, "protocols has riff, which needs the gRPC port"),
         ((square,), {"protocols": ["graphpipe"], "graphpipe_tcp": "a:1"}, ConfigError, "graphpipe_tcp is for ports"),
         (("no.such:thing",), {}, LoadError, "no.such"),
     ],
@@ -254,7 +254,7 @@ def test_H096_what_cannot_be_served_is_said_when_it_is_made(functions, settings,
 def test_H096_without_http_nothing_would_be_served(monkeypatch):
     """Which the environment may say as well."""
     monkeypatch.setenv("INVOKER_PROTOCOLS", "riff")
-    with pytest.raises(ConfigError, match="the protocols have no http, so nothing would be served here"):
+    with pytest.raises(ConfigError, match="protocols does not have http, so nothing would be served here"):
         invoker.asgi(square)
 
 

@@ -93,7 +93,7 @@ async def test_H097_a_request_that_finds_no_start_is_told_so(caplog):
     answers.append(await ask(app))
     assert [one.status_code for one in answers] == [503] * 3
     assert answers[0].headers["retry-after"] == "1"
-    assert "the functions could not be started; the log says why" in answers[0].text
+    assert "the functions could not be started; see the log" in answers[0].text
     assert "no model yet" not in answers[0].text
     assert "the init hook of 'fn' raised ValueError: no model yet" in caplog.text
     assert attempts == [1]

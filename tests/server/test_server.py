@@ -36,7 +36,7 @@ async def test_a_server_starts_both_transports_and_stops_cleanly():
     server = build(config(), "functions.square:square")
     await server.start()
     line, serves, command, page = server.ready_block().split("\n")
-    assert line == f"ready: square on grpc={server.grpc_address} http={server.http_address} (as INVOKER_HOST says)"
+    assert line == f"ready: square on grpc={server.grpc_address} http={server.http_address} (set by INVOKER_HOST)"
     assert page == f"page: http://localhost:{server.http_address.rpartition(':')[2]}/"
     assert serves == "serves: riff, evergreen, http, graphpipe, toolbridge, typed"
     assert command.endswith(f"python -m invoker call localhost:{server.grpc_address.rpartition(':')[2]} --data 7")

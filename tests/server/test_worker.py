@@ -114,7 +114,7 @@ async def test_the_supervisor_hears_how_long_the_functions_may_take_to_end(board
 async def test_it_serves_on_the_ports_of_its_place(serving, ports):
     """Which others may serve, too."""
     _, _, line = serving
-    assert f"grpc=127.0.0.1:{ports[0]} http=127.0.0.1:{ports[1]} (as INVOKER_HOST says; 2 workers)\n" in line
+    assert f"grpc=127.0.0.1:{ports[0]} http=127.0.0.1:{ports[1]} (set by INVOKER_HOST; 2 workers)\n" in line
     assert await squared(ports[0], 7) == [49]
 
 
@@ -210,7 +210,7 @@ async def test_a_system_that_cannot_leave_a_port_is_told_of(serving, link, monke
     monkeypatch.setattr(module, "leave", leave)
     link[0].send(b"retire\n")
     assert await running == 0
-    assert "cannot leave a port" in caplog.text
+    assert "cannot stop listening" in caplog.text
 
 
 async def test_its_numbers_are_those_of_all(serving, board, ports):

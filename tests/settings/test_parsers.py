@@ -133,5 +133,5 @@ def test_levels_are_one_for_all_and_then_some_of_loggers(text, value):
 )
 def test_levels_are_of_those_that_there_are(text):
     """The first one has no name, and all others have."""
-    with pytest.raises(ValueError, match=r"debug or info, and behind commas NAME=LEVEL, as in debug,myapp\.db=debug"):
+    with pytest.raises(ValueError, match=r"debug or info, then NAME=LEVEL after commas, as in debug,myapp\.db=debug"):
         levels_of("debug", "info")(text)

@@ -50,8 +50,8 @@ def test_flags_win_over_the_environment():
         ({"INVOKER_TLS_CERT": "c.pem"}, "without INVOKER_TLS_KEY"),
         ({"INVOKER_TLS_CLIENT_CA": "ca.pem"}, "without INVOKER_TLS_CERT"),
         ({"INVOKER_ALLOW_CREDENTIALS": "1", "INVOKER_ALLOWED_ORIGINS": "*"}, "name the origins whose pages may send"),
-        ({"INVOKER_HIGH_FRAMES": "9", "INVOKER_HARD_FRAMES": "8"}, "high_frames is 9, above hard_frames 8"),
-        ({"INVOKER_HIGH_BYTES": "9", "INVOKER_HARD_BYTES": "8"}, "high_bytes is 9, above hard_bytes 8"),
+        ({"INVOKER_HIGH_FRAMES": "9", "INVOKER_HARD_FRAMES": "8"}, "high_frames is 9, which is above hard_frames, 8"),
+        ({"INVOKER_HIGH_BYTES": "9", "INVOKER_HARD_BYTES": "8"}, "high_bytes is 9, which is above hard_bytes, 8"),
     ],
 )
 def test_values_that_a_setting_cannot_have_are_refused(env, text):

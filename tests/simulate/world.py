@@ -20,7 +20,7 @@ def simulate(seed: int, *, say: Callable[[str], None] | None = None) -> Counter[
     """Run one seed to its end.
 
     Args:
-        seed: Decides everything.
+        seed: Decides everything but the turns that the real threads of several outputs take.
         say: Is told each step.
 
     Returns:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from invoker.core.store import Look, Put
+from invoker.stores import asking as module
 from invoker.stores.asking import Asking
-from invoker.stores.backend import UNAVAILABLE, Asked, Lose, Tell
+from invoker.stores.backend import UNAVAILABLE, Asked, Beat, Lose, Sweep, Tell
 from tests.conftest import SLOW
 
 
@@ -22,6 +23,8 @@ class Backend:
 
     def __init__(self) -> None:
         self.batches: list[int] = []
+        self.regular: list[Asked] = []
+        self.more = 0
         self.count = 0
         self.fails = False
         self.is_closed = False
@@ -30,13 +33,22 @@ class Backend:
         self.tell, self.lose = tell, lose
 
     def perform(self, asked: Sequence[Asked]) -> list[Any]:
-        self.batches.append(len(asked))
+        own = [one for one in asked if not isinstance(one, (Beat, Sweep))]
+        self.batches.append(len(own))
+        self.regular += [one for one in asked if one not in own]
         if self.fails:
             raise ZeroDivisionError
-        self.count += len(asked)
-        return list(range(self.count - len(asked), self.count))
+        return [self.number() if one in own else one == Sweep() and self.has_more() for one in asked]
 
-    def idle(self) -> float:
+    def number(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def has_more(self) -> bool:
+        self.more -= 1
+        return self.more >= 0
+
+    def look(self) -> float:
         return 10.0
 
     def close(self) -> None:
@@ -91,6 +103,29 @@ async def test_what_was_asked_is_answered_before_the_end() -> None:
     assert sorted(map(str, said)) == ["0", "lost"]
 
 
+async def test_T011_what_expires_is_forgotten_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though nobody asks anything, and at once again while there is more; a quarter of a lease passes between beats."""
+    backend = Backend()
+    backend.more = 3
+    assert module._SWEEP_S <= 1
+    monkeypatch.setattr(module, "_SWEEP_S", 1000)
+    monkeypatch.setattr(module, "LEASE_S", 0.04)
+    asking, _ = made(backend)
+    async with asyncio.timeout(5 * SLOW):
+        while backend.regular.count(Beat(0.04)) < 5:  # noqa: ASYNC110 - it is the thread that asks
+            await asyncio.sleep(0.001)
+    assert backend.regular[:2] == [Beat(0.04), Sweep()]
+    assert backend.regular.count(Sweep()) == 4
+    asking.close()
+    monkeypatch.setattr(module, "_SWEEP_S", 0.01)
+    asking, _ = made(backend)
+    backend.regular.clear()
+    async with asyncio.timeout(5 * SLOW):
+        while backend.regular.count(Sweep()) < 5:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.001)
+    asking.close()
+
+
 class Hanging(Backend):
     """Answers once it may."""
 
@@ -102,7 +137,7 @@ class Hanging(Backend):
 
     def perform(self, asked: Sequence[Asked]) -> list[Any]:
         assert self.goes.wait(5 * SLOW)
-        self.asked += asked
+        self.asked += [one for one in asked if not isinstance(one, Sweep)]
         return super().perform(asked)
 
 

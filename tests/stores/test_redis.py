@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,6 @@ async def test_a_server_that_is_not_there_stops_the_start(tmp_path: Path) -> Non
         ("redis://:secret@127.0.0.1:1/0", "127.0.0.1:1"),
     ):
         with pytest.raises(StartupError, match="cannot be reached") as caught:
-            SharedStore(RedisBackend(url)).start()
+            SharedStore(RedisBackend(url)).start(asyncio.get_running_loop().call_later)
         assert place in str(caught.value)
         assert "secret" not in str(caught.value)

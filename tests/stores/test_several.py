@@ -223,6 +223,7 @@ def test_every_store_gives_the_answers_of_memory(make_shared: Make, said: list[t
             subscriber.leave()
         shared.wait(1000)
         shared.swept()
+        shared.close()  # its time differs from that of the next world, whose spaces it would let expire
         memory.close()
 
 

@@ -78,10 +78,9 @@ def test_who_holds_a_space_keeps_it(world: World) -> None:
     world.wait(100)
     holder.leave()
     world.settle()
-    world.wait(9.9)
+    world.wait(8.9)
     world.swept()
     assert world.taken(news) == []
-    world.wait(0.1)
     world.swept()
     assert world.taken(news) == [Refused(Reason.EXPIRED)]
 

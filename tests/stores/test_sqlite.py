@@ -24,6 +24,7 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from invoker.core.store import *
+from invoker.stores import asking
 from invoker.stores.shared import SharedStore
 from invoker.stores.sqlite import SqliteBackend
 
@@ -36,8 +37,9 @@ class Guest:
         return await self.answer
 
 async def main():
-    store, guest = SharedStore(SqliteBackend(Path(sys.argv[1]), lease_s=float(sys.argv[2]))), Guest()
-    store.start()
+    asking.LEASE_S = float(sys.argv[2])
+    store, guest = SharedStore(SqliteBackend(Path(sys.argv[1]))), Guest()
+    store.start(asyncio.get_running_loop().call_later)
     await guest.ask(store, Create("s", 100, b""))
     for number in range(int(sys.argv[3])):
         item = await guest.ask(store, Get("s", "count"))
@@ -122,7 +124,7 @@ async def test_what_a_killed_process_held_lapses(tmp_path: Path) -> None:
         def has_news(self, news: Any) -> None:
             """Nothing is subscribed to."""
 
-    store.start()
+    store.start(asyncio.get_running_loop().call_later)
     asker = Asker()
 
     async def holds() -> int:
@@ -212,7 +214,7 @@ async def test_a_file_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> N
     db.close()
     for path, text in ((tmp_path / "no" / "file", "No such"), (strange, "not a database"), (newer, "format 99")):
         with pytest.raises(StartupError, match=text) as caught:
-            SharedStore(SqliteBackend(path)).start()
+            SharedStore(SqliteBackend(path)).start(asyncio.get_running_loop().call_later)
         assert str(path) in str(caught.value)
 
 

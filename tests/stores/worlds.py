@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from invoker.core.spaces import MemoryStore, StoreLimits
 from invoker.core.store import Change, Create, Drop, News, Put, Question, Refused, Store
-from invoker.stores.backend import Backend, Beat
+from invoker.stores.backend import Asked, Backend, Beat, Sweep
 from invoker.stores.shared import SharedStore
 from tests.conftest import SLOW
 
@@ -81,7 +83,7 @@ class World:
         """One more process."""
         store = self.make()
         self.stores.append(store)
-        self.run(store.start)
+        self.run(lambda: store.start(self.later))
         return store
 
     def new_subscriber(self, store: Store | None = None) -> Subscriber:
@@ -100,10 +102,16 @@ class World:
         self.settle()
         return list(iter(news.take, None))
 
+    def later(self, delay_s: float, call: Callable[[], None]) -> object:
+        return self.loop.call_later(delay_s, call)
+
     def swept(self) -> None:
-        for store in self.stores:
-            self.run(store.sweep)
-        self.settle()
+        """Let a second pass, in which each store forgets what has expired."""
+        raise NotImplementedError
+
+    def names(self) -> list[str]:
+        """The spaces that there are, though nobody asks the store."""
+        raise NotImplementedError
 
     def until(self, is_true: Callable[[], bool]) -> None:
         """Run the loop until something is so."""
@@ -123,6 +131,9 @@ class World:
         return self.loop.run_until_complete(call())
 
     def close(self) -> None:
+        """End all processes. Idempotent."""
+        if self.loop.is_closed():
+            return
         for store in self.stores:
             store.close()
         self.loop.run_until_complete(asyncio.sleep(0))
@@ -132,8 +143,28 @@ class World:
 class MemoryWorld(World):
     """The store of one process."""
 
+    def __init__(self, **limits: int) -> None:
+        self._timers: list[tuple[int, Callable[[], None]]] = []
+        super().__init__(**limits)
+
     def make(self) -> Store:
         return MemoryStore(self.limits, lambda: self.now_ns)
+
+    def later(self, delay_s: float, call: Callable[[], None]) -> object:
+        return self._timers.append((self.now_ns + int(delay_s * SECOND), call))
+
+    def swept(self) -> None:
+        self.wait(1)
+        timers, self._timers = self._timers, []
+        for at, call in timers:
+            assert at <= self.now_ns, "a sweep is due within a second"
+            call()
+
+    def names(self) -> list[str]:
+        assert isinstance(self.store, MemoryStore)
+        if self._timers:
+            self.swept()
+        return list(self.store._spaces)
 
 
 class SharedWorld(World):
@@ -152,12 +183,21 @@ class SharedWorld(World):
 
     def beat(self, *stores: Store) -> None:
         """Renew the lease of some processes, or of all."""
+        self.asked(Beat(), *(stores or self.stores))
+
+    def asked(self, asked: Asked, *stores: Store) -> list[Any]:
+        """What the processes answer to a question of their own."""
         said: list[Any] = []
-        chosen = stores or tuple(self.stores)
-        for store in chosen:
+        for store in stores:
             assert isinstance(store, SharedStore)
-            store.asking.put(Beat(), said.append)
-        self.until(lambda: len(said) == len(chosen))
+            store.asking.put(asked, said.append)
+        self.until(lambda: len(said) == len(stores))
+        return said
+
+    def swept(self) -> None:
+        self.wait(1)
+        self.asked(Sweep(), *self.stores)
+        self.settle()
 
     def settle(self) -> None:
         for store in self.stores:
@@ -186,6 +226,10 @@ class SqliteWorld(SharedWorld):
 
         return SqliteBackend(self.path, self.limits, lambda: self.now_ns)
 
+    def names(self) -> list[str]:
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            return [name for (name,) in db.execute("SELECT name FROM spaces")]
+
 
 class RedisWorld(SharedWorld):
     """A server."""
@@ -200,3 +244,9 @@ class RedisWorld(SharedWorld):
         from invoker.stores.redis import RedisBackend
 
         return RedisBackend(self.url, self.limits, lambda: self.now_ns)
+
+    def names(self) -> list[str]:
+        import redis
+
+        with redis.Redis.from_url(self.url, decode_responses=True) as client:
+            return [name.removeprefix("invoker:s:") for name in client.keys("invoker:s:*")]

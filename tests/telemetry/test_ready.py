@@ -25,7 +25,7 @@ BLOCK = "ready: 100% of it on grpc=127.0.0.1:1\nserves: riff\ntry: python -m inv
 @pytest.fixture
 def root_logger() -> Iterator[None]:
     """The logging of this process as it was."""
-    loggers = [logging.getLogger(name) for name in (None, "invoker", "asyncio", "hypercorn", "watchfiles")]
+    loggers = [logging.getLogger(name) for name in (None, "invoker", "asyncio", "watchfiles")]
     before = [(list(one.handlers), one.level) for one in loggers]
     yield
     for one, (handlers, level) in zip(loggers, before, strict=True):

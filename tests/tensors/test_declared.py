@@ -50,8 +50,8 @@ def test_G068_shapes_are_lists_of_sizes() -> None:
     ("said", "text"),
     [
         ({"dtype": "flaot32"}, "did you mean 'float32'"),
-        ({"dtype": "complex64"}, "has no type"),
-        ({"dtype": object()}, "has no type; there are uint8"),
+        ({"dtype": "complex64"}, "there is no such type"),
+        ({"dtype": object()}, "there is no such type; there are uint8"),
         ({"dtype": "int8", "shape": 3}, r"must be a list of sizes, such as \[-1, 3\]"),
         ({"dtype": "int8", "shape": "ab"}, "must be a list of sizes"),
         ({"dtype": "int8", "shape": [-2]}, "declares a size -2; a size is a whole number, a name, or None"),

@@ -49,7 +49,7 @@ def test_a_size_that_is_none_is_refused(size: Any) -> None:
         (Annotated[F32, "batch", 3], "size 3 outside of a tuple; write its shape as one, ('batch', 3)"),
         (Annotated[F32, 3], "size 3 outside of a tuple; write its shape as one, (3,)"),
         (Annotated[F32, ("batch",), 0], "size 0 outside of a tuple"),
-        (np.ndarray[np.float32], "ndarray[float32], which says no type to numpy; write NDArray[float32]"),
+        (np.ndarray[np.float32], "ndarray[float32], which gives numpy no type; write NDArray[float32]"),
         (Annotated[np.ndarray[Any, np.int8], (3,)], "write NDArray[int8]"),
         (np.ndarray[float], "write NDArray[float]"),
     ],

@@ -6,12 +6,13 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tools import running, steps
-from tools.running import Run, Task, run_all, run_one, tasks
+from tools.running import Run, Task, run_all, tasks
 from tools.steps import PLANS, STEPS, Step
 
 
@@ -49,12 +50,12 @@ def machine() -> Machine:
     return Machine()
 
 
-def test_three_steps_run_side_by_side(machine: Machine, tmp_path: Path) -> None:
-    """Each waits until the others run, and a fourth until one has ended; what they print is shown in one piece."""
-    all_three = threading.Barrier(3)
-    planned = [Task(name, machine.task(name, 0, all_three)) for name in ("a", "b", "c")]
-    assert run_all([*planned, Task("d", machine.task("d"))], tmp_path) == 0
-    assert "d" not in machine.beside["a"] & machine.beside["b"] & machine.beside["c"]
+def test_two_steps_run_side_by_side(machine: Machine, tmp_path: Path) -> None:
+    """Each waits until the other runs, and a third until one has ended; what they print is shown in one piece."""
+    both = threading.Barrier(2)
+    planned = [Task(name, machine.task(name, 0, both)) for name in ("a", "b")]
+    assert run_all([*planned, Task("c", machine.task("c"))], tmp_path) == 0
+    assert "c" not in machine.beside["a"] & machine.beside["b"]
 
 
 def test_a_failure_stops_only_what_needs_it(
@@ -101,13 +102,20 @@ def test_a_step_says_how_long_its_commands_kept_a_core_busy(tmp_path: Path) -> N
         assert out.read() == "-- 1 s of CPU\n-- 0 s of CPU\n"
 
 
-def test_without_the_other_python_its_step_says_so_and_passes(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("path", ["/opt/python3.13", None])
+def test_the_second_environment_takes_another_python_where_there_is_one(
+    path: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """No environment is made, and no test runs."""
-    monkeypatch.setattr(running, "found", lambda version: None)
-    assert run_one(STEPS["python"], ()) == 0
-    assert re.fullmatch(r"SKIPPED: .* Python 3\.\d+ that runs\.\n", capfd.readouterr().out)
+    """Else that of all, and it says so."""
+    commands = list[Sequence[str]]()
+    monkeypatch.setattr(running, "found", lambda version: path)
+    monkeypatch.setattr(running, "_call", lambda command, out: commands.append(command) or 0)
+    with (tmp_path / "out").open("w+") as out:
+        assert running.make(steps.SECOND, out.fileno()) == 0
+        out.seek(0)
+        said = out.read()
+    assert commands == [["make", "--no-print-directory", steps.SECOND, *([f"PYTHON={path}"] if path else [])]]
+    assert bool(re.search(r"has a Python 3\.\d+ that runs, so that of \.venv is taken", said)) is (path is None)
 
 
 @pytest.mark.parametrize("name", PLANS)

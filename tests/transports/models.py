@@ -24,10 +24,12 @@ __all__ = ["exchanged", "inferring", "serving_models"]
 
 
 @asynccontextmanager
-async def inferring(*functions: Any, max_invocations: int = 0, **settings: Any) -> AsyncIterator[Inferences]:
+async def inferring(
+    *functions: Any, max_invocations: int = 0, limits: Limits | None = None, **settings: Any
+) -> AsyncIterator[Inferences]:
     """Inferences with a driver of their own."""
     lifted = [lift(one, read(one)) for one in functions]
-    engine = Engine(Catalog(lifted), builtin(arrays=True), limits=Limits(), max_invocations=max_invocations)
+    engine = Engine(Catalog(lifted), builtin(arrays=True), limits=limits or Limits(), max_invocations=max_invocations)
     driver = Driver(engine, DriverSettings(grace_s=0.5))
     for one in lifted:
         await one.start()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker_conformance.evergreen.frames import TEXT, A, F
 
-__all__ = ["HI", "items", "parts", "replay", "upper"]
-
 HI = F("p", m=TEXT, t="hi")
 """A lone leaf, whose upper case is ``HI``."""
 
@@ -17,12 +15,12 @@ def upper(node: str = "p", out: str = "r") -> pb.Action:
 
 
 def items(node: str = "p", out: str = "r") -> pb.Action:
-    """All leaves of a node in one object."""
+    """An action that gives all leaves of a node in one object."""
     return A("items", {"values": node}, {"out": out})
 
 
 def parts(node: str = "p", out: str = "r") -> pb.Action:
-    """All leaves of a node with types and headers, in one object."""
+    """An action that gives all leaves of a node with types and headers, in one object."""
     return A("parts", {"leaves": node}, {"out": out})
 
 

@@ -15,29 +15,10 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message as ProtoMessage
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker_conformance.riff.frames import JSON, OCTETS, TEXT
+from invoker_conformance.riff import frames as riff
 from invoker_conformance.texts import preview
 
-__all__ = [
-    "EOT",
-    "JSON",
-    "LONE",
-    "OCTETS",
-    "PATH",
-    "TEXT",
-    "A",
-    "F",
-    "K",
-    "Names",
-    "Part",
-    "described",
-    "jsons",
-    "message",
-    "shown",
-    "texts",
-    "tree",
-]
-
+JSON, OCTETS, TEXT = riff.JSON, riff.OCTETS, riff.TEXT
 PATH = "/evergreen.v2.EvergreenService/StartSession"
 EOT = "application/x-protobuf; type=EndOfTurn"
 LONE = "."
@@ -76,6 +57,17 @@ def F(  # noqa: N802  # the notation of the catalogue
         chunk.metadata.CopyFrom(pb.ChunkMetadata(mimetype=m) if isinstance(m, str) else m)
     fragment.chunk_fragment.CopyFrom(chunk)
     return fragment
+
+
+def cut(id_: str, pieces: Sequence[bytes], media_type: str = TEXT) -> list[Part]:
+    """A leaf in a fragment for each piece, in their order."""
+    last = len(pieces) - 1
+    return [F(id_, n, LONE if n == last else "+", m=None if n else media_type, d=one) for n, one in enumerate(pieces)]
+
+
+def bytewise(id_: str, data: bytes, media_type: str = TEXT) -> list[Part]:
+    """A leaf in a fragment for each byte."""
+    return cut(id_, [bytes([byte]) for byte in data], media_type)
 
 
 def K(id_: str, *children: str, seq: int = 0, mark: str = LONE) -> pb.NodeFragment:  # noqa: N802  # as above

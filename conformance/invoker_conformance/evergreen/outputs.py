@@ -1,28 +1,25 @@
-"""What a session sends back: the rules that hold for each of its fragments, and the leaves that a root flattens to."""
+"""Collects a session's outputs: checks the rules for each fragment, and flattens a root into its leaves."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker_conformance.evergreen.frames import shown
-
-__all__ = ["Broken", "Leaf", "Outputs"]
+from invoker_conformance.faults import CONCRETE
 
 FRAGMENT_BYTES = 1024 * 1024
-_CONCRETE = re.compile(r"[\w!#$%&'+.^`|~-]+/[\w!#$%&'+.^`|~-]+(\s*;.*)?", re.ASCII)
 
 
 class Broken(Exception):
     """A fragment breaks a rule that always holds.
 
     Attributes:
-        met: What came.
-        expected: Instead, with the requirement's id.
+        met: The fragment that came.
+        expected: The rule that it breaks, with the id of the requirement.
     """
 
     def __init__(self, met: str, expected: str) -> None:
@@ -46,10 +43,10 @@ class Leaf:
 
     @property
     def value(self) -> Any:
-        """Text of a text leaf, the value of a JSON leaf, else the bytes.
+        """Text of a text leaf, the value of a JSON leaf, otherwise the bytes.
 
         Raises:
-            ValueError: The payload is not what its type says.
+            ValueError: The payload does not fit its type.
         """
         if self.media_type.startswith("text/"):
             return self.data.decode()
@@ -90,7 +87,7 @@ class Outputs:
         """Judge a fragment of the server and keep it.
 
         Raises:
-            Broken: It breaks a rule.
+            Broken: The fragment breaks a rule.
         """
         text = f"the fragment {shown(fragment)}"
         node = self._nodes.setdefault(fragment.id, _Node())
@@ -115,7 +112,7 @@ class Outputs:
         if chunk.HasField("metadata"):
             if fragment.seq:
                 raise Broken(text, "metadata on seq 0 only (E-097, E-103)")
-            if not _CONCRETE.fullmatch(chunk.metadata.mimetype) or "*" in chunk.metadata.mimetype:
+            if "*" in chunk.metadata.mimetype or not CONCRETE.fullmatch(chunk.metadata.mimetype):
                 raise Broken(text, "a concrete mimetype (E-104)")
             node.metadata = chunk.metadata
         elif node.metadata is None and (chunk.data or fragment.continued):
@@ -154,7 +151,7 @@ class Outputs:
         return all(id_ in self._nodes and self._nodes[id_].has_ended for id_ in self._below(root))
 
     def incomplete(self, roots: Iterable[str]) -> list[str]:
-        """Those of these roots that are not complete."""
+        """The roots that are not complete."""
         return [root for root in roots if not self.has(root)]
 
     def leaves(self, root: str) -> list[Leaf]:
@@ -170,7 +167,7 @@ class Outputs:
         """The values of the leaves of a root.
 
         Raises:
-            ValueError: A payload is not what its type says.
+            ValueError: A payload does not fit its type.
         """
         return [leaf.value for leaf in self.leaves(root)]
 
@@ -183,7 +180,7 @@ class Outputs:
         return list(self._nodes[root].children) if root in self._nodes else []
 
     def _below(self, root: str) -> Iterator[str]:
-        """Ids of a root and all below it, depth first, from left to right."""
+        """Ids of a root and all nodes below it, depth first, from left to right."""
         waiting = [root]
         while waiting:
             id_ = waiting.pop()

@@ -1,26 +1,10 @@
-"""The statuses that an Evergreen session may end with, and what holds for each of them."""
+"""The statuses that an Evergreen session may end with, and the rules for each of them."""
 
 from __future__ import annotations
 
 import grpc
 
 from invoker_conformance.faults import DETAIL_BYTES, LEAKS, Fault, encoded_size
-
-__all__ = [
-    "ACT",
-    "ANF",
-    "BAD",
-    "FAIL",
-    "FRAG",
-    "GRAPH",
-    "LIM",
-    "MISS",
-    "NAC",
-    "REFD",
-    "REFX",
-    "TNF",
-    "check_detail",
-]
 
 FRAG = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Evergreen: Invalid Node Fragment")
 GRAPH = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Evergreen: Invalid Node Graph")
@@ -39,7 +23,7 @@ _OURS = frozenset(fault.code for fault in (FRAG, ANF, MISS, REFD, FAIL))
 
 
 def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-    """What a status breaks of E-116 and table 0.1, as met and expected; None when nothing."""
+    """How a status breaks E-116 or table 0.1, as met and expected; None when nothing."""
     if leak := LEAKS.search(detail):
         return f"{code.name} {detail!r}", f"a detail without traceback and paths, not {leak.group()!r} (E-116)"
     if code in _OURS and not detail.startswith("Evergreen: "):

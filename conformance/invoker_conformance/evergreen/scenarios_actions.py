@@ -16,7 +16,7 @@ from invoker_conformance.scenario import scenario
 
 @scenario("ET-47", "E-071", "E-072", function="upper")
 async def unknown_action(stage: Stage) -> None:
-    """An unknown or empty name aborts; names regard case."""
+    """An unknown or empty name of an action aborts; upper and lower case differ."""
     for name in ("no such action", "", "Upper", "upper "):
         await stage.fails(ANF, A(name, {"text": "p"}, {"out": "r"}))
 
@@ -31,7 +31,7 @@ async def targets(stage: Stage) -> None:
 
 @scenario("ET-49", "E-075", "E-076", "E-077", "E-078", "E-113", function=("upper", "multiply", "join", "options"))
 async def input_names(stage: Stage) -> None:
-    """Names are those of the parameters: unknown, missing and double ones abort; defaults are used."""
+    """Inputs have the names of the parameters: unknown, missing and double names abort; defaults are used."""
     await stage.fails(ACT, A("upper", [("text", "p"), ("text", "q")], {"out": "r"}))
     await stage.fails(ACT, A("upper", {"text": "p", "prompt": "q"}, {"out": "r"}))
     await stage.fails(ACT, A("upper", {"Text": "p"}, {"out": "r"}))
@@ -54,7 +54,7 @@ async def order_of_inputs_is_irrelevant(stage: Stage) -> None:
 
 @scenario("E-076", function="options")
 async def any_input_names(stage: Stage) -> None:
-    """A function that takes any names gets what it is given."""
+    """A function that takes any names gets every input that is given."""
     action = A("options", {"one": "p", "ü 2": "q"}, {"out": "r"})
     await stage.succeeds(action, HI, F("q", m=JSON, t="[2]"), r=[{"one": "hi", "ü 2": [2]}])
     await stage.fails(ACT, A("options", [("one", "p"), ("one", "q")], {"out": "r"}))
@@ -71,7 +71,7 @@ async def empty_names_and_ids(stage: Stage) -> None:
 
 @scenario("E-026", "E-115", function="upper")
 async def long_names(stage: Stage) -> None:
-    """Ids of an action are limited, too."""
+    """Ids in an action are limited in their length, too."""
     await stage.fails(LIM, A("upper", {"text": "p" * 1025}, {"out": "r"}))
     await stage.fails(LIM, A("upper", {"text": "p"}, {"out": "r" * 1025}))
     await stage.fails(LIM, K("p", "a" * 1025))
@@ -79,7 +79,7 @@ async def long_names(stage: Stage) -> None:
 
 @scenario("ET-44", "E-081", function=("upper", "split"))
 async def output_ids_in_use(stage: Stage) -> None:
-    """The id of an output is new: no output so far, no received node, not twice, none of the action's inputs."""
+    """The id of an output must be new: not another output's, a received node's or one of the action's inputs."""
     await stage.fails(ACT, upper("p", "r"), upper("q", "r"))
     await stage.fails(ACT, F("r", m=TEXT, t="x"), upper("p", "r"))
     await stage.fails(ACT, F("r", 7, "+", t="x"), upper("p", "r"))
@@ -89,7 +89,7 @@ async def output_ids_in_use(stage: Stage) -> None:
 
 @scenario("E-084", function=("upper", "note", "marks"))
 async def the_same_action_again(stage: Stage) -> None:
-    """An identical action is no retry: its outputs are taken; one without outputs runs twice."""
+    """An action that is sent again aborts, since its outputs are taken; one without outputs runs twice."""
     async with stage.session() as session:
         await session.send(upper(), HI)
         await session.gives("r", "HI")
@@ -139,11 +139,9 @@ async def unlisted_output_not_sent(stage: Stage) -> None:
 async def no_outputs_listed(stage: Stage) -> None:
     """Without outputs an action runs for its effect, and nothing is sent."""
     watch = await stage.watch("effect", "upper.calls")
-    async with stage.session() as session:
-        await session.all(A("note", {"key": "q"}), F("q", m=TEXT, t="effect"), A("upper", {"text": "p"}), HI)
-        await session.succeeds()
-        if session.outputs.fragments:
-            raise session.failure(f"{session.outputs.fragments} fragments", "none")
+    session = await stage.succeeds(A("note", {"key": "q"}), F("q", m=TEXT, t="effect"), A("upper", {"text": "p"}), HI)
+    if session.outputs.fragments:
+        raise session.failure(f"{session.outputs.fragments} fragments", "none")
     await watch.stays("effect", by=1)
     await watch.stays("upper.calls", by=1)
 
@@ -172,11 +170,10 @@ async def configs_passed(stage: Stage) -> None:
 
 @scenario("E-090", "E-089", function="drip")
 async def an_action_starts_at_once(stage: Stage) -> None:
-    """An action runs as soon as it has what it needs, while the client is still sending."""
+    """An action runs as soon as it has its inputs, while the client is still sending."""
     async with stage.session() as session:
         await session.send(F("c", m=JSON, t="2"), A("drip", {"count": "c"}, {"out": "r"}))
         await session.gives("r", "01")
-        await session.half_close()
         await session.succeeds()
 
 
@@ -187,10 +184,8 @@ async def output_before_the_last_input(stage: Stage) -> None:
         await session.send(
             A("GENERATE", {"prompt": "p"}, {"response": "r"}), K("p", "a", "b"), F("a", m=TEXT, t="one ")
         )
-        if (first := (await session.fragment()).chunk_fragment.data) != b"ONE ":
-            raise session.failure(repr(first), "b'ONE '")
+        await session.begins(b"ONE ")
         await session.send(F("b", m=TEXT, t="two"))
-        await session.half_close()
         await session.succeeds(r=["ONE TWO"])
 
 
@@ -205,13 +200,12 @@ async def slow_and_quick_actions(stage: Stage) -> None:
         if session.outputs.has("slow"):
             raise session.failure(f"the quick output after {stage.clock() - clock:.1f} s", "that it comes first")
         await session.send(F("nobody"))
-        await session.half_close()
         await session.succeeds(slow=[1.5], w=[{"items": []}])
 
 
 @scenario("ET-85", "E-016", function=("upper", "options"))
 async def unicode_ids_and_names(stage: Stage) -> None:
-    """Ids and names are any text: line ends, quotes, other alphabets."""
+    """Ids and names may be any text: line ends, quotes, other alphabets."""
     odd = '日\n"\\\u202e\x00🙂'
     expected: dict[str, Any] = {f"{odd} out": ["HI"]}
     await stage.succeeds(upper(odd, f"{odd} out"), F(odd, m=TEXT, t="hi"), **expected)

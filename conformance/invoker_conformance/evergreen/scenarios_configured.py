@@ -1,4 +1,7 @@
-"""What an operator may allow; each scenario needs a target that was started so. Catalogue 2.2, 2.3, 2.4, 2.6."""
+"""Features that an operator may allow; each scenario needs a target that was started with them.
+
+Catalogue 2.2, 2.3, 2.4, 2.6.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ async def needs(stage: Stage, what: str, absent: Fault, *parts: Part) -> None:
     """See that a session with these parts does not end with this fault.
 
     Raises:
-        NotProvided: It does: the target was not started so.
+        NotProvided: The session ends with this fault: the target was not started with this feature.
     """
     async with stage.session() as session:
         await session.all(*parts)
@@ -33,7 +36,7 @@ async def needs(stage: Stage, what: str, absent: Fault, *parts: Part) -> None:
 
 @scenario("ET-06", "E-036", function="GENERATE")
 async def metadata_identical(stage: Stage) -> None:
-    """With the mode identical a copy of the metadata on a later seq is fine, in any order; other metadata abort."""
+    """In the mode identical a later seq may repeat the metadata, in any order; other metadata abort."""
     frames = question(data_uri(b"first part "), data_uri(b"second part"), repeats_metadata=True)
     await needs(stage, "metadata mode identical", FRAG, *frames)
     expected = [f"{QUESTION.upper()}<22 bytes>"]
@@ -85,7 +88,7 @@ def folder(stage: Stage) -> Iterator[Path]:
 
 @scenario("ET-66", "E-053", "E-042", function="upper")
 async def ref_file_inside_root(stage: Stage) -> None:
-    """A file below the root is read: percent-decoded once, with or without localhost, joined with data."""
+    """A file below the root is read; its path is percent-decoded once, and may name localhost."""
     with folder(stage) as place:
         (place / "a file%41.txt").write_text("from a file")
         uri = place.as_uri() + "/a%20file%2541.txt"
@@ -108,7 +111,7 @@ def _traps(place: Path, elsewhere: Path) -> Path:
 
 @scenario("ET-66", "E-053", "E-058", "E-116", function="upper")
 async def ref_file_outside_root(stage: Stage) -> None:
-    """What leads out of the root is refused: dots, links, encoded dots; so is what is no regular file."""
+    """Paths that lead out of the root are refused: dots, links, encoded dots; so is a file that is not regular."""
     with folder(stage) as place, tempfile.TemporaryDirectory() as elsewhere:
         secret = _traps(place, Path(elsewhere))
         depth = "../" * (len(place.parts) + 1)
@@ -137,5 +140,5 @@ async def ref_is_read_once_and_late(stage: Stage) -> None:
             await session.send(upper())
             await session.gives("r", "FIRST")
             file.write_text("second")
-            await session.all(upper("p", "s"))
+            await session.send(upper("p", "s"))
             await session.succeeds(s=["FIRST"])

@@ -1,4 +1,4 @@
-"""What a client may negotiate beyond the specification. Catalogue 2.9."""
+"""Extensions that a client may negotiate beyond the specification. Catalogue 2.9."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def negotiated(stage: Stage, *wanted: str) -> AsyncIterator[Session]:
     """A session with these extensions.
 
     Raises:
-        NotProvided: The server did not accept one of them.
+        NotProvided: The server did not accept one of the extensions.
     """
     async with stage.session(extensions=", ".join(wanted)) as session:
         accepted = (await session.headers()).get("evergreen-extensions", "")
@@ -55,20 +55,20 @@ def cancel(output: str) -> pb.Action:
 
 @scenario("E-118", "E-072", function="upper")
 async def extensions_are_off_unless_negotiated(stage: Stage) -> None:
-    """Without negotiation the names of extensions are names like any other; unknown tokens are ignored."""
+    """Without negotiation the names of extensions have no special meaning; unknown tokens are ignored."""
     for action in (drop("p"), set_ttl("p", 1), cancel("r"), A("__list_actions", {}, {"actions": "a"})):
         await stage.fails(ANF, HI, action)
     async with stage.session(extensions="no-such-thing, , drop;x") as session:
         accepted = (await session.headers()).get("evergreen-extensions", "")
         if accepted.strip():
-            raise session.failure(f"evergreen-extensions: {accepted}", "none of them")
-        await session.all(upper(), HI)
+            raise session.failure(f"evergreen-extensions: {accepted}", "no extension")
+        await session.send(upper(), HI)
         await session.succeeds(r=["HI"])
 
 
 @scenario("ET-87", "E-118", function="upper")
 async def drop_not_negotiated(stage: Stage) -> None:
-    """DROP is unknown to a session that negotiated something else."""
+    """DROP is unknown to a session that negotiated another extension."""
     async with negotiated(stage, "ttl") as session:
         await session.send(HI, drop("p"))
         await session.fails(ANF)
@@ -76,7 +76,7 @@ async def drop_not_negotiated(stage: Stage) -> None:
 
 @scenario("ET-87", "E-119", function="items")
 async def drop_then_use(stage: Stage) -> None:
-    """A dropped node cannot be used again, as input or child; its late fragments are ignored; its id stays burnt."""
+    """A dropped node cannot be an input, a child or an output any more; its late fragments are ignored."""
     for frames in ([upper()], [K("q", "p")], [upper("x", "p")]):
         async with negotiated(stage, "drop") as session:
             await session.send(HI, drop("p"), F("p", 1, t="late"), F("p", m=TEXT, t="again"), *frames)
@@ -88,27 +88,27 @@ async def drop_leaves_children(stage: Stage) -> None:
     """Only the node's own content is dropped; an unknown or dropped node is no error."""
     async with negotiated(stage, "drop") as session:
         await session.send(K("p", "a"), F("a", m=TEXT, t="x"), drop("p"), drop("p"), drop("never seen"))
-        await session.all(items("a"))
+        await session.send(items("a"))
         await session.succeeds(r=[{"items": ["x"]}])
 
 
 @scenario("ET-87", "E-119", function="both")
 async def drop_while_running(stage: Stage) -> None:
-    """An action that began before the DROP keeps what it reads."""
+    """An action that began before the DROP keeps the node that it reads."""
     async with negotiated(stage, "drop") as session:
         await session.send(HI, A("both", {"left": "p", "right": "q"}, {"out": "r"}), drop("p"))
-        await session.all(F("q", m=TEXT, t="ho"))
+        await session.send(F("q", m=TEXT, t="ho"))
         await session.succeeds(r=[{"left": ["hi"], "right": ["ho"]}])
 
 
 @scenario("ET-87", "E-119", function="upper")
 async def drop_releases(stage: Stage) -> None:
-    """What is dropped takes no room: more than a session may hold passes through it."""
+    """Dropped nodes take no room: more than a session may hold passes through it."""
     payload = bytes(3 * 1024 * 1024)
     async with negotiated(stage, "drop") as session:
         for n in range(100):
             await session.send(F(f"n{n}", m=OCTETS, d=payload), drop(f"n{n}"))
-        await session.all(upper(), HI)
+        await session.send(upper(), HI)
         await session.succeeds(r=["HI"], timeout_s=30.0)
 
 
@@ -121,14 +121,13 @@ async def drop_an_output(stage: Stage) -> None:
         await session.fragment()
         await session.send(drop("e"))
         session.unlist("e")
-        await session.half_close()
         await session.succeeds(timeout_s=10.0)
     await watch.reaches("endless.closed", 1)
 
 
 @scenario("ET-88", "E-120", function="upper")
 async def ttl_expiry_descendants(stage: Stage) -> None:
-    """After its time a node and what is below it are dropped; before, they are not."""
+    """After its time a node and all nodes below it are dropped, but not before."""
     for frames in ([items("p")], [upper("a")]):
         async with negotiated(stage, "ttl") as session:
             await session.send(K("p", "a"), F("a", m=TEXT, t="x"), set_ttl("p", 0.3), upper("a", "before"))
@@ -145,13 +144,13 @@ async def ttl_shared_child_kept(stage: Stage) -> None:
         await session.send(K("p", "a"), K("q", "a"), F("a", m=TEXT, t="x"), set_ttl("p", 0.2))
         await session.send(F("b", m=TEXT, t="y"), set_ttl("b", 0.2), set_ttl("b", 3600))
         await session.silent(0.8)
-        await session.all(items("q"), upper("b", "s"))
+        await session.send(items("q"), upper("b", "s"))
         await session.succeeds(r=[{"items": ["x"]}], s=["Y"])
 
 
 @scenario("ET-88", "E-120", function="upper")
 async def ttl_zero_and_wrong_config(stage: Stage) -> None:
-    """Zero and negative mean now; a missing or another config aborts."""
+    """A time of zero or below drops the node at once; a missing config, or another one, aborts."""
     for seconds in (0, -5):
         async with negotiated(stage, "ttl") as session:
             await session.send(HI, set_ttl("p", seconds))
@@ -169,7 +168,7 @@ async def ttl_zero_and_wrong_config(stage: Stage) -> None:
 async def list_actions(stage: Stage) -> None:
     """The list of actions names them with their inputs, outputs and description."""
     async with negotiated(stage, "discovery") as session:
-        await session.all(A("__list_actions", {}, {"actions": "r"}))
+        await session.send(A("__list_actions", {}, {"actions": "r"}))
         await session.succeeds()
         told: dict[str, dict[str, Any]] = {each["name"]: each for each in session.read("r")}
         names = {side: [one["name"] for one in told["split"][side]] for side in ("inputs", "outputs")}
@@ -181,7 +180,7 @@ async def list_actions(stage: Stage) -> None:
 
 @scenario("ET-92", "E-124", function="upper")
 async def accept_extension(stage: Stage) -> None:
-    """A config asks for the type of an output; one that cannot be had aborts; without negotiation it is not read."""
+    """A config may ask for the type of an output; an impossible one aborts; without negotiation it is not read."""
     for accept, media_type in (
         ("application/json", JSON),
         ("application/json;q=0.5, text/plain", TEXT),

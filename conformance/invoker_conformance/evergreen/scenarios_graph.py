@@ -8,7 +8,7 @@ from itertools import pairwise
 import grpc
 
 from invoker_conformance.evergreen.actions import HI, items, replay, upper
-from invoker_conformance.evergreen.frames import JSON, TEXT, A, F, K, Part, texts
+from invoker_conformance.evergreen.frames import JSON, TEXT, A, F, K, Part, bytewise, texts
 from invoker_conformance.evergreen.rules import FRAG, GRAPH, LIM
 from invoker_conformance.evergreen.stage import Stage
 from invoker_conformance.scenario import scenario
@@ -23,7 +23,6 @@ async def late_child(stage: Stage) -> None:
         await session.send(K("p", "a"), items())
         await session.silent(1.0)
         await session.send(F("a", m=TEXT, t="late"))
-        await session.half_close()
         await session.succeeds(r=[{"items": ["late"]}])
 
 
@@ -45,12 +44,10 @@ async def leaves_are_handed_on_early(stage: Stage) -> None:
     """A complete leaf reaches the function while later ones do not exist yet; one after a gap waits for the gap."""
     async with stage.session() as session:
         await session.send(replay(), K("p", "a", mark="+"), F("a", m=TEXT, t="a"))
-        if (first := (await session.fragment()).chunk_fragment.data) != b"a":
-            raise session.failure(repr(first), "b'a'")
+        await session.begins(b"a")
         await session.send(K("p", "b", "c", seq=1), F("c", m=TEXT, t="c"))
         await session.silent(0.3)
         await session.send(F("b", m=TEXT, t="b"))
-        await session.half_close()
         await session.succeeds()
         if (text := "".join(session.read("r"))) != "abc":
             raise session.failure(repr(text), "'abc'")
@@ -77,10 +74,7 @@ async def one_leaf_whole_and_in_pieces(stage: Stage) -> None:
     data = "日本 ü".encode()
     whole, late = A("items", {"values": "p"}, {"out": "a"}), A("pieces", {"text": "p"}, {"out": "d"})
     for turn in (1, -1):
-        fragments = [
-            F("p", n, "." if n == len(data) - 1 else "+", m=None if n else TEXT, d=data[n : n + 1])
-            for n in range(len(data))
-        ]
+        fragments = bytewise("p", data)
         first: list[Part] = [whole, A("pieces", {"text": "p"}, {"out": "b"}), upper("p", "c")]
         frames = [*first[::turn], *fragments[:4], late, *fragments[4:], A("pieces", {"text": "p"}, {"out": "e"})]
         text = data.decode()
@@ -111,7 +105,7 @@ async def one_node_two_inputs(stage: Stage) -> None:
 
 @scenario("ET-37", "E-064", function="items")
 async def cycles(stage: Stage) -> None:
-    """A node that includes itself aborts when the closing edge arrives, used or not."""
+    """A node that includes itself aborts as soon as the edge that closes the circle arrives, used or not."""
     await stage.fails(GRAPH, K("p", "p"))
     await stage.fails(GRAPH, items(), K("p", "a", "p"))
     await stage.fails(GRAPH, K("a", "b"), K("b", "c"), K("c", "x", "a"))
@@ -142,7 +136,7 @@ async def depth_64_ok_65_fails(stage: Stage) -> None:
 
 @scenario("ET-39", "E-065", "E-115", function="items")
 async def depth_without_recursion(stage: Stage) -> None:
-    """A chain of ninety thousand levels is a limit that is met, not a crash."""
+    """A chain of ninety thousand levels exceeds a limit, and does not crash the server."""
     frames = chain(90_000)
     async with stage.session() as session:
         await session.together(*frames)
@@ -158,7 +152,7 @@ def laughs(*bottom: Part) -> list[Part]:
 
 @scenario("ET-40", "E-066", "E-115", function="sink")
 async def billion_laughs(stage: Stage) -> None:
-    """Forty levels that each name the level below twice meet a limit soon, and the process goes on."""
+    """Forty levels that each name the level below twice exceed a limit soon, and the process continues."""
     async with stage.session() as session:
         await session.together(*laughs(F("n40", m=TEXT, t="ha" * 32_768)), A("sink", {"values": "n0"}))
         await session.fails(LIM, timeout_s=30.0)
@@ -167,11 +161,11 @@ async def billion_laughs(stage: Stage) -> None:
 
 @scenario("E-066", "E-091", function=("sink", "upper"))
 async def billion_nothings(stage: Stage) -> None:
-    """The same over an empty node ends, too, and does not keep other sessions waiting meanwhile."""
+    """Forty such levels above an empty node come to an end, and do not keep other sessions waiting."""
     async with stage.session() as session, stage.session() as other:
         await session.together(*laughs(F("n40")), A("sink", {"values": "n0"}))
         await session.half_close()
-        await other.all(upper(), HI)
+        await other.send(upper(), HI)
         await other.succeeds(r=["HI"])
         ending = await session.ends(timeout_s=30.0)
         if ending.code is not grpc.StatusCode.OK and not LIM.matches(ending.code, ending.detail):
@@ -191,7 +185,6 @@ async def edges_50k_linear(stage: Stage) -> None:
         for frames in (wide[::-1], deep[::-1]):
             for begin in range(0, len(frames), 2000):
                 await session.together(*frames[begin : begin + 2000])
-        await session.half_close()
         await session.succeeds(timeout_s=30.0)
     if (took := stage.clock() - clock) > 10.0:
         raise session.failure(f"{took:.1f} s for 50,000 edges", "2 s, and not more than 10 on a busy machine (E-070)")
@@ -199,7 +192,7 @@ async def edges_50k_linear(stage: Stage) -> None:
 
 @scenario("ET-41", "E-070", function="items")
 async def layers_in_any_order(stage: Stage) -> None:
-    """Nearly fifty thousand edges between sixty layers, an edge a fragment, in any order, below a root of all."""
+    """Nearly fifty thousand edges between sixty layers, one by one in any order, take a few seconds at most."""
     dice = random.Random(2)
     layers = [[f"n{layer}.{n}" for n in range(200)] for layer in range(60)]
     frames: list[Part] = []
@@ -211,7 +204,6 @@ async def layers_in_any_order(stage: Stage) -> None:
         await session.send(K("root", *(id_ for layer in layers[::-1] for id_ in layer)))
         for begin in range(0, len(frames), 2000):
             await session.together(*frames[begin : begin + 2000])
-        await session.half_close()
         await session.succeeds(timeout_s=30.0)
     if (took := stage.clock() - clock) > 10.0:
         raise session.failure(f"{took:.1f} s for 47,200 edges", "2 s, and not more than 10 on a busy machine (E-070)")
@@ -226,7 +218,7 @@ async def empty_child_id(stage: Stage) -> None:
 
 @scenario("ET-42", "E-068", "E-107", function="upper")
 async def output_as_input(stage: Stage) -> None:
-    """An action reads the output of another, sent before that is finished; also as a child among others."""
+    """An action reads the output of another action before that is finished; also as a child among others."""
     frames: list[Part] = [upper("p", "r"), upper("r", "s"), HI]
     await stage.succeeds(*frames, r=["HI"], s=["HI"])
     second: list[Part] = [
@@ -239,7 +231,7 @@ async def output_as_input(stage: Stage) -> None:
 
 @scenario("ET-43", "E-082", "E-068", function="upper")
 async def consumer_action_before_producer(stage: Stage) -> None:
-    """To be named as an input or a child does not make an id used: its producer may come later."""
+    """An id that is named as an input or a child does not count as used: its producer may come later."""
     await stage.succeeds(upper("r", "s"), HI, upper("p", "r"), r=["HI"], s=["HI"])
     await stage.succeeds(K("q", "r"), items("q", "s"), HI, upper("p", "r"), r=["HI"], s=[{"items": ["HI"]}])
 
@@ -257,7 +249,6 @@ async def stream_feeds_a_stream(stage: Stage) -> None:
         if session.outputs.has("r"):
             met = f"the first of 's' after {stage.clock() - began:.1f} s, when 'r' was over"
             raise session.failure(met, "that it comes while 'r' goes on")
-        await session.half_close()
         await session.succeeds(r=["0123"], s=["0123"])
 
 
@@ -270,7 +261,7 @@ async def action_cycle(stage: Stage) -> None:
 
 @scenario("ET-82", "E-016", function=("upper", "items"))
 async def rename_ids_property(stage: Stage) -> None:
-    """Random graphs give the same when all ids are renamed consistently."""
+    """Random graphs give the same values when all ids are renamed consistently."""
     for seed in range(8):
         dice = random.Random(seed)
         names: dict[str, str] = {}
@@ -285,10 +276,8 @@ async def rename_ids_property(stage: Stage) -> None:
             ]
             frames += [items(p, r), upper(a, s), A("both", {"left": b, "right": s}, {"out": t})]
             random.Random(seed).shuffle(frames)
-            async with stage.session() as session:
-                await session.all(*frames)
-                await session.succeeds()
-                met = [session.read(root) for root in (r, s, t)]
+            session = await stage.succeeds(*frames)
+            met = [session.read(root) for root in (r, s, t)]
             expected = [[{"items": ["1", "2", "1", "3"]}], ["1"], [{"left": ["2", "1"], "right": ["1"]}]]
             if met != expected:
                 raise session.failure(f"{met}", f"{expected}")

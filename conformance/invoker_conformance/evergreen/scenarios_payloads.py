@@ -1,4 +1,4 @@
-"""Payloads and metadata: media types, decoding, what a function gets of a leaf. Catalogue 2.3."""
+"""Payloads and metadata: media types, decoding, and the values that a function gets. Catalogue 2.3."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker_conformance.evergreen.actions import HI, items, parts, upper
-from invoker_conformance.evergreen.frames import EOT, JSON, OCTETS, TEXT, A, F, K, Part, tree
+from invoker_conformance.evergreen.frames import EOT, JSON, OCTETS, TEXT, A, F, K, Part, bytewise, tree
 from invoker_conformance.evergreen.rules import BAD, FRAG
 from invoker_conformance.evergreen.session import Session
 from invoker_conformance.evergreen.stage import Stage
@@ -45,7 +45,7 @@ async def metadata_missing_on_seq_zero(stage: Stage) -> None:
 
 @scenario("E-037", function=("upper", "items"))
 async def metadata_applies_to_the_whole_leaf(stage: Stage) -> None:
-    """The type at seq 0 decodes the fragments after it, also those that came before."""
+    """The type at seq 0 decodes the fragments after it, also if they came before it."""
     await stage.succeeds(items(), F("p", 1, t="1]"), F("p", 0, "+", m=JSON, t="["), r=[{"items": [[1]]}])
 
 
@@ -63,11 +63,9 @@ async def malformed_mimetype(stage: Stage) -> None:
     await stage.succeeds(leaf)
     await stage.succeeds(OCTETS_OF_P, leaf, r=[b"hi"])
     await stage.fails(BAD, upper(), leaf)
-    async with stage.session() as session:
-        await session.all(parts(), leaf)
-        await session.succeeds()
-        if (met := told(session)[0]["value"]) != seen(b"hi"):
-            raise session.failure(f"{met} in message form", f"{seen(b'hi')}")
+    session = await stage.succeeds(parts(), leaf)
+    if (met := told(session)[0]["value"]) != seen(b"hi"):
+        raise session.failure(f"{met} in message form", f"{seen(b'hi')}")
 
 
 @scenario("ET-28", "E-040", function="upper")
@@ -83,24 +81,15 @@ async def utf8_split_inside_character(stage: Stage) -> None:
 async def utf8_split_in_a_text_stream(stage: Stage) -> None:
     """A text stream that reads fragments as they come never sees half a character."""
     text = "日本語 ü 🙂"
-    data = text.encode()
-    frames = [
-        F("p", n, "." if n == len(data) - 1 else "+", m=None if n else TEXT, d=data[n : n + 1])
-        for n in range(len(data))
-    ]
-    await stage.succeeds(A("pieces", {"text": "p"}, {"out": "r"}), *frames, r=[text])
+    await stage.succeeds(A("pieces", {"text": "p"}, {"out": "r"}), *bytewise("p", text.encode()), r=[text])
 
 
 @scenario("ET-29", "E-040", function="items")
 async def json_split_everywhere(stage: Stage) -> None:
-    """JSON of which each byte is a fragment is read as a whole."""
+    """JSON with a fragment for each byte is read as a whole."""
     text = '{"name": "日本", "numbers": [1, -2.5e3, true, null], "empty": {}}'.encode()
-    frames = [
-        F("p", n, "." if n == len(text) - 1 else "+", m=None if n else JSON, d=text[n : n + 1])
-        for n in range(len(text))
-    ]
     value = {"name": "日本", "numbers": [1, -2500.0, True, None], "empty": {}}
-    await stage.succeeds(items(), *frames, r=[{"items": [value]}])
+    await stage.succeeds(items(), *bytewise("p", text, JSON), r=[{"items": [value]}])
 
 
 @scenario("ET-30", "E-048", "E-113", function=("upper", "pieces"))
@@ -117,7 +106,7 @@ async def invalid_utf8_leaf(stage: Stage) -> None:
 
 @scenario("ET-31", "E-048", "E-113", function=("items", "square"))
 async def json_nan_leaf(stage: Stage) -> None:
-    """NaN is no JSON; nor are an empty or a broken payload, and a value of another type is no number."""
+    """NaN, an empty or broken payload, and a text where a number is needed are bad inputs."""
     for payload in ("NaN", "", '{"a": ', "1 2"):
         await stage.fails(BAD, items(), F("p", m=JSON, t=payload))
     await stage.fails(BAD, A("square", {"x": "p"}, {"out": "r"}), F("p", m=JSON, t='"word"'))
@@ -155,22 +144,20 @@ async def metadata_in_message_form(stage: Stage) -> None:
         capture_time=Timestamp(seconds=1_700_000_000, nanos=500_000_000),
         experimental=[extra],
     )
-    async with stage.session() as session:
-        await session.all(parts(), K("p", "a", "b"), F("a", m=metadata, d=PNG), F("b", m=TEXT, t="plain"))
-        await session.succeeds()
-        first, second = told(session)
-        headers = first["headers"]
-        expected = {
-            "role": "user",
-            "original-file-name": "日本.png",
-            "experimental": base64.b64encode(extra.SerializeToString()).decode(),
-        }
-        if first["type"] != "image/png" or any(headers.get(name) != value for name, value in expected.items()):
-            raise session.failure(f"{first}", f"type image/png and headers {expected}")
-        if not headers.get("capture-time", "").startswith("2023-11-14T22:13:20.5"):
-            raise session.failure(f"capture-time {headers.get('capture-time')!r}", "2023-11-14T22:13:20.5...")
-        if set(second["headers"]) & {"role", "original-file-name", "capture-time", "experimental"}:
-            raise session.failure(f"{second['headers']} of a leaf without them", "no such headers")
+    session = await stage.succeeds(parts(), K("p", "a", "b"), F("a", m=metadata, d=PNG), F("b", m=TEXT, t="plain"))
+    first, second = told(session)
+    headers = first["headers"]
+    expected = {
+        "role": "user",
+        "original-file-name": "日本.png",
+        "experimental": base64.b64encode(extra.SerializeToString()).decode(),
+    }
+    if first["type"] != "image/png" or any(headers.get(name) != value for name, value in expected.items()):
+        raise session.failure(f"{first}", f"type image/png and headers {expected}")
+    if not headers.get("capture-time", "").startswith("2023-11-14T22:13:20.5"):
+        raise session.failure(f"capture-time {headers.get('capture-time')!r}", "2023-11-14T22:13:20.5...")
+    if set(second["headers"]) & {"role", "original-file-name", "capture-time", "experimental"}:
+        raise session.failure(f"{second['headers']} of a leaf without them", "no such headers")
 
 
 @scenario("E-045", function="items")
@@ -194,7 +181,7 @@ async def text_markdown_as_text(stage: Stage) -> None:
 
 @scenario("ET-71", "E-047", "E-113", function=("octets", "kind", "items", "upper"))
 async def unsupported_mime(stage: Stage) -> None:
-    """An image is bytes for parameters of bytes or without type, and an error for one of text."""
+    """An image is bytes for a parameter of bytes or without a type, and a bad input for one of text."""
     image = F("p", m="image/png", d=PNG)
     await stage.succeeds(OCTETS_OF_P, image, r=[PNG])
     await stage.succeeds(KIND_OF_P, image, r=[{"value": seen(PNG)}])
@@ -207,19 +194,15 @@ async def end_of_turn_marker(stage: Stage) -> None:
     """EndOfTurn is skipped for payload parameters, visible in message form, and never decoded."""
     frames: list[Part] = [K("p", "a", "e"), HI_A, F("e", m=EOT)]
     watch = await stage.watch("upper.calls")
-    async with stage.session() as session:
-        await session.all(upper(), *frames)
-        await session.succeeds()
-        if (met := "".join(session.read("r"))) != "HI":
-            raise session.failure(repr(met), "'HI'")
+    session = await stage.succeeds(upper(), *frames)
+    if (met := "".join(session.read("r"))) != "HI":
+        raise session.failure(repr(met), "'HI'")
     await watch.stays("upper.calls", by=1)
     await stage.succeeds(items(), *frames, r=[{"items": ["hi"]}])
-    async with stage.session() as session:
-        await session.all(parts(), *frames)
-        await session.succeeds()
-        types = [part["type"] for part in told(session)]
-        if types != [TEXT, EOT]:
-            raise session.failure(f"the types {types}", f"{[TEXT, EOT]}")
+    session = await stage.succeeds(parts(), *frames)
+    types = [part["type"] for part in told(session)]
+    if types != [TEXT, EOT]:
+        raise session.failure(f"the types {types}", f"{[TEXT, EOT]}")
 
 
 @scenario("E-049", "E-047", function=("items", "upper"))
@@ -234,7 +217,7 @@ HI_A = F("a", m=TEXT, t=HI.chunk_fragment.data.decode())
 
 
 def told(session: Session) -> list[dict[str, Any]]:
-    """What the action ``parts`` said on output r."""
+    """The result of the action ``parts`` on output r."""
     values = session.read("r")
     if len(values) != 1 or not isinstance(values[0], dict) or "items" not in values[0]:
         raise session.failure(f"{values} from parts", "one object with items")

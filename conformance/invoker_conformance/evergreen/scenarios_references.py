@@ -1,4 +1,4 @@
-"""References to content elsewhere: what is refused by default, and when they are looked at. Catalogue 2.4."""
+"""References to content elsewhere: which are refused by default, and when they are resolved. Catalogue 2.4."""
 
 from __future__ import annotations
 

@@ -8,26 +8,22 @@ from invoker_conformance.evergreen.actions import HI, items, replay, upper
 from invoker_conformance.evergreen.frames import TEXT, A, F, K, texts
 from invoker_conformance.evergreen.rules import FRAG
 from invoker_conformance.evergreen.stage import Stage
-from invoker_conformance.riff.call import Call
-from invoker_conformance.riff.frames import data, start
 from invoker_conformance.scenario import scenario
 
 
 @scenario("ET-01", "E-001", "E-015", "E-017", "E-059", "E-075", "E-089", "E-096", "E-097", "E-103", function="upper")
 async def single_text(stage: Stage) -> None:
-    """An action, then its leaf: one fragment with seq 0, final, HI as text/plain, then OK."""
-    async with stage.session() as session:
-        await session.all(upper(), HI)
-        await session.succeeds(r=["HI"])
-        (leaf,) = session.outputs.leaves("r")
-        if leaf.id != "r" or leaf.media_type != TEXT or session.outputs.fragments != 1:
-            met = f"{session.outputs.fragments} fragments, leaf {leaf.id!r} of {leaf.metadata.mimetype!r}"
-            raise session.failure(met, "one fragment of leaf 'r', text/plain")
+    """An action and its leaf are answered with one final fragment, HI as text/plain, and then OK."""
+    session = await stage.succeeds(upper(), HI, r=["HI"])
+    (leaf,) = session.outputs.leaves("r")
+    if leaf.id != "r" or leaf.media_type != TEXT or session.outputs.fragments != 1:
+        met = f"{session.outputs.fragments} fragments, leaf {leaf.id!r} of {leaf.metadata.mimetype!r}"
+        raise session.failure(met, "one fragment of leaf 'r', text/plain")
 
 
 @scenario("ET-02", "E-089", function="upper")
 async def nodes_before_action(stage: Stage) -> None:
-    """The leaf before the action gives the same."""
+    """A leaf that comes before its action gives the same output."""
     await stage.succeeds(HI, upper(), r=["HI"])
 
 
@@ -36,12 +32,10 @@ async def same_message(stage: Stage) -> None:
     """Fragments and actions in one message have no order between them."""
     async with stage.session() as session:
         await session.together(HI, upper())
-        await session.half_close()
         await session.succeeds(r=["HI"])
     children = [F("b", m=TEXT, t="b"), F("a", m=TEXT, t="a"), K("q", "a", "b")]
     async with stage.session() as session:
         await session.together(items("q", "s"), *children, upper(), HI)
-        await session.half_close()
         await session.succeeds(r=["HI"], s=[{"items": ["a", "b"]}])
 
 
@@ -49,7 +43,6 @@ async def same_message(stage: Stage) -> None:
 async def empty_session(stage: Stage) -> None:
     """A half-close without a message, or without an action, is OK at once."""
     async with stage.session() as session:
-        await session.half_close()
         await session.succeeds()
     await stage.succeeds(HI, K("q", "nobody", mark="+"))
 
@@ -65,7 +58,6 @@ async def empty_message_keepalive(stage: Stage) -> None:
         await session.send(HI)
         await session.gives("r", "HI")
         await session.together()
-        await session.half_close()
         await session.succeeds()
 
 
@@ -77,7 +69,6 @@ async def idle_then_second_action(stage: Stage) -> None:
         await session.gives("r", "HI")
         await session.silent(1.0)
         await session.send(upper("q", "s"), F("q", m=TEXT, t="ho"), upper("p", "r2"))
-        await session.half_close()
         await session.succeeds(s=["HO"], r2=["HI"])
 
 
@@ -89,7 +80,7 @@ async def half_close_waits_for_slow_action(stage: Stage) -> None:
 
 @scenario("ET-86", "E-013", "E-012", "E-011", function=("upper", "replay"))
 async def garbage_wire_bytes(stage: Stage) -> None:
-    """Bytes that are no message abort this session only."""
+    """Bytes that are not a message abort only their own session."""
     async with stage.session() as other:
         await other.send(upper())
         for garbage in (b"\xff\xff\xff\xff", b"\x0a\x05ab", b"\x0a\x03\x0a\x01\xff"):
@@ -97,13 +88,12 @@ async def garbage_wire_bytes(stage: Stage) -> None:
                 await session.raw(garbage)
                 await session.fails(FRAG)
         await other.send(HI)
-        await other.half_close()
         await other.succeeds(r=["HI"])
 
 
 @scenario("ET-81", "E-002", "E-012", function=("upper", "replay"))
 async def sessions_isolated(stage: Stage) -> None:
-    """Fifty sessions with the same ids at the same time do not mix; one that is aborted harms no other."""
+    """Fifty sessions with the same ids at the same time do not mix; an aborted one does not affect the others."""
 
     async def one(number: int) -> None:
         async with stage.session() as session:
@@ -114,7 +104,6 @@ async def sessions_isolated(stage: Stage) -> None:
                 await session.fails(FRAG)
                 return
             await session.send(F("b", m=TEXT, t=f"of {number}"), K("p", "b", seq=1))
-            await session.half_close()
             await session.succeeds()
             text = "".join(session.read("r"))
             if text != f"{number} of {number}":
@@ -127,12 +116,13 @@ async def sessions_isolated(stage: Stage) -> None:
 
 @scenario("E-014", "E-118", function="upper")
 async def initial_metadata_at_start(stage: Stage) -> None:
-    """Initial metadata comes before anything is sent, and names no extension that nobody asked for."""
+    """Initial metadata comes before anything is sent, and names no extension that was not requested."""
     async with stage.session() as session:
         headers = await session.headers()
         if headers.get("evergreen-extensions", "").strip():
-            raise session.failure(f"evergreen-extensions: {headers['evergreen-extensions']}", "none, nobody asked")
-        await session.half_close()
+            raise session.failure(
+                f"evergreen-extensions: {headers['evergreen-extensions']}", "no extension, since none was asked for"
+            )
         await session.succeeds()
 
 
@@ -140,26 +130,15 @@ async def initial_metadata_at_start(stage: Stage) -> None:
 async def riff_and_evergreen_same_function(stage: Stage) -> None:
     """The same function gives the same values through both protocols, at one address."""
     values = ["hi", "日本", ""]
-    call = Call(
-        stage.target.channel("upper"),
-        metadata=stage.target.metadata("upper"),
-        timeout_s=stage.timeout_s,
-        deadline_s=None,
-    )
-    stage.last_call = call
-    try:
-        await call.signal(start([TEXT], ["text"], ["out"]))
+    async with stage.call() as call:
+        await call.start([TEXT], ["text"], ["out"])
         for value in values:
-            await call.signal(data(value.encode(), TEXT))
+            await call.data(value.encode(), TEXT)
         await call.half_close()
-        frames, ending = await call.ends()
-    finally:
-        await call.close()
+        frames, ending = await call.rest()
     met = [frame.payload.decode() for frame in frames]
     if met != ["HI", "日本", ""]:
         raise call.failure(f"{met} through riff, then {ending}", "['HI', '日本', '']")
-    async with stage.session() as session:
-        await session.all(upper(), *texts("p", *values))
-        await session.succeeds()
-        if (joined := "".join(session.read("r"))) != "".join(met):
-            raise session.failure(f"{joined!r} in 'r'", repr("".join(met)))
+    session = await stage.succeeds(upper(), *texts("p", *values))
+    if (joined := "".join(session.read("r"))) != "".join(met):
+        raise session.failure(f"{joined!r} in 'r'", repr("".join(met)))

@@ -17,7 +17,7 @@ GENERATE_CONFIG = AnyMessage(type_url="type.googleapis.com/evergreen.GenerateCon
 
 
 def question(first: str, second: str, *, repeats_metadata: bool = False) -> list[Part]:
-    """A question about a video whose two parts are these references."""
+    """A question about a video, given as two references."""
     return [
         A("GENERATE", {"prompt": "prompt_1"}, {"response": "response_1"}),
         K("prompt_1", "question_1", "video_1"),
@@ -51,7 +51,6 @@ async def question_about_a_video_in_two_turns(stage: Stage) -> None:
             K("prompt_2", "prompt_1", "response_1", "question_2"),
             F("question_2", m=TEXT, t="Who's winning?"),
         )
-        await session.half_close()
         await session.succeeds(response_2=[f"{answer}{answer.upper()}WHO'S WINNING?"])
 
 
@@ -63,13 +62,13 @@ async def the_example_as_it_is_printed(stage: Stage) -> None:
 
 @scenario("ET-66", "E-054", "E-057", function="GENERATE")
 async def the_references_as_they_are_printed(stage: Stage) -> None:
-    """file://path/to/file names another host: refused."""
+    """A reference to file://path/to/file is refused, since it names another host."""
     await stage.fails(REFD, *question("file://path/to/file/part1", "file://path/to/file/part2"))
 
 
 @scenario("ET-08", "E-049", "E-085", "E-088", function=("GENERATE", "marks"))
 async def customised_generate(stage: Stage) -> None:
-    """An action with a config that the function does not know, and a prompt that ends its turn: one leaf is read."""
+    """An action with an unknown config runs, and one leaf is read of a prompt that ends its turn."""
     watch = await stage.watch("GENERATE.leaves", "GENERATE.calls")
     await stage.succeeds(*novel(is_streamed=False), response_1=[NOVEL.upper()])
     await watch.stays("GENERATE.leaves", by=1)
@@ -87,6 +86,6 @@ async def streamed_chains(stage: Stage) -> None:
         if first != NOVEL.upper():
             raise session.failure(repr(first), repr(NOVEL.upper()))
         await session.silent(0.2)
-        await session.all(*frames[3:])
+        await session.send(*frames[3:])
         await session.succeeds(response_1=[NOVEL.upper()])
     await watch.stays("GENERATE.leaves", by=1)

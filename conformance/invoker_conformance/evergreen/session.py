@@ -18,11 +18,9 @@ from invoker_conformance.faults import Fault
 from invoker_conformance.rawcall import Ending, RawCall
 from invoker_conformance.texts import preview
 
-__all__ = ["Session"]
-
 
 class Session(RawCall[pb.NodeFragment]):
-    """One Evergreen session with the target, and what it has sent so far."""
+    """One Evergreen session with the target, and the fragments that it has sent so far."""
 
     path = PATH
     words = ("session", "message", "fragment", "HC")
@@ -61,7 +59,7 @@ class Session(RawCall[pb.NodeFragment]):
         await self.half_close()
 
     def unlist(self, root: str) -> None:
-        """Expect an output to be complete at the end no more."""
+        """Let an output be incomplete at the end."""
         self._listed.remove(root)
 
     # --- receiving
@@ -75,13 +73,18 @@ class Session(RawCall[pb.NodeFragment]):
         return await self._further(timeout_s)
 
     async def values(self, root: str, timeout_s: float | None = None) -> list[Any]:
-        """Read until an output is complete: the values of its leaves."""
+        """Read until an output is complete, and give the values of its leaves."""
         while not self.outputs.has(root):
             await self.fragment(timeout_s)
         return self.read(root)
 
+    async def begins(self, data: bytes) -> None:
+        """Check that the next fragment has this payload."""
+        if (met := (await self.fragment()).chunk_fragment.data) != data:
+            raise self.failure(repr(met), repr(data))
+
     async def gives(self, root: str, *values: Any, timeout_s: float | None = None) -> None:
-        """An output becomes complete with these values, while the session goes on."""
+        """Check that an output becomes complete with these values, while the session continues."""
         if (met := await self.values(root, timeout_s)) != list(values):
             raise self.failure(f"{_short(met)} in {root!r}", _short(list(values)))
 
@@ -94,21 +97,16 @@ class Session(RawCall[pb.NodeFragment]):
 
     async def ends(self, timeout_s: float | None = None) -> Ending:
         """Read to the end of the session."""
-        try:
-            while await self._next(timeout_s) is not None:
-                pass
-        except Ending as ending:
-            return ending
-        met = f"{self._all()}, then neither a fragment nor the end for {timeout_s or self._timeout_s:g} s"
-        raise self.failure(met, "the end of the session")
+        return (await self.rest(timeout_s))[1]
 
     async def succeeds(self, timeout_s: float | None = None, **expected: Any) -> None:
-        """The session ends with OK, every output that was listed is complete, and these have these values.
+        """Half-close, and check that the session ends with OK, that each listed output is complete, and these values.
 
         Args:
             timeout_s: Limit of each wait.
             expected: Values of the leaves by output.
         """
+        await self.half_close()
         ending = await self.ends(timeout_s)
         wanted = ", ".join(f"{root}={_short(values)}" for root, values in expected.items())
         if ending.code is not grpc.StatusCode.OK:
@@ -125,13 +123,6 @@ class Session(RawCall[pb.NodeFragment]):
         if not fault.matches(ending.code, ending.detail) or any(text not in ending.detail for text in mentions):
             expected = f"{fault}" + "".join(f", mentioning {text!r}" for text in mentions)
             raise self.failure(f"{self._all()}, then {ending}", expected)
-
-    async def has_code(self, *codes: grpc.StatusCode) -> Ending:
-        """The session ends with one of these codes, whatever the fragments before it."""
-        ending = await self.ends()
-        if ending.code not in codes:
-            raise self.failure(f"the end {ending}", " or ".join(code.name for code in codes))
-        return ending
 
     async def headers(self) -> dict[str, str]:
         """The initial metadata, which comes before any fragment is asked for."""
@@ -169,7 +160,7 @@ class Session(RawCall[pb.NodeFragment]):
     def _broken_by(self, code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
         return check_detail(code, detail)
 
-    def _all(self) -> str:
+    def _all(self, _: Sequence[pb.NodeFragment] = ()) -> str:
         told = ", ".join(f"{root}={_short(self.outputs.leaves(root))}" for root in self.outputs.ids[:5])
         return f"{self.outputs.fragments} fragments" + (f" [{told}]" if told else "")
 

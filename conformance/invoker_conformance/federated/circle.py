@@ -15,8 +15,6 @@ from invoker_conformance.federated.fleet import Fleet
 from invoker_conformance.federated.masking import Secret
 from invoker_conformance.scenario import NotProvided
 
-__all__ = ["LENGTHS", "Circle", "circle"]
-
 LENGTHS = {"w": 5, "odd": 3, "b": 9, "five": 7, "r": 8, "huge": 3}
 """Elements of the vectors of the populations with secure aggregation."""
 
@@ -29,8 +27,8 @@ class Circle:
         devices: The devices that were accepted into one round.
 
     Attributes:
-        left: Indices of those that are still in.
-        summed: Indices of those whose input counts.
+        left: Indices of the devices that still take part.
+        summed: Indices of the devices whose input counts.
         secrets: One for each device.
     """
 
@@ -48,75 +46,87 @@ class Circle:
         self.summed: set[int] = set()
 
     def place(self, index: int) -> int:
-        """Where a device stands in the lists of its round, once it has met the others; the target decides that."""
+        """The position of a device in the lists of its round, once it has the others' keys; the target chooses it."""
         return self.secrets[index].index
 
     def leave(self, *indices: int) -> None:
-        """Devices that are gone from one moment to the next."""
+        """Cut the connections of these devices without notice."""
         for index in indices:
             self.devices[index].cancel()
             self.left.discard(index)
 
     def without(self, *indices: int) -> None:
-        """Count these devices out; the other devices need not have heard of them."""
+        """Expect nothing more of these devices, though the others may not know it yet."""
         self.left -= set(indices)
 
     async def advertise(self, *but: int) -> None:
-        """Round 0: all devices but those of ``but`` advertise keys."""
+        """Round 0: all devices except ``but`` advertise keys."""
         for index in self._all(but):
             await self.devices[index].secure(advertise_keys=self.secrets[index].advertise())
 
     async def meet(self, timeout_s: float | None = None) -> None:
-        """Wait until each device that is left has got the keys of the others."""
+        """Wait until each remaining device has the keys of the others."""
         for index in sorted(self.left):
             device = self.devices[index]
             if wrong := self.secrets[index].meet(await device.secret("share_keys_request", timeout_s)):
                 raise device.failure(wrong, "a ShareKeysRequest of this round")
 
     async def share(self, *but: int) -> None:
-        """Round 1: all devices but those of ``but`` share keys."""
+        """Round 1: all devices except ``but`` share keys."""
         for index in self._all(but):
             await self.devices[index].secure(share_keys_response=self.secrets[index].share())
 
     async def open(self, timeout_s: float | None = None) -> None:
-        """All that are left get the shares of the others."""
+        """Wait until all remaining devices have the shares of the others."""
         for index in sorted(self.left):
             device = self.devices[index]
             if wrong := self.secrets[index].open(await device.secret("masked_input_request", timeout_s)):
                 raise device.failure(wrong, "a MaskedInputCollectionRequest of this round")
 
     async def send(self, *but: int) -> None:
-        """Round 2: all devices but those of ``but`` send masked inputs and reports."""
+        """Round 2: all devices except ``but`` send masked inputs and reports."""
         for index in self._all(but):
             await self.devices[index].secure(report=0, masked_input_response=self.secrets[index].masked())
             self.summed.add(index)
 
     async def asked(self, timeout_s: float | None = None) -> dict[int, Any]:
-        """All that are left are asked to unmask; the requests by device."""
+        """Wait until all remaining devices are asked to unmask; gives the requests by device."""
         return {index: await self.devices[index].secret("unmasking_request", timeout_s) for index in sorted(self.left)}
 
     async def unmask(self, requests: dict[int, Any], *but: int) -> None:
-        """Round 3: all answer, but some."""
+        """Round 3: all devices except ``but`` answer their requests."""
         for index in self._all(but):
             response = self.secrets[index].unmask(requests[index])
             await self.devices[index].secure(unmasking_response=response)
 
-    async def to_the_masks(self) -> None:
-        """Rounds 0 and 1, of all that are left."""
+    async def keyed(self) -> None:
+        """Do round 0 with all remaining devices."""
         await self.advertise()
         await self.meet()
+
+    async def shared(self) -> None:
+        """Do round 1 with all remaining devices."""
         await self.share()
         await self.open()
 
+    async def to_the_masks(self) -> None:
+        """Do rounds 0 and 1 with all remaining devices."""
+        await self.keyed()
+        await self.shared()
+
     async def to_the_end(self) -> None:
-        """Rounds 2 and 3, of all that are left, and the answers; the sum is right."""
+        """Do rounds 2 and 3 with all remaining devices, up to the answers, and check the sum."""
         await self.send()
-        await self.unmask(await self.asked())
+        await self.summed_up(await self.asked())
+
+    async def summed_up(self, requests: dict[int, Any], *but: int) -> None:
+        """Do round 3 with all devices except ``but``, up to the answers of all, and check the sum."""
+        await self.unmask(requests, *but)
         await self.thanked(*self.left)
         await self.is_summed()
 
     async def thanked(self, *indices: int) -> None:
-        """These devices hear of early success, perhaps, and then the answer to their reports (F-094, F-123)."""
+        """Check that these devices perhaps get early success, and then the answer to their reports (F-094, F-123)."""
 
         async def one(device: Device) -> None:
             message = await device.message(2 * self.fleet.timeout_s)
@@ -129,7 +139,7 @@ class Circle:
         await asyncio.gather(*(one(self.devices[index]) for index in indices))
 
     async def is_summed(self) -> None:
-        """The function was given one frame: the sum of those whose input counts (F-130)."""
+        """Check that the function got one frame: the sum of the devices whose input counts (F-130)."""
         fleet = self.fleet
         frames = await fleet.frames(count=5, **NATIVE, **CHUNKS)
         if len(frames) != 1:

@@ -1,4 +1,4 @@
-"""`Device` drives one raw session: sends messages, whole, in chunks or as any bytes, and judges what comes back."""
+"""`Device` drives one raw session: sends messages, whole, in chunks or as any bytes, and judges the answers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from invoker_conformance.federated.rules import check_ending, check_message, sho
 from invoker_conformance.rawcall import Ending, RawCall
 from invoker_conformance.texts import preview
 
-__all__ = ["CHUNKS", "NATIVE", "Device"]
-
 CHUNKS: dict[str, Any] = {"supports_chunked_blob_transfer": True, "supported_compression_levels": [0, 1, 2, 3]}
-"""What a real client says that it can do."""
+"""The options of a real client: it takes chunks, in all compressions."""
 
 _SECURE = pb.SideChannelProtocolOptionsRequest(
     secure_aggregation=pb.SideChannelProtocolOptionsRequest.SecureAggregation(
@@ -26,7 +24,7 @@ _SECURE = pb.SideChannelProtocolOptionsRequest(
     )
 )
 NATIVE: dict[str, Any] = {"side_channels": _SECURE}
-"""It takes part in secure aggregation."""
+"""The options of a client that takes part in secure aggregation."""
 
 
 class Device(RawCall[pb.ServerStreamMessage]):
@@ -39,8 +37,8 @@ class Device(RawCall[pb.ServerStreamMessage]):
     Attributes:
         terms: The terms for chunks; messages go in chunks once the target has sent some terms.
         info: The acceptance, when there was one.
-        cuts: Whether what is said goes in chunks, where there are terms for that.
-        acks: Whether chunks of the target are acked, which they are until somebody tests what happens otherwise.
+        cuts: Whether messages are sent in chunks, if the terms allow it.
+        acks: Whether chunks of the target are acked; a scenario may switch this off.
     """
 
     path = "/google.internal.federatedml.v2.FederatedTrainingApi/Session"
@@ -60,18 +58,18 @@ class Device(RawCall[pb.ServerStreamMessage]):
     # --- sending
 
     async def say(self, message: pb.ClientStreamMessage, *, is_told: bool = True) -> None:
-        """Send a message, in chunks if there are terms for that, as fast as acks come."""
+        """Send a message, in chunks if the terms allow it, as fast as acks come."""
         if not self.cuts or not self.terms.has_chunks:
             await self.piece(message)
             return
         for piece in cut(message.SerializeToString(), self.terms, is_told=is_told):
             while len(self._unacked) >= self.terms.pending:
                 if not await self._pump(None):
-                    raise self.failure("no ack", "an ack of each chunk, as it comes (F-025)")
+                    raise self.failure("no ack of a chunk", "an ack of each chunk as soon as it comes (F-025)")
             await self.piece(piece)
 
     async def piece(self, message: pb.ClientStreamMessage) -> None:
-        """Send a message as it is; acks of its chunks are awaited by the next read."""
+        """Send a message unchanged; the next read awaits acks of its chunks."""
         if message.chunked_transfer.WhichOneof("kind") == "data":
             self._unacked.append(message.chunked_transfer.data.chunk_index)
         await self.raw(message.SerializeToString(), shown(message) if self._is_noted else "")
@@ -89,7 +87,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
     async def ask(
         self, weights: dict[str, float] | None = None, *, acked: bool = False, version: int = 1, **fields: Any
     ) -> pb.CheckinRequestAck | None:
-        """Check in, without a look at the decision; ``fields`` are those of the request, or of its options."""
+        """Check in, without reading the decision; ``fields`` are those of the request, or of its options."""
         request = pb.CheckinRequest(**self._asking(acked, fields))
         if weights is not None:
             request.task_eligibility_info.version = version
@@ -105,7 +103,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return {"population_name": self.population, "protocol_options_request": options, **given}
 
     async def report(self, update: bytes = b"", status: int = 0, **fields: Any) -> None:
-        """Report; ``fields`` replace what the session knows."""
+        """Report; ``fields`` replace the session's own values."""
         await self.say(pb.ClientStreamMessage(report_request=self.reported(update, status, **fields)))
 
     def reported(self, update: bytes = b"", status: int = 0, **fields: Any) -> pb.ReportRequest:
@@ -180,44 +178,42 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return message.report_response
 
     async def answer(self) -> grpc.StatusCode | None:
-        """None: the report is answered; else how the session ended instead."""
+        """None: the report is answered; otherwise the status with which the session ended instead."""
         try:
             message = await self._next(2 * self._timeout_s)
         except Ending as ending:
             return ending.code
         if message is None or message.WhichOneof("kind") != "report_response":
-            raise self.failure("nothing" if message is None else shown(message), "the answer to the report, or an end")
+            raise self.failure(
+                "nothing" if message is None else shown(message), "the answer to the report, or the end of the session"
+            )
         await self.leaves()
         return None
 
     async def finished(self) -> grpc.StatusCode:
-        """Half-close behind the answer to the report, if it comes; how the session ends, whatever comes before."""
+        """Read to the end of the session, and give its status; the answer to the report is followed by a half-close."""
         try:
             while (message := await self._next(2 * self._timeout_s)) is not None:
                 if message.WhichOneof("kind") == "report_response":
                     await self.half_close()
         except Ending as ending:
             return ending.code
-        raise self.failure("no end", "an end")
+        raise self.failure("a session that does not end", "its end")
 
     async def leaves(self) -> None:
-        """Half-close; nothing else comes, and the end is OK."""
+        """Half-close, and check that nothing else comes before the end, which is OK."""
         await self.half_close()
         await self.ends(grpc.StatusCode.OK, is_silent=True)
 
     async def ends(
         self, code: grpc.StatusCode, *, timeout_s: float | None = None, is_silent: bool = False
     ) -> list[pb.ServerStreamMessage]:
-        """The session ends with this code; what came before."""
-        got: list[pb.ServerStreamMessage] = []
-        try:
-            while (message := await self._next(timeout_s)) is not None:
-                got.append(message)
-        except Ending as ending:
-            if ending.code is code and not (is_silent and got):
-                return got
-            raise self.failure(f"{_listed(got)}the end {ending}", code.name) from None
-        raise self.failure(f"{_listed(got)}no end", code.name)
+        """Check that the session ends with this code; gives the messages before the end."""
+        expected = f"{code.name} without a message before it" if is_silent else code.name
+        got, ending = await self.rest(timeout_s, expected)
+        if ending.code is not code or (is_silent and got):
+            raise self.failure(f"{self._all(got)}, then {ending}", expected)
+        return got
 
     async def frame(self, timeout_s: float | None = None) -> pb.ServerStreamMessage | None:
         """The next message as it stands on the wire, chunk or not; None: nothing came in time."""
@@ -272,7 +268,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
             raise self.failure(f"the bytes {preview(data)}", "a ServerStreamMessage") from None
 
     def _agree(self, response: pb.CheckinResponse | pb.EligibilityEvalCheckinResponse) -> None:
-        if response.HasField("protocol_options_response"):  # F-019: it replaces what was there
+        if response.HasField("protocol_options_response"):  # F-019: it replaces the earlier one
             told = response.protocol_options_response
             self.terms = Terms(told.chunk_size_for_upload, told.max_pending_chunks, told.compression_level)
         self._reader.terms = self.terms
@@ -282,7 +278,3 @@ class Device(RawCall[pb.ServerStreamMessage]):
 
     def _broken_by(self, code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
         return check_ending(code, detail)
-
-
-def _listed(got: list[pb.ServerStreamMessage]) -> str:
-    return "".join(f"{shown(one)}, " for one in got[:4])

@@ -1,11 +1,11 @@
-"""`Fleet`: what a scenario of a federated chapter holds in its hands: sessions of devices, one or many."""
+"""`Fleet`: the tools of a scenario of a federated chapter: sessions of devices, one or many."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,25 +19,20 @@ from invoker_conformance.scenario import Failure, NotProvided
 from invoker_conformance.target import Address
 from invoker_conformance.wire import end_sending, send
 
-__all__ = ["Fleet"]
-
 _AGAIN_S = 0.05
 
 
 class Fleet(Probe):
     """The devices of one scenario; its functions are populations."""
 
-    @asynccontextmanager
-    async def device(self, population: str = "", **metadata: str) -> AsyncIterator[Device]:
-        """A session; whatever is left of it at the end is cancelled."""
+    noun = "population"
+
+    def device(self, population: str = "", **metadata: str) -> AbstractAsyncContextManager[Device]:
+        """Open a session of a device; at the end it is cancelled if it still runs."""
         pairs = tuple((name.replace("_", "-"), value) for name, value in metadata.items())
         name = population or self.function
-        device = Device(self.target.channel(self.function), name, timeout_s=self.timeout_s, metadata=pairs)
-        self.last_call = device
-        try:
-            yield device
-        finally:
-            await device.close()
+        channel = self.target.channel(self.function)
+        return self.opened(Device(channel, name, timeout_s=self.timeout_s, metadata=pairs))
 
     @asynccontextmanager
     async def devices(self, count: int, population: str = "") -> AsyncIterator[list[Device]]:
@@ -49,7 +44,7 @@ class Fleet(Probe):
     async def joined(
         self, count: int = 1, population: str = "", *, weights: dict[str, float] | None = None, **fields: Any
     ) -> AsyncIterator[list[Device]]:
-        """So many devices that are accepted into one round; they come again while the round before is not over."""
+        """``count`` devices that are accepted into one round; they retry while the round before is not over."""
         until = self.clock() + 2 * self.timeout_s
         while True:
             async with self.devices(count, population) as devices:
@@ -65,20 +60,46 @@ class Fleet(Probe):
                 raise devices[0].failure(accepted, f"a round with {count} devices")
             await asyncio.sleep(_AGAIN_S)
 
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[Device]:
+        """A device that waits for a cohort, which it is told at once; it retries while the round before is not over."""
+        until = self.clock() + 2 * self.timeout_s
+        while True:
+            async with self.device() as device:
+                await device.ask(acked=True)
+                try:
+                    await device.silent(0.5)
+                except Failure:
+                    if self.clock() > until:
+                        raise
+                else:
+                    yield device
+                    return
+            await asyncio.sleep(_AGAIN_S)
+
+    async def rejects(self, *args: Any, **fields: Any) -> None:
+        """Check that a device is rejected; the arguments are those of `Device.ask`."""
+        async with self.device() as device:
+            await device.ask(*args, **fields)
+            await device.rejected()
+
+    async def takes(self, *args: Any, **fields: Any) -> None:
+        """Check that a round of one device answers its report; the arguments are those of `Device.report`."""
+        async with self.joined() as (device,):
+            await device.report(*args, **fields)
+            await device.thanked()
+
     async def model(self, population: str = "", count: int = 1, **fields: Any) -> bytes:
         """The checkpoint that the next round of so many devices begins with; that round then fails."""
-        judged = self.last_call
-        async with self.joined(count, population, **fields) as devices:
-            checkpoint = devices[0].info.init_checkpoint
-        self.last_call = judged
-        return checkpoint
+        async with self.aside(), self.joined(count, population, **fields) as devices:
+            return devices[0].info.init_checkpoint
 
     async def total(self, population: str = "", count: int = 1, **fields: Any) -> int:
         """The checkpoint of a population that adds up."""
         return int(await self.model(population, count, **fields))
 
     async def frames(self, population: str = "", count: int = 1, **fields: Any) -> list[dict[str, Any]]:
-        """The checkpoint of a population that shows what the function was given."""
+        """The frames that the function got, read from the checkpoint of a population that shows them."""
         found: list[dict[str, Any]] = json.loads(await self.model(population, count, **fields))
         return found
 
@@ -86,10 +107,6 @@ class Fleet(Probe):
         """The next round begins with this sum."""
         if (met := await self.total(population, count)) != expected:
             raise self.failure(f"a checkpoint of {met}", f"{expected}")
-
-    def failure(self, met: str, expected: str) -> Failure:
-        """A failure that quotes what the last device has sent."""
-        return Failure(met, expected, self.last_call.sent if self.last_call else "")
 
     async def download(self, resource: pb.UriResource) -> Answer:
         """Download a resource that the target offers, by GET."""
@@ -101,12 +118,8 @@ class Fleet(Probe):
         transport = Transport(Address("127.0.0.1", parts.port, is_shared=False), "", timeout_s=self.timeout_s)
         return await transport.exchange("GET", parts.path)
 
-    async def provides(self, function: str) -> bool:
-        """Whether the target has a population."""
-        return await self.target.provides(function, protocol="federated", ask=self._answers)
-
     async def _answers(self, function: str) -> grpc.StatusCode:
-        """Ask for the eligibility task; nobody waits in a round for that."""
+        """Ask for the eligibility task, for which no round is needed."""
         method: Any = self.target.channel(function).stream_stream(Device.path)
         call = method(timeout=self.timeout_s)
         request = pb.EligibilityEvalCheckinRequest(population_name=function)

@@ -1,6 +1,6 @@
 """`Secret`: a device's part of secure aggregation, from the primitives of `federated.secagg`; it can be made to lie.
 
-It does what a device does and nothing more: no check of what the server says, for the scenarios do that.
+It does only the device's part, without checks of the server's messages, which the scenarios make.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from invoker.protocols.federated.wire.keys import KeyPair, new_key, open_sealed,
 from invoker.protocols.federated.wire.masks import add_masks
 from invoker.protocols.federated.wire.packing import pack
 from invoker.protocols.federated.wire.shares import split
-
-__all__ = ["Secret"]
 
 
 class Secret:
@@ -49,13 +47,13 @@ class Secret:
         return secagg_pb.AdvertiseKeys(pair_of_public_keys=pair)
 
     def meet(self, request: secagg_pb.ShareKeysRequest) -> str:
-        """Take the keys of all; what is wrong with them, or nothing."""
+        """Take the keys of all devices; gives the error in them, or an empty text."""
         self.pairs = [(one.noise_pk, one.enc_pk) for one in request.pairs_of_public_keys]
         self.session = request.session_id
         if self.pairs.count((self.noise.public, self.enc.public)) != 1:
-            return "the own keys are not there once (F-115)"
+            return "the list does not have the device's own keys exactly once (F-115)"
         self.index = self.pairs.index((self.noise.public, self.enc.public))
-        return "" if session_id(self.pairs) == self.session else "the session_id is not that of the keys (F-096)"
+        return "" if session_id(self.pairs) == self.session else "the session_id does not follow from the keys (F-096)"
 
     def share(self) -> secagg_pb.ShareKeysResponse:
         """The message of round 1: encrypted shares for the others."""
@@ -71,7 +69,7 @@ class Secret:
         return secagg_pb.ShareKeysResponse(encrypted_key_shares=sealed)
 
     def open(self, request: secagg_pb.MaskedInputCollectionRequest) -> str:
-        """Take the shares of the others; what is wrong with them, or nothing."""
+        """Take the shares of the others; gives the error in them, or an empty text."""
         if len(request.encrypted_key_shares) != len(self.pairs):
             return f"{len(request.encrypted_key_shares)} entries for {len(self.pairs)} devices (F-117)"
         for index, sealed in enumerate(request.encrypted_key_shares):
@@ -79,7 +77,7 @@ class Secret:
                 continue
             plain = open_sealed(self.enc.agree(self.pairs[index][1]), sealed)
             if plain is None:
-                return f"entry {index} is not for this device, or was changed (F-117)"
+                return f"entry {index} cannot be opened with the key of this device (F-117)"
             self.shares[index] = secagg_pb.PairOfKeyShares.FromString(plain)
         return ""
 
@@ -107,7 +105,7 @@ class Secret:
         return (values + total(plus) + (np.uint64(modulus) - total(minus))) % np.uint64(modulus)
 
     def unmask(self, request: secagg_pb.UnmaskingRequest) -> secagg_pb.UnmaskingResponse:
-        """The message of round 3: shares of those that are asked for."""
+        """The message of round 3: the requested shares."""
         missing = {number - 1 for number in request.dead_3_client_ids}
         response = secagg_pb.UnmaskingResponse()
         for index in range(len(self.pairs)):

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker_conformance.scenario import Failure
 
-__all__ = ["LEVELS", "Reader", "Terms", "ack", "cut", "data", "end", "packed", "start"]
-
 LEVELS = {1: 6, 2: 9, 3: 1}
-"""Levels of compression by their numbers on the wire, as zlib counts them."""
+"""The level of zlib for each number of a level on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a target has asked for: bytes of a chunk, chunks without an ack, level; zeros: no chunks."""
+    """The terms of a target: bytes of a chunk, chunks without an ack, level; zeros: no chunks."""
 
     size: int = 0
     pending: int = 0
@@ -31,36 +29,23 @@ class Terms:
 
 def start(size: int, blob: int, level: int = 0) -> pb.ClientStreamMessage:
     """The begin of a message of ``size`` bytes, ``blob`` of them on the wire."""
-    message = pb.ClientStreamMessage()
-    piece = message.chunked_transfer.start
-    piece.SetInParent()
-    piece.uncompressed_size, piece.blob_size_bytes = size, blob
-    piece.compression_level = level  # type: ignore[assignment] # any number may be sent
-    return message
+    piece = {"uncompressed_size": size, "blob_size_bytes": blob, "compression_level": level}
+    return pb.ClientStreamMessage(chunked_transfer={"start": piece})
 
 
 def data(index: int, content: bytes) -> pb.ClientStreamMessage:
     """The chunk with an index, and its bytes."""
-    message = pb.ClientStreamMessage()
-    message.chunked_transfer.data.chunk_index, message.chunked_transfer.data.chunk_bytes = index, content
-    message.chunked_transfer.data.SetInParent()
-    return message
+    return pb.ClientStreamMessage(chunked_transfer={"data": {"chunk_index": index, "chunk_bytes": content}})
 
 
 def ack(index: int) -> pb.ClientStreamMessage:
     """The acknowledgement of the chunk with an index."""
-    message = pb.ClientStreamMessage()
-    message.chunked_transfer.ack.chunk_index = index
-    message.chunked_transfer.ack.SetInParent()
-    return message
+    return pb.ClientStreamMessage(chunked_transfer={"ack": {"chunk_index": index}})
 
 
 def end(count: int) -> pb.ClientStreamMessage:
     """The end of a message in so many chunks."""
-    message = pb.ClientStreamMessage()
-    message.chunked_transfer.end.chunk_count = count
-    message.chunked_transfer.end.SetInParent()
-    return message
+    return pb.ClientStreamMessage(chunked_transfer={"end": {"chunk_count": count}})
 
 
 def packed(message: bytes, level: int) -> bytes:

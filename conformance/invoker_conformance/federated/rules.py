@@ -1,4 +1,4 @@
-"""What holds for every message and every ending of a federated server, whatever is judged."""
+"""The rules for every message and every ending of a federated server, in all scenarios."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from google.protobuf.message import Message
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker_conformance.faults import DETAIL_BYTES, LEAKS, encoded_size
 
-__all__ = ["TOKEN_BYTES", "check_ending", "check_message", "shown"]
-
 TOKEN_BYTES = 256
 _SHOWN = 160
 
 
 def check_message(message: pb.ServerStreamMessage) -> tuple[str, str] | None:
-    """What a message breaks, as met and expected; None: nothing."""
+    """The rule that a message breaks, as met and expected; None: nothing."""
     kind = message.WhichOneof("kind")
     wrapped = message.secure_aggregation_server_message.WhichOneof("message_content")
     if kind is None and wrapped is None:
@@ -35,7 +33,7 @@ def check_message(message: pb.ServerStreamMessage) -> tuple[str, str] | None:
 
 
 def check_ending(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-    """What the end of a session breaks, as met and expected."""
+    """The rule that the end of a session breaks, as met and expected."""
     if leak := LEAKS.search(detail):
         return f"{code.name} {detail!r}", f"a detail without {leak.group()!r}"
     if encoded_size(detail) > DETAIL_BYTES:
@@ -72,7 +70,7 @@ def _check_window(window: pb.RetryWindow) -> tuple[str, str] | None:
     if not window.HasField("delay_max") or not 0 <= least <= most:
         return f"a window from {least} to {most} ns", "0 <= delay_min <= delay_max, and delay_max set (F-056)"
     if window.retry_token and not window.HasField("delay_min"):
-        return "a token without delay_min", "both (F-056)"
+        return "a token without delay_min", "a delay_min beside each token (F-056)"
     if len(window.retry_token.encode()) > TOKEN_BYTES:
         return f"a token of {len(window.retry_token)} characters", f"at most {TOKEN_BYTES} bytes (F-054)"
     return None

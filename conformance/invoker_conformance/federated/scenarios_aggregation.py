@@ -1,4 +1,4 @@
-"""What becomes of reports: docs/reference/federated.md 3.5."""
+"""Scenarios of reports and their aggregation: docs/reference/federated.md 3.5."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def frames_of_a_round(fleet: Fleet) -> None:
 
 @scenario("FT-48", "F-082", function="moody")
 async def functions_that_fail(fleet: Fleet) -> None:
-    """One that raises, gives two checkpoints or none, or takes too long: the old checkpoint is served again."""
+    """When a function raises, gives two checkpoints or none, or takes too long, the old checkpoint stays."""
     before = await fleet.total(count=2)
     for mood in (b"raise", b"twice", b"none", b"sleep"):
         async with fleet.joined(2) as (first, second):
@@ -63,7 +63,7 @@ async def functions_that_fail(fleet: Fleet) -> None:
 
 @scenario("FT-48", "F-084", function="moody")
 async def function_that_ends_early(fleet: Fleet) -> None:
-    """The round closes: who reports later hears ABORTED, and too few reports make no checkpoint."""
+    """When a function ends early, later reports get ABORTED, and too few reports make no checkpoint."""
     before = await fleet.total(count=2)
     async with fleet.joined(2) as (first, second):
         await first.report(b"early")
@@ -74,7 +74,10 @@ async def function_that_ends_early(fleet: Fleet) -> None:
 
 @scenario("FT-47", "F-081", function="slow")
 async def function_that_is_slow(fleet: Fleet) -> None:
-    """Of 24 reports at most 16 and what the function reads are answered at once; the others wait, and all count."""
+    """Of 24 reports at most 16 and those that the function reads are answered at once.
+
+    The others wait, and all count.
+    """
     before = await fleet.total(count=24)
     async with fleet.joined(24) as devices:
         for device in devices:
@@ -95,7 +98,7 @@ async def function_that_is_slow(fleet: Fleet) -> None:
 
 @scenario("FT-49", "F-060", "F-051", function="told")
 async def plan_that_failed(fleet: Fleet) -> None:
-    """A report with the status 13 is answered, and its bytes are not aggregated; the round lacks it."""
+    """A report with the status 13 is answered and not aggregated, so that its round has too few reports."""
     before = await fleet.frames(count=2)
     async with fleet.joined(2) as (first, second):
         await first.report(b"not this", 13)

@@ -1,4 +1,4 @@
-"""Who gets which task, and when who is to come again: docs/reference/federated.md 3.3."""
+"""Scenarios of the assignment of tasks, and of retry windows: docs/reference/federated.md 3.3."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def ids_of_rounds(fleet: Fleet) -> None:
 
 @scenario("FT-31", "F-044", function=("asked", "solo"))
 async def weights_that_cannot_be(fleet: Fleet) -> None:
-    """0, below, NaN and infinite are INVALID_ARGUMENT, with an eligibility task and without one."""
+    """A weight of 0 or below, NaN or infinity is INVALID_ARGUMENT, with an eligibility task and without one."""
     for population in ("asked", "solo"):
         for weight in (0.0, -1.0, math.nan, math.inf):
             async with fleet.device(population) as device:
@@ -59,7 +59,7 @@ async def weights_that_cannot_be(fleet: Fleet) -> None:
 
 @scenario("FT-31", "F-044", function="asked")
 async def task_with_two_weights(fleet: Fleet) -> None:
-    """INVALID_ARGUMENT, even for a task that nobody knows."""
+    """Two weights of one task are INVALID_ARGUMENT, even for an unknown task."""
     for name in ("first", "nobody"):
         info = {"version": 1, "task_weights": [{"task_name": name, "weight": 1.0}] * 2}
         async with fleet.device() as device:
@@ -69,23 +69,19 @@ async def task_with_two_weights(fleet: Fleet) -> None:
 
 @scenario("FT-32", "F-043", "F-045", "F-041", function="asked")
 async def tasks_without_a_weight(fleet: Fleet) -> None:
-    """Only tasks with a weight are assigned; without any that is known the client is rejected."""
+    """Only tasks with a weight are assigned; without a known task the client is rejected."""
     for _ in range(6):
         async with fleet.joined(weights={"second": 1.0, "nobody knows this": 5.0}) as (device,):
             if device.info.task_name != "second":
                 raise device.failure(f"the task {device.info.task_name}", "second (F-043)")
     for weights in ({}, {"nobody knows this": 1.0}):
-        async with fleet.device() as device:
-            await device.ask(weights)
-            await device.rejected()
+        await fleet.rejects(weights)
 
 
 @scenario("FT-33", "F-041", function="asked")
 async def checkin_without_eligibility(fleet: Fleet) -> None:
-    """A rejection and OK, behind the eligibility task and without it."""
-    async with fleet.device() as device:
-        await device.ask()
-        await device.rejected()
+    """A checkin without eligibility gets a rejection and OK, with or without an eligibility task."""
+    await fleet.rejects()
     async with fleet.device() as device:
         await device.try_in()
         await device.ask()
@@ -94,37 +90,31 @@ async def checkin_without_eligibility(fleet: Fleet) -> None:
 
 @scenario("FT-34", "F-045", function="asked")
 async def eligibility_of_another_version(fleet: Fleet) -> None:
-    """A rejection, also if nobody could make sense of the weights."""
+    """A checkin with the weights of another version is rejected, also if the weights cannot be read."""
     for weights in ({"first": 1.0}, {"first": -1.0}):
-        async with fleet.device() as device:
-            await device.ask(weights, version=2)
-            await device.rejected()
+        await fleet.rejects(weights, version=2)
 
 
 @scenario("F-042", function="solo")
 async def eligibility_that_nobody_asked_for(fleet: Fleet) -> None:
-    """It is a filter: the task that it names is assigned, and no other."""
+    """Unrequested eligibility is a filter: the task that it names is assigned, and no other."""
     async with fleet.joined(weights={"sum": 1.0}) as (device,):
         if device.info.task_name != "sum":
             raise device.failure(f"the task {device.info.task_name}", "sum (F-042)")
-    async with fleet.device() as device:
-        await device.ask({"other": 1.0})
-        await device.rejected()
+    await fleet.rejects({"other": 1.0})
 
 
 @scenario("FT-38", "F-054", "F-055", "F-059", function=("solo", "other"))
 async def retry_tokens(fleet: Fleet) -> None:
-    """A token before its time is rejected; a forged one, or one of another population, does not count."""
+    """A device with a token before its time is rejected; a forged token, or another population's, is ignored."""
     async with fleet.device() as device:
         told = await device.ask(acked=True)
         await device.decided()
     assert told is not None
     token = told.retry_window_if_accepted.retry_token
     if not token:
-        raise fleet.failure("windows without a token", "one, for the window begins in 5 s (F-054)")
-    async with fleet.device() as device:
-        await device.ask(retry_token=token)
-        await device.rejected()
+        raise fleet.failure("windows without a token", "a token, since the window begins in 5 s (F-054)")
+    await fleet.rejects(retry_token=token)
     for forged in (token[:-2] + ("AA" if token[-2:] != "AA" else "BB"), "x" * 300, "é", "AAAA"):
         async with fleet.joined(retry_token=forged):
             pass
@@ -134,7 +124,7 @@ async def retry_tokens(fleet: Fleet) -> None:
 
 @scenario("F-138", "FT-81", function=("solo", "other"))
 async def populations_beside_each_other(fleet: Fleet) -> None:
-    """Their rounds go on at the same time, and each counts its own reports."""
+    """Rounds of several populations run at the same time, and each counts its own reports."""
     before = [await fleet.total(name) for name in ("solo", "other")]
     for _ in range(3):
         async with fleet.joined(population="solo", **CHUNKS) as (one,), fleet.joined(population="other") as (two,):

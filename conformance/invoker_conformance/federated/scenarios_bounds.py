@@ -1,4 +1,4 @@
-"""Messages in chunks, as they must not be: docs/reference/federated.md 3.2. Each ends its session, and no other."""
+"""Messages in wrong chunks, each of which ends its own session: docs/reference/federated.md 3.2."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIMIT = 64 << 20
 
 
 async def _refused(fleet: Fleet, *pieces: pb.ClientStreamMessage, code: StatusCode = _BAD) -> None:
-    """A device that was accepted sends this, and its session ends; the round is not harmed."""
+    """Check that the session of an accepted device that sends these pieces ends, without an effect on the round."""
     async with fleet.joined(**CHUNKS) as (device,):
         for piece in pieces:
             await device.piece(piece)
@@ -26,7 +26,7 @@ async def _refused(fleet: Fleet, *pieces: pb.ClientStreamMessage, code: StatusCo
 
 @scenario("FT-21", "F-028", function="last")
 async def pieces_out_of_place(fleet: Fleet) -> None:
-    """A chunk skipped or sent twice, a wrong count, no chunk at all, a second Start, Data or End first."""
+    """A missing or repeated chunk, a wrong count, a second Start, and Data or End as the first are refused."""
     begin = start(6, 6)
     for pieces in (
         (begin, data(1, b"abc")),
@@ -43,7 +43,7 @@ async def pieces_out_of_place(fleet: Fleet) -> None:
 
 @scenario("FT-21", "F-030", function="last")
 async def ack_of_nothing(fleet: Fleet) -> None:
-    """An ack that answers no chunk is INVALID_ARGUMENT."""
+    """An ack that does not belong to a chunk is INVALID_ARGUMENT."""
     await _refused(fleet, ack(0))
 
 
@@ -79,7 +79,7 @@ async def chunks_of_chunks(fleet: Fleet) -> None:
 
 @scenario("FT-24", "F-034", function="last")
 async def bombs(fleet: Fleet) -> None:
-    """What inflates to more than was announced, or to more than the limit, is refused before that."""
+    """A message that would inflate beyond its announced size, or beyond the limit, is refused before it does."""
     bomb = zlib.compress(bytes(32 << 20), 9)
     for told, code in ((1000, _BAD), (1 << 30, StatusCode.RESOURCE_EXHAUSTED)):
         await _refused(fleet, start(told, len(bomb), 2), data(0, bomb), end(1), code=code)
@@ -90,7 +90,7 @@ async def bombs(fleet: Fleet) -> None:
 
 @scenario("FT-25", "F-035", "F-036", function="last")
 async def streams_that_are_broken(fleet: Fleet) -> None:
-    """Cut off, with bytes behind the end, no stream at all, an unknown level, or fewer bytes than were announced."""
+    """Compressed messages are refused if they are cut off, too long or short, not zlib, or of an unknown level."""
     whole = zlib.compress(b"abcdef" * 50)
     for blob, level in ((whole[:-3], 1), (whole + b"more", 1), (b"no zlib stream", 2), (whole, 7), (whole, -1)):
         await _refused(fleet, start(300, len(blob), level), data(0, blob), end(1))
@@ -100,7 +100,7 @@ async def streams_that_are_broken(fleet: Fleet) -> None:
 
 @scenario("FT-27", "F-035", "F-032", function="last")
 async def sizes_that_cannot_be(fleet: Fleet) -> None:
-    """Below 0, and other than what comes."""
+    """Sizes below 0, and sizes other than that of the message, are refused."""
     for size, blob in ((-1, 10), (10, -1), (-(1 << 31), 0)):
         await _refused(fleet, start(size, blob))
     for size, blob in ((1 << 31) - 1, 0), (10, (1 << 31) - 1):
@@ -111,7 +111,7 @@ async def sizes_that_cannot_be(fleet: Fleet) -> None:
 
 @scenario("F-035", function="last")
 async def chunk_that_is_too_large(fleet: Fleet) -> None:
-    """Twice what was agreed on and 64 KiB are right; one byte more is INVALID_ARGUMENT."""
+    """Twice the agreed size and 64 KiB are accepted; one byte more is INVALID_ARGUMENT."""
     async with fleet.joined(**CHUNKS) as (device,):
         most = 2 * device.terms.size + (64 << 10)
         await device.piece(start(4 * most, 4 * most))

@@ -1,4 +1,4 @@
-"""Messages in chunks, as they should be: docs/reference/federated.md 3.2."""
+"""Messages in right chunks: docs/reference/federated.md 3.2."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ async def options_of_both_responses(fleet: Fleet) -> None:
             raise device.failure(f"level {device.terms.level}", "2 or 0 (F-021)")
     async with fleet.joined() as (device,):
         if device.terms.size or device.terms.pending:
-            raise device.failure(f"{device.terms}", "zeros, for this client takes no chunks (F-020)")
+            raise device.failure(f"{device.terms}", "zeros, since this client takes no chunks (F-020)")
 
 
 @scenario("FT-16", "F-022", "F-023", "F-024", function="large")
 async def acks_that_are_withheld(fleet: Fleet) -> None:
-    """A checkpoint of 5 MiB stops behind as many Data as were agreed on, and goes on with each ack."""
+    """A checkpoint of 5 MiB stops after the agreed number of Data, and continues with each ack."""
     async with _offered(fleet) as device:
         pending = device.terms.pending
         for index in range(pending):
@@ -70,7 +70,7 @@ async def acks_that_are_withheld(fleet: Fleet) -> None:
 
 @asynccontextmanager
 async def _offered(fleet: Fleet) -> AsyncIterator[Device]:
-    """A device that is accepted, and has read no more of that than the Start of the transfer."""
+    """A device that is accepted, and has read only the Start of the transfer."""
     until = fleet.clock() + fleet.timeout_s
     while True:
         async with fleet.device() as device:
@@ -125,10 +125,8 @@ async def message_of_no_bytes(fleet: Fleet) -> None:
 
 @scenario("FT-19", "F-020", "F-039", function="last")
 async def client_without_chunks(fleet: Fleet) -> None:
-    """It gets a checkpoint and sends a report whole."""
-    async with fleet.joined() as (device,):
-        await device.report(BODY)
-        await device.thanked()
+    """A client without chunks gets a whole checkpoint and sends a whole report."""
+    await fleet.takes(BODY)
     async with fleet.device() as device:
         if await fleet.model() != BODY:
             raise fleet.failure("another checkpoint", "the report")
@@ -173,7 +171,7 @@ async def other_wrappings_and_old_clients(fleet: Fleet) -> None:
 
 @scenario("FT-28", "F-027", "F-025", function="large")
 async def both_directions_at_once(fleet: Fleet) -> None:
-    """While 5 MiB come down, what the device sends in chunks is taken and acked."""
+    """While the target sends 5 MiB, it takes and acks the chunks that the device sends."""
     async with _offered(fleet) as device:
         message = pb.ClientStreamMessage(serialized_side_channel_event=[{"value": b"x" * 4000}]).SerializeToString()
         await device.piece(start(len(message), len(message)))
@@ -192,7 +190,7 @@ async def both_directions_at_once(fleet: Fleet) -> None:
 
 @scenario("FT-29", "F-038", function="solo")
 async def second_checkin_in_chunks(fleet: Fleet) -> None:
-    """Behind the first response every message may come in chunks."""
+    """After the first response every message may come in chunks."""
     async with fleet.device() as device:
         await device.try_in(acked=True, **CHUNKS)
         device.terms = type(device.terms)(16, device.terms.pending, 1)

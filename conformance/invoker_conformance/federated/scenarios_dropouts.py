@@ -14,23 +14,19 @@ _LOST = StatusCode.ABORTED
 
 @scenario("FT-54", "F-115", "F-120", "F-122", "F-013", function="secret")
 async def one_device_lost_in_each_round(fleet: Fleet) -> None:
-    """Lost before its keys, before its shares, before its input, or behind it: the sum is that of the others."""
+    """A device is lost before its keys, its shares or its input, or after it: the sum is that of the others."""
     async with circle(fleet) as all_:
         all_.leave(2)
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         empty = [sum(not any(pair) for pair in all_.secrets[index].pairs) for index in all_.left]
         if empty != [1] * 4 or len(all_.secrets[0].pairs) != 5:
             raise fleet.failure(f"{empty} empty pairs", "one of five, in the place of the lost device (F-115)")
-        await all_.share()
-        await all_.open()
+        await all_.shared()
         await all_.to_the_end()
     async with circle(fleet) as all_:
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         all_.leave(0)
-        await all_.share()
-        await all_.open()
+        await all_.shared()
         await all_.to_the_end()
     async with circle(fleet) as all_:
         await all_.to_the_masks()
@@ -41,9 +37,7 @@ async def one_device_lost_in_each_round(fleet: Fleet) -> None:
         await all_.send()
         requests = await all_.asked()
         all_.leave(1)
-        await all_.unmask(requests)
-        await all_.thanked(*all_.left)
-        await all_.is_summed()
+        await all_.summed_up(requests)
 
 
 async def _is_missing(all_: Circle, *indices: int) -> None:
@@ -53,20 +47,16 @@ async def _is_missing(all_: Circle, *indices: int) -> None:
     for index, request in requests.items():
         if list(request.dead_3_client_ids) != list(numbers):
             raise all_.devices[index].failure(f"{request}", f"the devices {numbers} as missing, from 1 (F-120)")
-    await all_.unmask(requests)
-    await all_.thanked(*all_.left)
-    await all_.is_summed()
+    await all_.summed_up(requests)
 
 
 @scenario("FT-54", "F-115", "F-120", "F-122", "F-123", function="secret")
 async def devices_lost_in_several_rounds(fleet: Fleet) -> None:
-    """One is lost before its shares and one before its input; and two behind their inputs."""
+    """When devices are lost before their shares or inputs, or after their inputs, the sum is that of the rest."""
     async with circle(fleet) as all_:
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         all_.leave(1)
-        await all_.share()
-        await all_.open()
+        await all_.shared()
         all_.leave(3)
         await _is_missing(all_, 3)
     async with circle(fleet) as all_:
@@ -74,23 +64,19 @@ async def devices_lost_in_several_rounds(fleet: Fleet) -> None:
         await all_.send()
         requests = await all_.asked()
         all_.leave(0, 4)
-        await all_.unmask(requests)
-        await all_.thanked(*all_.left)
-        await all_.is_summed()
+        await all_.summed_up(requests)
 
 
 @scenario("FT-55", "F-124", "F-082", function="secret")
 async def too_few_in_each_round(fleet: Fleet) -> None:
-    """With two of three left the others hear that too many aborted, and ABORTED; the checkpoint stays."""
+    """When only two of five remain, they learn that too many aborted, and get ABORTED; the checkpoint stays."""
     before = await fleet.frames(count=5, **NATIVE, **CHUNKS)
     for stage in range(4):
         async with circle(fleet) as all_:
             if stage > 0:
-                await all_.advertise()
-                await all_.meet()
+                await all_.keyed()
             if stage > 1:
-                await all_.share()
-                await all_.open()
+                await all_.shared()
             if stage > 2:
                 await all_.send()
                 await all_.asked()
@@ -111,7 +97,7 @@ async def _all_hear(all_: Circle, text: str) -> None:
 
 @scenario("F-115", "F-133", "F-125", function="secret")
 async def silent_devices(fleet: Fleet) -> None:
-    """One that is silent in a round is put out at its time limit, with the reason, and the others go on."""
+    """A device that is silent in a round is dropped at the time limit, with the reason, and the others continue."""
     async with circle(fleet) as all_:
         await all_.advertise(3)
         all_.without(3)
@@ -132,16 +118,14 @@ async def silent_devices(fleet: Fleet) -> None:
 
 @scenario("F-126", function="secret")
 async def devices_that_abort(fleet: Fleet) -> None:
-    """One says so, hears nothing of it but the end of its session, and the others go on."""
+    """A device that aborts gets only the end of its session, and the others continue."""
     async with circle(fleet) as all_:
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         await all_.devices[2].secure(abort={"diagnostic_info": "I leave"})
         if told := await _to_the_end(all_, 2):
             raise all_.devices[2].failure(f"{told}", "the end, and nothing before it (F-126)")
         all_.without(2)
-        await all_.share()
-        await all_.open()
+        await all_.shared()
         await all_.devices[0].secure(abort={"diagnostic_info": "so do I"})
         await _to_the_end(all_, 0)
         all_.without(0)
@@ -154,7 +138,7 @@ async def _to_the_end(all_: Circle, index: int) -> list[object]:
 
 @scenario("FT-73", "F-129", function="visible")
 async def sum_of_too_few(fleet: Fleet) -> None:
-    """Three of five have sent inputs and four must be in a sum: nobody is asked for a share, and the round fails."""
+    """Three of five have sent inputs and four must be in a sum: no device is asked for a share, and the round fails."""
     before = await fleet.frames(count=5, **NATIVE, **CHUNKS)
     async with circle(fleet) as all_:
         await all_.to_the_masks()

@@ -1,4 +1,4 @@
-"""Devices that lie in secure aggregation: docs/reference/federated.md 3.8. Each puts out itself, and no other."""
+"""Devices that lie in secure aggregation: docs/reference/federated.md 3.8. Each is dropped, and no other."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from invoker_conformance.scenario import scenario
 Change: TypeAlias = Callable[[pb.UnmaskingResponse], object]
 
 _X_WITHOUT_Y = b"\x02" + bytes(31) + b"\x01"
-"""Of the curve's points, none has this x."""
+"""No point of the curve has this x."""
 
 
 async def _put_out(device: Device) -> None:
-    """It hears an abort without success, and INVALID_ARGUMENT."""
+    """Check that a device gets an abort without success, and INVALID_ARGUMENT."""
     abort = await device.secret("abort")
     if abort.early_success or not abort.diagnostic_info:
         raise device.failure(f"{abort}", "an abort that says why")
@@ -30,7 +30,7 @@ async def _put_out(device: Device) -> None:
 
 @scenario("FT-56", "FT-57", "F-113", "F-114", function="secret")
 async def keys_that_are_none(fleet: Fleet) -> None:
-    """Off the curve, the identity, of 65 and 32 bytes, empty, or another's: its client is put out, the others go on."""
+    """A client whose key is not on the curve, or has a wrong size, is dropped, and the others continue."""
     good = KeyPair().public
     pairs = [
         (_X_WITHOUT_Y, good),
@@ -54,7 +54,7 @@ async def keys_that_are_none(fleet: Fleet) -> None:
 
 @scenario("FT-57", "F-113", function="secret")
 async def keys_of_another(fleet: Fleet) -> None:
-    """The second of two clients with equal keys is put out."""
+    """The second of two clients with equal keys is dropped."""
     async with circle(fleet) as all_:
         await all_.devices[0].secure(advertise_keys=all_.secrets[0].advertise())
         await all_.devices[0].silent(0.2)
@@ -63,17 +63,15 @@ async def keys_of_another(fleet: Fleet) -> None:
         all_.without(1)
         await all_.advertise(0)
         await all_.meet()
-        await all_.share()
-        await all_.open()
+        await all_.shared()
         await all_.to_the_end()
 
 
 @scenario("F-116", "F-125", function="secret")
 async def shares_that_do_not_fit(fleet: Fleet) -> None:
-    """Too few entries, and one for itself: its client is put out, and is dead for the others."""
+    """A client that sends too few shares, or one for itself, is dropped, and is dead for the others."""
     async with circle(fleet) as all_:
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         short, own = all_.secrets[0].share(), all_.secrets[2].share()
         del short.encrypted_key_shares[-1]
         own.encrypted_key_shares[all_.place(2)] = own.encrypted_key_shares[all_.place(1)]
@@ -81,12 +79,10 @@ async def shares_that_do_not_fit(fleet: Fleet) -> None:
             await all_.devices[index].secure(share_keys_response=response)
             await _put_out(all_.devices[index])
             all_.without(index)
-        await all_.share()
-        await all_.open()
+        await all_.shared()
         await all_.to_the_end()
     async with circle(fleet) as all_:
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         lacking = all_.secrets[4].share()
         lacking.encrypted_key_shares[all_.place(0)] = b""
         await all_.devices[4].secure(share_keys_response=lacking)
@@ -95,10 +91,9 @@ async def shares_that_do_not_fit(fleet: Fleet) -> None:
 
 @scenario("FT-58", "F-117", "F-126", function="secret")
 async def share_that_cannot_be_opened(fleet: Fleet) -> None:
-    """The target cannot see that: whom it is for says so and leaves, and the round goes on without it."""
+    """A share that cannot be opened is passed on; its receiver reports it and leaves, and the round continues."""
     async with circle(fleet) as all_:
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         await all_.share(0)
         broken = all_.secrets[0].share()
         changed = _other(broken.encrypted_key_shares[all_.place(3)])
@@ -116,7 +111,7 @@ async def share_that_cannot_be_opened(fleet: Fleet) -> None:
 
 @scenario("FT-64", "F-118", function="secret")
 async def vectors_that_do_not_fit(fleet: Fleet) -> None:
-    """Of another size or name, one too few or too many: its client is put out, and counts as missing."""
+    """A client whose vectors have wrong sizes, names or numbers is dropped, and counts as missing."""
     changes: tuple[Callable[[pb.MaskedInputCollectionResponse], object], ...] = (
         lambda one: setattr(one.vectors["w"], "encoded_vector", one.vectors["w"].encoded_vector + b"\0"),
         lambda one: setattr(one.vectors["w"], "encoded_vector", b""),
@@ -139,7 +134,7 @@ async def vectors_that_do_not_fit(fleet: Fleet) -> None:
 
 @scenario("FT-61", "F-121", function="secret")
 async def unmasking_replies_that_do_not_fit(fleet: Fleet) -> None:
-    """An entry too few or too many, of the other kind, missing, or too short: its client is put out alone."""
+    """A client whose unmasking reply has entries of a wrong number, kind or size is dropped alone."""
     changes: tuple[Change, ...] = (
         lambda one: one.noise_or_prf_key_shares.pop(),
         lambda one: one.noise_or_prf_key_shares.add(),
@@ -158,14 +153,12 @@ async def unmasking_replies_that_do_not_fit(fleet: Fleet) -> None:
                 await all_.devices[index].secure(unmasking_response=reply)
                 await _put_out(all_.devices[index])
                 all_.without(index)
-            await all_.unmask(requests)
-            await all_.thanked(*all_.left)
-            await all_.is_summed()
+            await all_.summed_up(requests)
 
 
 @scenario("F-125", function="secret")
 async def messages_out_of_their_rounds(fleet: Fleet) -> None:
-    """The same message twice, or one of a later round: its client is put out, and the round goes on."""
+    """A client that sends a message twice, or one of a later round, is dropped, and the round continues."""
     async with circle(fleet) as all_:
         for _ in range(2):
             await all_.devices[0].secure(advertise_keys=all_.secrets[0].advertise())
@@ -196,7 +189,7 @@ def _other(share: bytes) -> bytes:
 
 @scenario("FT-59", "F-127", "F-135", function="secret")
 async def wrong_share_of_a_noise_key(fleet: Fleet) -> None:
-    """It is found out, and the sum is made of the shares of others."""
+    """A wrong share is detected, and the secret is recovered from the shares of others."""
     for wrong in (_other, lambda share: b"\xff" * len(share)):
         async with circle(fleet) as all_:
 
@@ -212,7 +205,7 @@ async def wrong_share_of_a_noise_key(fleet: Fleet) -> None:
 
 @scenario("FT-60", "FT-77", "F-128", "F-135", function="secret")
 async def wrong_share_of_an_own_mask(fleet: Fleet) -> None:
-    """A limb that cannot be is found out: the sum is right, or the round fails; never is another sum seen."""
+    """A wrong share of a mask is detected: the sum is right or the round fails, and no wrong sum is seen."""
     before = await fleet.frames(count=5, **NATIVE, **CHUNKS)
     async with circle(fleet) as all_:
 

@@ -29,7 +29,7 @@ async def _linked(fleet: Fleet, **fields: Any) -> pb.AcceptanceInfo:
 
 @scenario("FT-41", "F-065", function="large")
 async def resources_by_capability(fleet: Fleet) -> None:
-    """Inline for who does not download in rounds, though it does for eligibility; by address for who does."""
+    """Resources are inline for a client that does not download in rounds, and given by address for one that does."""
     for fields in ({}, {"supports_eligibility_eval_http_download": True}):
         inline = await _offer(fleet, **fields)
         if inline.HasField("plan_resource") or inline.HasField("init_checkpoint_resource"):
@@ -41,7 +41,7 @@ async def resources_by_capability(fleet: Fleet) -> None:
 
 @scenario("FT-41", "F-065", function="asked")
 async def resources_of_the_eligibility_task(fleet: Fleet) -> None:
-    """Its plan is inline for who downloads in rounds only, and by address for who downloads it."""
+    """The eligibility task's plan is inline for a client that downloads only in rounds, and else at an address."""
     async with fleet.device() as device:
         payload = (await device.try_in(supports_http_download=True)).eligibility_eval_payload
         if payload.HasField("plan_resource"):
@@ -57,7 +57,7 @@ async def resources_of_the_eligibility_task(fleet: Fleet) -> None:
 
 @scenario("FT-42", "F-066", "F-067", function="large")
 async def downloads(fleet: Fleet) -> None:
-    """Plan and checkpoint are there while the round is, of the right type; gzip only where it was offered."""
+    """Plan and checkpoint can be downloaded during the round, with the right type; as gzip only if it was offered."""
     inline = await _offer(fleet)
     cases: tuple[tuple[dict[str, Any], str], ...] = (({}, _BARE), (_GZIP, f"{_BARE}+gzip"))
     for fields, media_type in cases:
@@ -82,7 +82,7 @@ async def cache_ids(fleet: Fleet) -> None:
     first, second = await _linked(fleet), await _linked(fleet)
     for one in (first.plan_resource, first.init_checkpoint_resource):
         if bool(one.client_cache_id) != one.HasField("max_age"):
-            raise fleet.failure(f"{one}", "an id and an age, or neither (F-067)")
+            raise fleet.failure(f"{one}", "both a client_cache_id and a max_age, or neither (F-067)")
         if len(urlsplit(one.uri).path) < 20:
             raise fleet.failure(one.uri, "a path that nobody guesses (F-066)")
     ids = [info.plan_resource.client_cache_id for info in (first, second)]
@@ -94,7 +94,7 @@ async def cache_ids(fleet: Fleet) -> None:
 
 @scenario("FT-42", "F-066", function="large")
 async def download_of_nothing(fleet: Fleet) -> None:
-    """Another path beside a right one is 404."""
+    """A path that the target has not given out is answered with 404."""
     resource = (await _linked(fleet)).plan_resource
     resource.uri = resource.uri[:-4] + ("0000" if not resource.uri.endswith("0000") else "1111")
     (await fleet.download(resource)).has(404)

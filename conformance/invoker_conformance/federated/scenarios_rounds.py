@@ -14,7 +14,7 @@ _LATE = StatusCode.ABORTED
 
 @scenario("FT-35", "F-050", function="cohort")
 async def selection_of_too_few(fleet: Fleet) -> None:
-    """One of at least two is rejected when the selection ends."""
+    """One device, where a round needs two, is rejected when the selection ends."""
     async with fleet.device() as device:
         await device.ask()
         await device.silent(0.5)
@@ -23,7 +23,7 @@ async def selection_of_too_few(fleet: Fleet) -> None:
 
 @scenario("FT-35", "F-050", "F-048", function="cohort")
 async def selection_of_just_enough(fleet: Fleet) -> None:
-    """Two are accepted when the selection ends, and not before, into one round."""
+    """Two devices are accepted into one round when the selection ends, and not before."""
     async with fleet.devices(2) as (first, second):
         await first.ask()
         await second.ask()
@@ -35,7 +35,7 @@ async def selection_of_just_enough(fleet: Fleet) -> None:
 
 @scenario("FT-35", "F-050", "F-052", function="cohort")
 async def selection_of_too_many(fleet: Fleet) -> None:
-    """Four are accepted at once; a fifth is rejected at once."""
+    """Four devices are accepted at once; a fifth is rejected at once."""
     async with fleet.joined(4), fleet.device() as late:
         await late.ask()
         await late.rejected(0.5)
@@ -43,7 +43,7 @@ async def selection_of_too_many(fleet: Fleet) -> None:
 
 @scenario("FT-37", "F-051", "F-053", "F-016", "F-079", function="cohort")
 async def goal_reached(fleet: Fleet) -> None:
-    """Behind the third report the round closes: who has not reported hears ABORTED, and is not counted."""
+    """After the third report the round closes: a client that has not reported gets ABORTED, and is not counted."""
     before = await fleet.total(count=4)
     async with fleet.joined(4) as (*prompt, late):
         for value, device in enumerate(prompt, 1):
@@ -55,7 +55,7 @@ async def goal_reached(fleet: Fleet) -> None:
 
 @scenario("FT-11", "F-016", "F-053", function="cohort")
 async def reports_that_race(fleet: Fleet) -> None:
-    """Four report at once: each is answered and counted, or ends with ABORTED and is not."""
+    """Of four reports at the same time each is answered and counted, or gets ABORTED and does not count."""
     before = await fleet.total(count=4)
     async with fleet.joined(4) as devices:
         for value, device in enumerate(devices):
@@ -69,7 +69,10 @@ async def reports_that_race(fleet: Fleet) -> None:
 
 @scenario("FT-36", "F-051", "F-014", function="cohort")
 async def report_timeout(fleet: Fleet) -> None:
-    """With one report of two the round fails at its time limit, and nothing of it counts; with two it is committed."""
+    """With one report of two the round fails at its time limit, and its report does not count.
+
+    With two it is committed.
+    """
     before = await fleet.total(count=4)
     for reports in (1, 2):
         async with fleet.joined(4) as devices:
@@ -83,7 +86,7 @@ async def report_timeout(fleet: Fleet) -> None:
 
 @scenario("F-013", "F-051", function="cohort")
 async def cohort_that_leaves(fleet: Fleet) -> None:
-    """When nobody is left the round is over at once, and the next one begins from the same checkpoint."""
+    """When no device is left the round is over at once, and the next one begins from the same checkpoint."""
     before = await fleet.total(count=4)
     began = fleet.clock()
     for _ in range(3):

@@ -14,26 +14,22 @@ _MODULI = {"w": 1 << 20, "odd": 1000003, "b": 2, "five": 5, "r": 129, "huge": 1 
 
 @scenario("FT-53", "FT-52", "F-096", "F-098", "F-115", "F-117", "F-094", "F-130", "F-120", function="secret")
 async def sum_of_all(fleet: Fleet) -> None:
-    """Five devices, none of which is lost: the sums of all moduli are exact."""
+    """With five devices, none of which is lost, the sums of all moduli are exact."""
     async with circle(fleet) as all_:
-        await all_.advertise()
-        await all_.meet()
+        await all_.keyed()
         if [keys for keys, _ in all_.secrets[0].pairs].count(b""):
-            raise fleet.failure("empty pairs", "the keys of all, for nobody is dead (F-115)")
-        await all_.share()
-        await all_.open()
+            raise fleet.failure("empty pairs", "the keys of all devices, since none is dead (F-115)")
+        await all_.shared()
         await all_.send()
         requests = await all_.asked()
         if any(request.dead_3_client_ids for request in requests.values()):
-            raise fleet.failure(f"{requests[0]}", "nobody missing (F-120)")
-        await all_.unmask(requests)
-        await all_.thanked(*all_.left)
-        await all_.is_summed()
+            raise fleet.failure(f"{requests[0]}", "no device as missing (F-120)")
+        await all_.summed_up(requests)
 
 
 @scenario("F-089", "F-091", "F-092", "F-047", "FT-70", function="secret")
 async def terms_of_an_acceptance(fleet: Fleet) -> None:
-    """The variant, every modulus, the most clients, and a threshold that is a majority; also in a smaller cohort."""
+    """An acceptance has the variant, every modulus, the largest number of clients, and a majority as threshold."""
     for count in (5, 4):
         async with fleet.devices(count) as devices:
             for device in devices:
@@ -57,19 +53,15 @@ async def terms_of_an_acceptance(fleet: Fleet) -> None:
 
 @scenario("FT-69", "F-088", function="secret")
 async def clients_without_secure_aggregation(fleet: Fleet) -> None:
-    """Who does not know the native variant is rejected."""
+    """A client without the native variant is rejected."""
     for variants in ([], [0], [1], [0, 1, 99]):
-        async with fleet.device() as device:
-            await device.ask(side_channels={"secure_aggregation": {"client_variant": variants}})
-            await device.rejected()
-    async with fleet.device() as device:
-        await device.ask()
-        await device.rejected()
+        await fleet.rejects(side_channels={"secure_aggregation": {"client_variant": variants}})
+    await fleet.rejects()
 
 
 @scenario("FT-68", "F-123", "F-094", "F-015", function="secret")
 async def early_success(fleet: Fleet) -> None:
-    """After three replies the other two hear of early success, and then the answer to their reports."""
+    """After three replies the other two devices get early success, and then the answer to their reports."""
     async with circle(fleet) as all_:
         await all_.to_the_masks()
         await all_.send()
@@ -85,7 +77,10 @@ async def early_success(fleet: Fleet) -> None:
 
 @scenario("F-093", "FT-66", function="secret")
 async def masked_input_and_report_apart(fleet: Fleet) -> None:
-    """Either alone is INVALID_ARGUMENT, so is a report with another message; the others go on."""
+    """A masked input or a report alone is INVALID_ARGUMENT, as is a report with another message.
+
+    The others continue.
+    """
     async with circle(fleet) as all_:
         await all_.to_the_masks()
         await all_.devices[1].secure(masked_input_response=all_.secrets[1].masked())
@@ -105,7 +100,7 @@ async def values_above_the_modulus(fleet: Fleet) -> None:
     async with circle(fleet) as all_:
         await all_.to_the_masks()
         response = all_.secrets[0].masked()
-        # Of the modulus 5 a number has three bits; the first three of this vector become one that is 5 more, if it can.
+        # With modulus 5 a number has three bits; the first three of this vector become one that is 5 more, if possible.
         packed = bytearray(response.vectors["five"].encoded_vector)
         if (packed[0] & 7) + 5 < 8:
             packed[0] += 5
@@ -113,9 +108,7 @@ async def values_above_the_modulus(fleet: Fleet) -> None:
         await all_.devices[0].secure(report=0, masked_input_response=response)
         all_.summed.add(0)
         await all_.send(0)
-        await all_.unmask(await all_.asked())
-        await all_.thanked(*all_.left)
-        await all_.is_summed()
+        await all_.summed_up(await all_.asked())
 
 
 @scenario("F-048", "F-138", function="secret")

@@ -20,7 +20,7 @@ EMPTY = pb.ClientStreamMessage()
 
 @scenario("FT-01", "F-001", "F-002", "F-040", "F-015", "F-047", "F-146", function="asked")
 async def whole_conversation_with_eligibility(fleet: Fleet) -> None:
-    """Ack, eligibility task, acceptance, answer and OK, to what a real client sends."""
+    """A real client's messages get an ack, an eligibility task, an acceptance, an answer and OK."""
     before = await fleet.total(weights={"first": 1.0})
     async with fleet.device() as device:
         payload = (await device.try_in(acked=True, supports_http_download=False, **CHUNKS)).eligibility_eval_payload
@@ -40,7 +40,7 @@ async def whole_conversation_with_eligibility(fleet: Fleet) -> None:
 
 @scenario("FT-02", "F-040", "F-015", function="solo")
 async def conversation_without_an_eligibility_task(fleet: Fleet) -> None:
-    """The response says that there is no task; a checkin without info is accepted."""
+    """Where no eligibility task is configured the response says so, and a checkin without info is accepted."""
     async with fleet.device() as device:
         response = await device.try_in()
         if response.WhichOneof("checkin_result") != "no_eligibility_eval_configured":
@@ -53,16 +53,16 @@ async def conversation_without_an_eligibility_task(fleet: Fleet) -> None:
 
 @scenario("FT-03", "F-002", "F-003", "F-059", "F-056", "F-054", function="solo")
 async def ack_that_is_asked_for_and_not(fleet: Fleet) -> None:
-    """With an ack there are windows in it; without one they are in the answers."""
+    """The retry windows come in the ack if one is asked for, and otherwise in the answers."""
     async with fleet.joined() as (device,):
         await device.report(b"1")
         if not (await device.thanked()).HasField("retry_window"):
-            raise device.failure("a ReportResponse without a window", "a window, for there was no ack (F-059)")
+            raise device.failure("a ReportResponse without a window", "a window, since there was no ack (F-059)")
     async with fleet.joined() as (first,), fleet.device() as device:
         await device.ask()
         response = (await device.kind("checkin_response")).checkin_response
         if not response.rejection_info.HasField("retry_window"):
-            raise device.failure("a rejection without a window", "a window, for there was no ack (F-059)")
+            raise device.failure("a rejection without a window", "a window, since there was no ack (F-059)")
         await first.leaves()
     async with fleet.device() as device:
         await device.ask(acked=True)
@@ -71,7 +71,7 @@ async def ack_that_is_asked_for_and_not(fleet: Fleet) -> None:
 
 @scenario("FT-05", "F-005", function="solo")
 async def population_that_nobody_knows(fleet: Fleet) -> None:
-    """NOT_FOUND, before any ack, to checkins of either kind."""
+    """An unknown population is NOT_FOUND, before any ack, for checkins of either kind."""
     async with fleet.device("nobody has this") as device:
         await device.ask()
         await device.ends(StatusCode.NOT_FOUND, is_silent=True)
@@ -85,7 +85,7 @@ async def population_that_nobody_knows(fleet: Fleet) -> None:
 
 @scenario("F-006", function="solo")
 async def metadata_that_name_another_population(fleet: Fleet) -> None:
-    """INVALID_ARGUMENT; the same name is right."""
+    """Metadata that name another population are INVALID_ARGUMENT; the same name is accepted."""
     async with fleet.device(x_goog_population="other") as device:
         await device.ask()
         await device.ends(_BAD, is_silent=True)
@@ -108,7 +108,7 @@ async def api_key(fleet: Fleet) -> None:
 
 @scenario("FT-06", "F-001", "F-008", function="solo")
 async def report_first(fleet: Fleet) -> None:
-    """INVALID_ARGUMENT; nothing else may be first, and no end, either."""
+    """A first message that is not a checkin is INVALID_ARGUMENT, and so is an end without a message."""
     for message in (
         pb.ClientStreamMessage(report_request=pb.ReportRequest(population_name="solo")),
         pb.ClientStreamMessage(secure_aggregation_client_message={"advertise_keys": {}}),
@@ -134,14 +134,17 @@ async def two_checkins(fleet: Fleet) -> None:
         await device.ends(_BAD)
     async with fleet.devices(2) as (first, second):
         await first.ask()
-        await first.silent(0.2)  # those above have no place any more
+        await first.silent(0.2)  # the earlier clients no longer have a place
         await second.ask()
         await asyncio.gather(first.accepted(), second.accepted())
 
 
 @scenario("F-008", "F-017", function="solo")
 async def reports_that_cannot_be(fleet: Fleet) -> None:
-    """Before acceptance, twice, of another round and of another population: INVALID_ARGUMENT; nothing of it counts."""
+    """Reports before acceptance, twice, of another round and of another population: INVALID_ARGUMENT.
+
+    They do not count.
+    """
     before = await fleet.total()
     async with fleet.device() as device:
         await device.try_in()
@@ -166,7 +169,7 @@ async def reports_that_cannot_be(fleet: Fleet) -> None:
 
 @scenario("FT-08", "F-009", function="solo")
 async def second_checkin_of_somebody_else(fleet: Fleet) -> None:
-    """Each of the four that must repeat is INVALID_ARGUMENT if it differs."""
+    """A second checkin that differs in one of the four fields that must repeat is INVALID_ARGUMENT."""
     said: dict[str, Any] = {"retry_token": "a", "attestation_measurement": "b", "client_version": "c"}
     for field in said:
         async with fleet.device() as device:
@@ -190,16 +193,16 @@ async def half_close_behind_the_eligibility_task(fleet: Fleet) -> None:
     async with fleet.joined(weights={"first": 1.0}) as (device,):
         await device.leaves()
     if (after := await fleet.total(weights={"first": 1.0})) != before:
-        raise fleet.failure(f"a checkpoint of {after}", f"{before}, for nobody has reported")
+        raise fleet.failure(f"a checkpoint of {after}", f"{before}, since no device has reported")
 
 
 @scenario("FT-10", "F-013", function="patient")
 async def cancel_while_a_cohort_is_awaited(fleet: Fleet) -> None:
-    """The place is free within a second, so that two others make the round."""
-    async with fleet.devices(3) as (gone, first, second):
-        await gone.ask(acked=True)
+    """The place of a device that cancels is free within a second, so that two others make the round."""
+    async with fleet.waiting() as gone:
         gone.cancel()
-        await asyncio.sleep(0.5)
+    await asyncio.sleep(0.5)
+    async with fleet.devices(2) as (first, second):
         await first.ask()
         await first.silent(0.3)
         await second.ask()
@@ -208,17 +211,15 @@ async def cancel_while_a_cohort_is_awaited(fleet: Fleet) -> None:
 
 @scenario("FT-13", "F-004", function="patient")
 async def ack_while_a_cohort_is_awaited(fleet: Fleet) -> None:
-    """The ack comes at once, and the decision when the cohort is there."""
-    async with fleet.devices(2) as (first, second):
-        await first.ask(acked=True)
-        await first.silent(0.5)
+    """The ack comes at once, and the decision when the cohort is complete."""
+    async with fleet.waiting() as first, fleet.device() as second:
         await second.ask(acked=True)
         await asyncio.gather(first.accepted(), second.accepted())
 
 
 @scenario("F-010", function="solo")
 async def client_id_of_the_wire(fleet: Fleet) -> None:
-    """It changes nothing, not even from message to message."""
+    """The client id of the wire has no effect, even if it changes between messages."""
     async with fleet.device() as device:
         request = pb.EligibilityEvalCheckinRequest(population_name="solo")
         first = pb.ClientStreamMessage(eligibility_eval_checkin_request=request, internal_client_id="one")
@@ -231,7 +232,10 @@ async def client_id_of_the_wire(fleet: Fleet) -> None:
 
 @scenario("FT-14", "F-011", function="solo")
 async def thousand_messages_without_content(fleet: Fleet) -> None:
-    """They are ignored, with side channel events and without; one more is INVALID_ARGUMENT."""
+    """A thousand messages without content are ignored, with or without side channel events.
+
+    One more is INVALID_ARGUMENT.
+    """
     event = pb.ClientStreamMessage(serialized_side_channel_event=[Packed()])
     async with fleet.device() as device:
         for _ in range(500):
@@ -248,7 +252,7 @@ async def _say(device: Device, message: pb.ClientStreamMessage) -> None:
 
 @scenario("F-001", function="solo")
 async def bytes_that_are_no_message(fleet: Fleet) -> None:
-    """INVALID_ARGUMENT, before a checkin and behind it."""
+    """Bytes that are not a message are INVALID_ARGUMENT, before and after a checkin."""
     async with fleet.device() as device:
         await device.raw(b"\xff\xff\xff")
         await device.ends(_BAD)
@@ -260,31 +264,25 @@ async def bytes_that_are_no_message(fleet: Fleet) -> None:
 
 @scenario("F-060", "F-061", "F-062", "F-064", function="solo")
 async def reports_of_failure(fleet: Fleet) -> None:
-    """They are answered and do not count, whatever their code; events that cannot be read are let be."""
+    """Reports of failure are answered and do not count, whatever their code; unreadable events are ignored."""
     before = await fleet.total()
     for status in (13, 2, 17, 9999, -1):
-        async with fleet.joined() as (device,):
-            await device.report(b"100", status)
-            await device.thanked()
+        await fleet.takes(b"100", status)
     await fleet.is_total(before)
     broken = Packed(type_url="x/google.internal.federatedml.v2.ClientExecutionStats", value=b"\xff")
     negative = Packed()
     negative.Pack(pb.ClientExecutionStats(duration=Duration(seconds=-5)))
-    async with fleet.joined() as (device,):
-        await device.report(b"2", events=[broken, negative, Packed(type_url="a/b.C", value=b"\xff")])
-        await device.thanked()
+    await fleet.takes(b"2", events=[broken, negative, Packed(type_url="a/b.C", value=b"\xff")])
     await fleet.is_total(before + 2)
 
 
 @scenario("F-064", function="solo")
 async def report_with_too_many_events(fleet: Fleet) -> None:
-    """101 events, or more than a MiB of them, are INVALID_ARGUMENT; 100 are right."""
+    """101 events, or more than a MiB of them, are INVALID_ARGUMENT; 100 are accepted."""
     before = await fleet.total()
     for events in ([Packed()] * 101, [Packed(value=bytes(1 << 19))] * 3):
         async with fleet.joined() as (device,):
             await device.report(b"100", events=events)
             await device.ends(_BAD)
-    async with fleet.joined() as (device,):
-        await device.report(b"1", events=[Packed()] * 100)
-        await device.thanked()
+    await fleet.takes(b"1", events=[Packed()] * 100)
     await fleet.is_total(before + 1)

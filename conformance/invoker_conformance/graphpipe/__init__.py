@@ -4,20 +4,4 @@
 describes the models that they ask, ``docs/reference/graphpipe.md`` the requirements.
 """
 
-from __future__ import annotations
-
-from invoker_conformance.graphpipe import (  # noqa: F401  # importing a chapter registers its scenarios
-    scenarios_batches,
-    scenarios_buffers,
-    scenarios_configured,
-    scenarios_door,
-    scenarios_endings,
-    scenarios_limits,
-    scenarios_metadata,
-    scenarios_names,
-    scenarios_schema,
-    scenarios_sockets,
-    scenarios_tensors,
-)
-
 __all__: list[str] = []

@@ -1,56 +1,51 @@
-"""`Asker`: what a scenario of a GraphPipe chapter holds in its hands: requests to models over HTTP, and their marks."""
+"""`Asker`: the tools of a scenario of a GraphPipe chapter: requests to models over HTTP, and their marks."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import grpc
 
 from invoker_conformance.graphpipe.read import Inferred, Metadata, Unreadable, read_metadata
 from invoker_conformance.graphpipe.requests import METADATA, Request, infer
 from invoker_conformance.graphpipe.rules import OCTETS, check_inferred, told
 from invoker_conformance.graphpipe.tensors import INT64, Tensor, strings
 from invoker_conformance.http import Answer, Connection, Transport
-from invoker_conformance.riff.probe import Probe
+from invoker_conformance.riff.probe import Probe, Said
 from invoker_conformance.scenario import Failure, NotProvided
-from invoker_conformance.target import ModelFacts, Unreachable
-
-__all__ = ["Asker", "Said"]
+from invoker_conformance.target import Address, ModelFacts
 
 _MISSING = 404
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What was sent to a target, as a report quotes it."""
-
-    sent: str
 
 
 class Asker(Probe):
     """The tools of one scenario."""
 
+    noun = "model"
+
     @property
     def facts(self) -> ModelFacts:
-        """What the suite was given about the target."""
+        """The facts about the target that the suite was given."""
         return self.target.models
 
     def path(self, function: str = "") -> str:
-        """Where a model is: below /graphpipe of an address that serves several, else at the root of its own."""
+        """The path of a model: below /graphpipe if the address serves several, otherwise the root."""
         name = function or self.function
-        address = self.target.http_at.of(name)
+        address = self.address_of(name)
         return f"/graphpipe/{name}" if address is not None and address.is_shared else "/"
 
     def transport_of(self, function: str = "", *, unix: str = "") -> Transport:
         """The HTTP transport of a model, or a Unix socket that leads to the same.
 
         Raises:
-            NotProvided: It has none.
+            NotProvided: The function has no transport.
         """
         name = function or self.function
-        address = self.target.http_at.of(name)
+        address = self.address_of(name)
         if address is None:
-            raise NotProvided(f"an --http address of model {name}")
+            raise NotProvided(f"an --http address for model {name}")
         return Transport(address, "", timeout_s=self.timeout_s, unix=unix)
 
     @asynccontextmanager
@@ -77,7 +72,7 @@ class Asker(Probe):
             return await connection.answer(is_bodiless=method == "HEAD")
 
     async def send(self, connection: Connection, request: Request, how: str = "") -> None:
-        """POST a request to the model under test on a connection, whose answer is to be read."""
+        """POST a request to the model under test on a connection; the caller reads the answer."""
         self.last_call = Said(f"{_said('POST', self.path(), (), request)}{how}")
         await connection.send("POST", self.path(), (), request.buffer, said=self.last_call.sent)
 
@@ -88,7 +83,7 @@ class Asker(Probe):
         return await self.exchange("POST", path, headers, request, function=function)
 
     def checked(self, answer: Answer) -> Inferred:
-        """What an answer to a POST says; what holds for each of them is checked."""
+        """Read an answer to a POST, after the checks that apply to each one."""
         return check_inferred(answer, is_plain_status=self.facts.is_plain_status)
 
     def has_tensors(self, answer: Answer, *expected: Tensor) -> None:
@@ -99,7 +94,7 @@ class Asker(Probe):
             raise Failure(f"{answer.status} {found}", wanted, answer.sent)
 
     def has_error(self, answer: Answer, *codes: int, mentions: Sequence[str] = ()) -> None:
-        """Require that an answer is an error with one of these codes, whose message holds some words."""
+        """Require that an answer is an error with one of these codes, whose message contains some words."""
         found = self.checked(answer)
         if not found.errors or found.errors[0][0] not in codes:
             raise Failure(f"{answer.status} {found}", told(codes), answer.sent)
@@ -110,7 +105,7 @@ class Asker(Probe):
     async def infers(
         self, request: Request, headers: Iterable[tuple[str, str]] = (), *, function: str = ""
     ) -> tuple[Tensor, ...]:
-        """POST a request that is to succeed, and give its tensors."""
+        """POST a request that must succeed, and give its tensors."""
         answer = await self.ask(request, headers, function=function)
         found = self.checked(answer)
         if found.errors:
@@ -126,7 +121,7 @@ class Asker(Probe):
         self.has_error(await self.ask(request, function=function), *codes, mentions=mentions)
 
     async def metadata(self, request: Request = METADATA, *, function: str = "") -> Metadata:
-        """What a model says of itself."""
+        """Get the metadata of a model."""
         return self.has_metadata(await self.ask(request, function=function))
 
     def has_metadata(self, answer: Answer) -> Metadata:
@@ -139,40 +134,26 @@ class Asker(Probe):
 
     async def survives(self) -> None:
         """The next request works: it asks for metadata."""
-        judged = self.last_call
-        await self.metadata()
-        self.last_call = judged
+        async with self.aside():
+            await self.metadata()
 
-    async def mark(self, key: str) -> int:
-        """A count that the functions keep in their process, read through the model ``marks``."""
-        judged = self.last_call  # a failure has to quote what was sent in that call
+    async def _mark(self, key: str) -> Any:
         found = await self.infers(infer(strings(key.encode(), shape=())), function="marks")
-        self.last_call = judged
         if len(found) != 1 or found[0].type != INT64 or found[0].count != 1:
-            met = "; ".join(map(str, found)) or "no tensors"
-            raise Failure(f"{met} from the model marks", "one Int64", f"marks({key!r})")
+            return found
         return int(found[0].values[0])
 
-    async def provides(self, function: str) -> bool:
-        """Whether the target serves a model: its metadata are asked for once, to see.
+    def address_of(self, function: str) -> Address | None:
+        """Where the target serves a model over HTTP; None: nowhere."""
+        return self.target.http_at.of(function)
 
-        Raises:
-            Unreachable: Nothing answers at its address.
-        """
-        if self.target.http_at.of(function) is None:
-            return False
-        known = self.target.served_models
-        if function not in known:
-            try:
-                answer = await self.ask(METADATA, function=function)
-            except Failure:
-                known[function] = True  # it does not answer well: a scenario's business
-            except OSError as error:
-                raise Unreachable(f"no HTTP server answers at {self.target.http_at.of(function)}: {error}") from None
-            else:
-                known[function] = answer.status != _MISSING
-            self.last_call = None
-        return known[function]
+    async def _answers(self, function: str) -> grpc.StatusCode:
+        """Ask for the metadata of a model; one that answers badly is there."""
+        with suppress(Failure):
+            async with self.aside():
+                if (await self.ask(METADATA, function=function)).status == _MISSING:
+                    return grpc.StatusCode.NOT_FOUND
+        return grpc.StatusCode.OK
 
 
 def _said(method: str, path: str, headers: Sequence[tuple[str, str]], request: Request | None) -> str:

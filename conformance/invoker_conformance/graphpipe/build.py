@@ -1,8 +1,8 @@
 """Builds FlatBuffers of any kind, right and wrong ones: the suite trusts no writer but this one.
 
 A buffer is described by `Table`, `Vector` and `References`; `assemble` lays it out from front to back, each node once,
-behind everything that refers to it. What is named twice is shared. A `Built` knows where everything lies, so that a
-scenario can break just one thing.
+after all nodes that refer to it. A node that is named twice is shared. A `Built` has the positions of all parts, so
+that a scenario can break just one of them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
-__all__ = ["Built", "Field", "Number", "References", "Table", "Vector", "assemble", "text"]
-
 
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number in a table.
 
     Attributes:
-        form: The letter of `struct` for it.
+        form: The format letter of `struct`.
         value: The number.
     """
 
@@ -77,7 +75,7 @@ class Built:
         data: The bytes to be changed at will.
         places: The places of each table, and of the count of each vector.
         vtables: The vtables of each table.
-        pending: Where references lie to what has no place yet, those beside each other at once.
+        pending: Positions of references to nodes that are not placed yet, neighbours together.
     """
 
     data: bytearray = field(default_factory=lambda: bytearray(4))
@@ -86,7 +84,7 @@ class Built:
     pending: dict[Node, list[range]] = field(default_factory=dict)
 
     def entry(self, table: Table, slot: int) -> int:
-        """Where the vtable says where a field lies."""
+        """The position of a field's entry in the vtable."""
         return self.vtables[table] + 4 + 2 * slot
 
     def at(self, table: Table, slot: int) -> int:
@@ -95,7 +93,7 @@ class Built:
         return self.places[table] + int(offset)
 
     def patch(self, position: int, form: str, value: int) -> Built:
-        """Write another number over whatever is there; itself, for more."""
+        """Overwrite a number at a position; returns itself, for further calls."""
         struct.pack_into(f"<{form}", self.data, position, value)
         return self
 
@@ -191,7 +189,7 @@ def _place_table(built: Built, node: Table, *, is_odd: bool, has_late_vtable: bo
 
 
 def _pad(built: Built, align: int, ahead: int, *, is_odd: bool) -> None:
-    """Go on until what lies ``ahead`` bytes from here is aligned, or is at an odd position."""
+    """Pad until the position ``ahead`` bytes from here is aligned, or odd."""
     if is_odd:
         built.data += bytes((len(built.data) + ahead + 1) % 2)
     else:

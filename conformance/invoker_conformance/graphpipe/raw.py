@@ -1,4 +1,7 @@
-"""A bare socket: messages behind their lengths, in both directions (G-016). It sends exactly what a scenario says."""
+"""A bare socket: messages behind their lengths, in both directions (G-016).
+
+It sends exactly the bytes of a scenario.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,13 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from invoker_conformance.graphpipe.asker import Said
 from invoker_conformance.graphpipe.read import Inferred, Unreadable, read_inferred
 from invoker_conformance.graphpipe.requests import Request
 from invoker_conformance.graphpipe.rules import told
 from invoker_conformance.graphpipe.tensors import Tensor
-from invoker_conformance.riff.probe import Probe
+from invoker_conformance.riff.probe import Probe, Said
 from invoker_conformance.scenario import Failure
 from invoker_conformance.target import Unreachable, parse_addresses
-
-__all__ = ["Socket", "framed", "socket_to"]
 
 _LARGEST = 1 << 31
 
@@ -30,8 +30,8 @@ class Socket:
     """One connection.
 
     Attributes:
-        sent: What was sent on it, for a report.
-        accepted_bytes: How much of what was pushed has left for the target.
+        sent: The bytes that were sent on it, for a report.
+        accepted_bytes: How many of the pushed bytes have been sent to the target.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, probe: Probe) -> None:
@@ -48,10 +48,10 @@ class Socket:
         self.accepted_bytes += len(data)
 
     async def send(self, data: bytes, said: str) -> None:
-        """Send bytes; those that the target no longer takes are lost.
+        """Send bytes; bytes that the target no longer takes are lost.
 
         Raises:
-            Failure: It does not read them in time.
+            Failure: The target does not read them in time.
         """
         self.sent = ", ".join(filter(None, (self.sent, said)))
         self._probe.last_call = Said(self.sent)
@@ -60,9 +60,11 @@ class Socket:
                 self._writer.write(data)
                 await self._writer.drain()
         except TimeoutError:
-            raise Failure(f"nobody reads for {self._probe.timeout_s:g} s", "that it is read", self.sent) from None
+            raise Failure(
+                f"the target reads nothing for {self._probe.timeout_s:g} s", "that it reads", self.sent
+            ) from None
         except ConnectionError:
-            return  # what was answered before may still be read
+            return  # earlier answers may still be read
 
     async def ask(self, *requests: Request) -> None:
         """Send requests at once."""
@@ -83,7 +85,7 @@ class Socket:
             async with asyncio.timeout(self._probe.timeout_s):
                 (size,) = struct.unpack("<I", await self._reader.readexactly(4))
                 if not 0 < size < _LARGEST:
-                    raise Failure(f"a message of {size} bytes", "one FlatBuffer behind its length (G-016)", self.sent)
+                    raise Failure(f"a message of {size} bytes", "one FlatBuffer after its length (G-016)", self.sent)
                 is_inside = True
                 return await self._reader.readexactly(size)
         except TimeoutError:
@@ -126,10 +128,10 @@ class Socket:
 
 @asynccontextmanager
 async def socket_to(probe: Probe, place: str, *, is_unix: bool) -> AsyncIterator[Socket]:
-    """Connect to ``HOST:PORT``, or to the path of a Unix socket; rudely closed at the end.
+    """Connect to ``HOST:PORT``, or to the path of a Unix socket; closed by a reset at the end.
 
     Raises:
-        Unreachable: Nobody listens there.
+        Unreachable: The place has no listener.
     """
     try:
         if is_unix:

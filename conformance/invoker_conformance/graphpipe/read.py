@@ -1,8 +1,8 @@
-"""Reads what a server answers, and believes nothing: every position, size and alignment is checked before it is used.
+"""Reads a server's answers without trust: every position, size and alignment is checked before it is used.
 
 It is stricter than a client has to be, since it judges a writer: numbers are aligned, names end with a zero, shapes and
-the vectors of metadata are there even where they are empty (G-087, G-099), and what a tensor holds is as long as its
-shape says.
+the vectors of metadata are present even if they are empty (G-087, G-099), and the data of a tensor has the length of
+its shape.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from dataclasses import dataclass
 
 from invoker_conformance.graphpipe.tensors import FORMS, STRING, Tensor, spelled
 
-__all__ = ["Inferred", "Metadata", "Port", "Unreadable", "read_inferred", "read_metadata"]
-
 _RANK = 32
 
 
 class Unreadable(ValueError):
-    """A buffer is not what FlatBuffers, the schema or a requirement say."""
+    """A buffer breaks the rules of FlatBuffers, the schema or a requirement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def read_metadata(data: bytes) -> Metadata:
     """Read a MetadataResponse.
 
     Raises:
-        Unreadable: It is none, or lacks a vector.
+        Unreadable: The buffer is no such response, or lacks a vector.
     """
     root = _Buffer(data).root()
     texts = [root.text(slot, what) or "" for slot, what in enumerate(("name", "version", "server", "description"))]
@@ -109,7 +107,7 @@ def _tensor(table: _Table, where: str) -> Tensor:
 
 
 class _Buffer:
-    """Bytes that are only read after a look where they are."""
+    """Bytes that are read only after a check of their position."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -127,7 +125,7 @@ class _Buffer:
         return _Table(self, self.follow(0, "the root"))
 
     def follow(self, at: int, what: str) -> int:
-        """Where the reference at a position leads, four bytes inside."""
+        """The target of the reference at a position; four bytes there are inside the buffer."""
         distance = self.number("I", at)
         if distance < 4 or at + distance > len(self.data) - 4:
             raise Unreadable(f"the reference at {at} to {what} leads to {at + distance} of {len(self.data)}")
@@ -143,7 +141,7 @@ class _Buffer:
         return at + 4, count
 
     def octets(self, at: int, what: str) -> bytes:
-        if at not in self._shared:  # what is shared is not copied each time
+        if at not in self._shared:  # a shared part is not copied each time
             start, count = self.vector(at, 1, what)
             self._shared[at] = self.data[start : start + count]
         return self._shared[at]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from invoker_conformance.graphpipe.build import Built, Field, Number, References, Table, Vector, assemble, text
 from invoker_conformance.graphpipe.tensors import STRING, Tensor
 from invoker_conformance.texts import preview
 
-__all__ = ["METADATA", "REFERENCE", "REFERENCE_TENSOR", "Draft", "Request", "drafted", "infer", "tensor_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent.
+    """The bytes that are sent.
 
     Attributes:
         buffer: Its bytes.
@@ -31,7 +30,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An inference whose parts are at hand, so that a scenario can break one.
+    """An inference with access to its parts, so that a scenario can break one.
 
     Attributes:
         root: The Request.
@@ -58,7 +57,10 @@ class Draft:
         return _vector(self.tensors[index], slot)
 
     def request(self, built: Built | None = None, how: str = "") -> Request:
-        """The request to send: ``built``, or else the table's own bytes; reports quote it with ``how``."""
+        """A request with the bytes of ``built``, or else of the root.
+
+        Reports quote it with ``how``.
+        """
         return Request(bytes(built or self.built()), f"{self.text}{', ' * bool(how)}{how}")
 
 
@@ -85,8 +87,8 @@ def drafted(
     Args:
         tensors: The tensors in the order of the wire; the same table twice is a shared one.
         names: The names of the inputs.
-        outputs: The names of the outputs that are wanted.
-        config: The text of the config, sent as it is.
+        outputs: The names of the wanted outputs.
+        config: The text of the config, sent unchanged.
     """
     tables = tuple(each if isinstance(each, Table) else tensor_table(each) for each in tensors)
     fields: dict[int, Field] = {}
@@ -105,20 +107,15 @@ def drafted(
     return Draft(Table({0: Number("B", 1), 1: inner}), inner, tables, f"I({said})")
 
 
-def infer(
-    *tensors: Tensor | Table,
-    names: Sequence[str | bytes] = (),
-    outputs: Sequence[str | bytes] = (),
-    config: bytes | None = None,
-) -> Request:
+def infer(*tensors: Tensor | Table, **given: Any) -> Request:
     """An inference that is well-formed; arguments are those of `drafted`."""
-    return drafted(*tensors, names=names, outputs=outputs, config=config).request()
+    return drafted(*tensors, **given).request()
 
 
 def _vector(table: Table, slot: int) -> Vector | References:
     found = table.fields[slot]
     if not isinstance(found, Vector | References):
-        raise TypeError(f"slot {slot} is no vector")
+        raise TypeError(f"slot {slot} is not a vector")
     return found
 
 

@@ -1,15 +1,13 @@
-"""The codes of errors, and what holds for every answer to a POST, whatever it says: docs/reference/graphpipe.md 2.6."""
+"""The codes of errors, and the rules for every answer to a POST: docs/reference/graphpipe.md 2.6."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from invoker_conformance.faults import LEAKS
 from invoker_conformance.graphpipe.read import Inferred, Unreadable, read_inferred
 from invoker_conformance.http import Answer
 from invoker_conformance.scenario import Failure
-
-__all__ = ["OCTETS", "STATUS", "check_inferred", "told"]
 
 OCTETS = "application/octet-stream"
 
@@ -45,7 +43,6 @@ _NAMES = (
     "cancelled",
     "not ready",
 )
-_LEAKS = re.compile(r"Traceback|File \"|\.py\b|site-packages")
 _MESSAGE_BYTES = 4096
 
 
@@ -55,14 +52,14 @@ def told(codes: Sequence[int]) -> str:
 
 
 def check_inferred(answer: Answer, *, is_plain_status: bool) -> Inferred:
-    """Read what a POST was answered with, and check what always holds.
+    """Read the answer to a POST, and check the rules for every answer.
 
     Args:
         answer: The answer that came.
         is_plain_status: Errors have the status 200, too.
 
     Raises:
-        Failure: Something does not hold.
+        Failure: The answer breaks a rule.
     """
     if (met := answer.header("content-type")) != OCTETS:
         raise answer.failure(f"the content type {OCTETS}, not {met} (G-002, G-082)")
@@ -94,5 +91,5 @@ def _check_errors(answer: Answer, found: Inferred, *, is_plain_status: bool) -> 
     for _, message in found.errors:
         if len(message.encode()) > _MESSAGE_BYTES:
             raise answer.failure(f"messages of at most {_MESSAGE_BYTES} bytes, not {len(message.encode())} (G-083)")
-        if leak := _LEAKS.search(message):
+        if leak := LEAKS.search(message):
             raise answer.failure(f"messages without traceback and paths, not {leak.group()!r} (G-065): {message!r}")

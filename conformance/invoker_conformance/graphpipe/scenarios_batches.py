@@ -1,6 +1,6 @@
 """Requests that come together and become one call: docs/reference/graphpipe.md 2.5. ``joined`` takes up to three rows.
 
-It gives the number of rows of its call beside the first number of each row, so that joining can be seen.
+The function gives the number of rows of its call beside the first number of each row, which shows joining.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from invoker_conformance.scenario import Failure, NotProvided, scenario
 
 
 async def at_once(asker: Asker, requests: Sequence[Request]) -> list[Answer]:
-    """What requests are answered with that are sent at the same time, each on a connection of its own."""
+    """The answers to requests that are sent at the same time, each on a connection of its own."""
     return list(await asyncio.gather(*(asker.ask(request) for request in requests)))
 
 
@@ -47,7 +47,7 @@ async def rows_are_joined(asker: Asker) -> None:
 
 @scenario("GT-52", "G-076", "G-101", function="joined")
 async def errors_stay_apart(asker: Asker) -> None:
-    """What is wrong with one request of a batch, before or in the function, reaches only this one."""
+    """An error of one request of a batch, before or in the function, is the answer to that request alone."""
     wide: Tensor = floats(2, 2, 2, shape=(1, 3))
     answers = await at_once(asker, [row(1), infer(wide), row(3)])
     asker.has_error(answers[1], 9)

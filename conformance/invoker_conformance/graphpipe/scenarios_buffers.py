@@ -27,12 +27,12 @@ _FAR = 0x7FFFFFF0
 
 
 def draft() -> Draft:
-    """An inference with something in every slot that ``mirror`` takes."""
+    """An inference for ``mirror`` that uses every slot."""
     return drafted(floats(1, 2, 3), names=("x",), config=b"config")
 
 
 async def _are_malformed(asker: Asker, broken: dict[str, Built | bytes], of: Draft | None = None) -> None:
-    """Each of these is E1, on one connection, which still works behind them."""
+    """Check that each of these buffers is E1, on one connection, which still works afterwards."""
     said = (of or draft()).text
     async with asker.connect() as connection:
         for how, built in broken.items():
@@ -45,7 +45,7 @@ async def _are_malformed(asker: Asker, broken: dict[str, Built | bytes], of: Dra
 
 @scenario("GT-11", "G-003", "G-021", "G-032", function="mirror")
 async def no_buffer(asker: Asker) -> None:
-    """Nothing, three bytes, a root position alone, 100 times 0xFF, JSON: all are malformed."""
+    """An empty body, three bytes, a root position alone, 100 bytes of 0xFF, and JSON are all malformed."""
     bodies = (b"", b"\4\0\0", struct.pack("<I", 4), b'{"inputs": [1, 2]}')
     broken: dict[str, Built | bytes] = {repr(body)[1:]: body for body in bodies}
     await _are_malformed(asker, {**broken, GARBAGE.text: GARBAGE.buffer})
@@ -53,7 +53,7 @@ async def no_buffer(asker: Asker) -> None:
 
 @scenario("GT-12", "G-021", function="mirror")
 async def root_astray(asker: Asker) -> None:
-    """A root at the end, behind it, far away, at nothing."""
+    """A root that lies at the end, behind it, far away or at 0 is malformed."""
     size = len(draft().built().data)
     places = (size, size - 2, size + 4, _FAR, 2**32 - 4, 0)
     await _are_malformed(asker, {f"the root at {each}": draft().built().patch(0, "I", each) for each in places})
@@ -61,7 +61,10 @@ async def root_astray(asker: Asker) -> None:
 
 @scenario("GT-13", "G-021", function="mirror")
 async def vtable_astray(asker: Asker) -> None:
-    """A vtable before the buffer or behind it, of an odd size, too small, too large; a table that is too large."""
+    """A vtable outside of the buffer, of an odd size, too small or too large is refused.
+
+    So is a table that is too large.
+    """
     broken: dict[str, Built | bytes] = {}
     for name in ("root", "infer", "tensor"):
         of = draft()
@@ -86,7 +89,7 @@ async def vtable_behind_its_table(asker: Asker) -> None:
 
 @scenario("GT-14", "G-021", function="mirror")
 async def field_outside_its_table(asker: Asker) -> None:
-    """A vtable that says that a field lies behind its table, across its end, or in front of its fields."""
+    """A vtable that puts a field behind its table, across its end, or before its fields is refused."""
     broken: dict[str, Built | bytes] = {}
     for name, slots in (("root", (0, 1)), ("infer", (0, 1, 2)), ("tensor", (0, 1, 2))):
         of = draft()
@@ -102,7 +105,7 @@ async def field_outside_its_table(asker: Asker) -> None:
 
 @scenario("GT-15", "G-021", "G-042", function="mirror")
 async def counts_beyond_the_end(asker: Asker) -> None:
-    """Vectors and strings with more elements than there are bytes, also where the product wraps in 32 or 64 bits."""
+    """Vectors and strings that claim more elements than there are bytes are malformed, also if the size wraps."""
     of = drafted(floats(1, 2, 3), names=("x",), outputs=("output0",), config=b"config")
     vectors = {
         "config": of.infer.fields[0],
@@ -126,7 +129,7 @@ async def counts_beyond_the_end(asker: Asker) -> None:
 
 @scenario("GT-15", "G-021", "G-035", function="mirror")
 async def strings_beyond_the_end(asker: Asker) -> None:
-    """A String tensor whose elements, or their number, reach beyond the end."""
+    """A String tensor whose elements, or their number, reach beyond the end is refused."""
     of = drafted(strings(b"one", b"two"))
     vector = of.of_tensor(3)
     assert isinstance(vector, References)
@@ -144,7 +147,7 @@ async def strings_beyond_the_end(asker: Asker) -> None:
 
 @scenario("GT-16", "G-021", function="mirror")
 async def references_astray(asker: Asker) -> None:
-    """References to themselves, to the end, across it, far away, and backwards, which wraps."""
+    """References to themselves, to the end, across it, far away or backwards are malformed."""
     broken: dict[str, Built | bytes] = {}
     of = draft()
     built = of.built()
@@ -171,7 +174,7 @@ async def references_astray(asker: Asker) -> None:
 
 @scenario("G-021", "G-032", function="mirror")
 async def every_prefix(asker: Asker) -> None:
-    """A buffer that ends too early, wherever, is malformed; the last bytes may be padding."""
+    """A buffer that is cut off, at whatever byte, is malformed; only its last bytes may be padding."""
     whole = draft().built()
     sizes = range(len(whole.data) - 16)
     await _are_malformed(asker, {f"the first {size} bytes of {draft().text}": bytes(whole)[:size] for size in sizes})
@@ -179,7 +182,7 @@ async def every_prefix(asker: Asker) -> None:
 
 @scenario("GT-60", "G-021", function="mirror")
 async def union_points_at_its_request(asker: Asker) -> None:
-    """A Request that is read as its own InferRequest is refused, whatever is found in it."""
+    """A Request that is read as its own InferRequest is refused, whatever it contains."""
     of = draft()
     built = of.built()
     built.point(built.at(of.root, 1), built.places[of.root])
@@ -193,7 +196,7 @@ async def union_points_at_its_request(asker: Asker) -> None:
 
 @scenario("GT-18", "G-032", "G-021", function="mirror")
 async def random_changes(asker: Asker) -> None:
-    """Hundreds of requests with some bytes changed: each is answered with tensors, metadata or an error."""
+    """Each of hundreds of requests with some bytes changed is answered with tensors, metadata or an error."""
     chosen = random.Random(_SEED)  # to be the same each time
     several = [bytes(drafted(floats(1, 2), strings(b"a", b"b"), names=("x", "y")).built()), bytes(draft().built())]
     several += [REFERENCE.buffer, METADATA.buffer]

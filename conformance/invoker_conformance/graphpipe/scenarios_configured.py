@@ -1,4 +1,7 @@
-"""What an operator may choose; each scenario needs a target that was started so, and an option. Catalogue 2.1, 2.6."""
+"""Features that an operator may choose; each scenario needs a target that was started with them, and an option.
+
+Catalogue 2.1, 2.6.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _SURPLUS = 8
 
 @scenario("G-009", "G-007", function="mirror")
 async def model_at_the_root(asker: Asker) -> None:
-    """/ is the model ``mirror``, too; its own path still works, and other paths are still 404."""
+    """The model ``mirror`` is served at /, too; its own path still works, and other paths are still 404."""
     if not asker.facts.is_root:
         raise NotProvided("a model at /: --graphpipe-root")
     for path in ("/", ""):
@@ -30,7 +33,7 @@ async def model_at_the_root(asker: Asker) -> None:
 
 @scenario("GT-54", "G-081", function=("mirror", "collapse"))
 async def errors_with_status_200(asker: Asker) -> None:
-    """If so configured, errors have the status 200, and their code in the buffer and in X-GraphPipe-Error."""
+    """Where it is configured, errors have the status 200, and their code in the buffer and in X-GraphPipe-Error."""
     if not asker.facts.is_plain_status:
         raise NotProvided("the status 200 for errors: --graphpipe-errors 200")
     for request, code, function in (
@@ -59,7 +62,7 @@ async def inference_takes_too_long(asker: Asker) -> None:
 
 @scenario("GT-44", "G-079", "G-081", "G-092", "G-012", function=("delay", "mirror"))
 async def too_many_at_once(asker: Asker) -> None:
-    """More inferences than may run at once are E16 with Retry-After; metadata still come; afterwards all is well."""
+    """Inferences above the limit are E16 with Retry-After; metadata still come, and afterwards there is room."""
     most = asker.facts.most
     if not most:
         raise NotProvided("a limit of inferences at once: --max-invocations")
@@ -95,7 +98,7 @@ async def _are_refused(asker: Asker, answers: list[asyncio.Task[Answer]]) -> Non
 
 
 async def _recovers(asker: Asker) -> None:
-    """The room that clients have left is there for others, soon."""
+    """Check that the room of clients that have left is soon free for others."""
     until = asker.clock() + asker.timeout_s
     while asker.clock() < until:
         answer = await asker.ask(REFERENCE, function="mirror")

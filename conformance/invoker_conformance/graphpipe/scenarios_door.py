@@ -28,7 +28,7 @@ async def reference_inference(asker: Asker) -> None:
 
 @scenario("GT-03", "G-001", function="mirror")
 async def any_content_type(asker: Asker) -> None:
-    """Without Content-Type, with that of a form, of JSON, of nothing that is known: the body is a buffer."""
+    """The body is read as a buffer whatever its Content-Type is: none, a form's, JSON or an unknown one."""
     for headers in ((), (FORM,), (("Content-Type", "application/json"),), (("Content-Type", "%%%"),)):
         asker.has_tensors(await asker.ask(REFERENCE, headers), REFERENCE_TENSOR)
 
@@ -85,7 +85,7 @@ def _closes(asker: Asker, answer: Answer, what: str) -> None:
 
 @scenario("G-005", function="mirror")
 async def expect_continue(asker: Asker) -> None:
-    """100 comes before a body that is waited for; one that is too large is refused instead."""
+    """100 Continue comes before the body is sent; a body that is too large is refused instead."""
     async with asker.connect() as connection:
         expects = [("Expect", "100-continue"), ("Content-Length", str(len(REFERENCE.buffer)))]
         head = asker.transport_of().head("POST", asker.path(), expects)
@@ -106,7 +106,7 @@ async def expect_continue(asker: Asker) -> None:
 
 @scenario("G-006", function="mirror")
 async def content_encoding(asker: Asker) -> None:
-    """A compressed body is refused with 415; identity is none."""
+    """A compressed body is refused with 415; the coding identity is accepted."""
     for coding in ("gzip", "deflate", "br", "identity, gzip"):
         (await asker.ask(REFERENCE, [("Content-Encoding", coding)])).has(415)
     asker.has_tensors(await asker.ask(REFERENCE, [("Content-Encoding", "identity")]), REFERENCE_TENSOR)
@@ -131,7 +131,7 @@ async def methods(asker: Asker) -> None:
 
 @scenario("GT-08", "G-009", function=("mirror", "marks"))
 async def unknown_paths(asker: Asker) -> None:
-    """Another path is 404, in words instead of a buffer, and nothing is invoked."""
+    """Another path is answered with 404 and a text instead of a buffer, and nothing is invoked."""
     watch = await asker.watch("mirror.calls")
     where = asker.path().rstrip("/")
     for path in (
@@ -148,7 +148,7 @@ async def unknown_paths(asker: Asker) -> None:
 
 @scenario("G-010", function="mirror")
 async def readiness(asker: Asker) -> None:
-    """A target that serves says ok, of being ready and of being alive."""
+    """A target that serves answers ok to the checks for ready and for alive."""
     for path in ("/control/is_ready", "/control/is_alive"):
         answer = (await asker.exchange("GET", path)).has(200)
         if answer.body.strip() != b"ok":
@@ -165,7 +165,7 @@ async def no_shutdown(asker: Asker) -> None:
 
 @scenario("GT-10", "G-012", "G-101", function="mirror")
 async def connection_after_errors(asker: Asker) -> None:
-    """A connection goes on after a malformed request, a wrong tensor, a wrong method, and a HEAD."""
+    """A connection continues after a malformed request, a wrong tensor, a wrong method, and a HEAD."""
     wrong = infer(floats(1, 2), names=("a", "b"))
     async with asker.connect() as connection:
         for request, code in ((GARBAGE, 1), (REFERENCE, 0), (wrong, 3), (Request(b"", "no bytes"), 1), (REFERENCE, 0)):
@@ -192,7 +192,7 @@ async def pipelined_requests(asker: Asker) -> None:
 
 @scenario("GT-56", "G-109", function=("mirror", "marks"))
 async def accept(asker: Asker) -> None:
-    """An Accept that leaves application/octet-stream out is 406, and nothing is invoked."""
+    """An Accept that leaves application/octet-stream out is answered with 406, and the function is not called."""
     watch = await asker.watch("mirror.calls")
     for wanted in ("text/html", "application/json", "application/octet-stream;q=0, */*", "text/*"):
         (await asker.ask(REFERENCE, [("Accept", wanted)])).has(406)

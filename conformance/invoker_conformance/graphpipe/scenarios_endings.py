@@ -1,4 +1,4 @@
-"""How inferences end: outputs that are not those which were promised, exceptions, clients that leave, configs."""
+"""How inferences end: outputs other than the promised ones, exceptions, clients that leave, configs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def broken_promises(asker: Asker) -> None:
 
 @scenario("GT-41", "G-072", function="chunks")
 async def values_are_joined(asker: Asker) -> None:
-    """Several values of an output whose first size is any are one tensor, in their order."""
+    """Several values of an output with an open first size are joined into one tensor, in their order."""
     for rows in (1, _STREAMED, 100):
         values = [each for row in range(rows) for each in (row, 10 * row)]
         await asker.gives(count(rows), floats(*values, shape=(rows, 2)))
@@ -68,7 +68,7 @@ async def values_are_joined(asker: Asker) -> None:
 
 @scenario("GT-41", "G-071", "G-066", function=("chunks", "fixed"))
 async def number_of_values(asker: Asker) -> None:
-    """No value at all is a bad output, and so are several where the first size is fixed."""
+    """No value at all is a bad output, and so are several values if the first size is fixed."""
     await asker.gives(count(1), floats(0, 0), function="fixed")
     for function, rows in (("fixed", 0), ("fixed", 2), ("fixed", _STREAMED), ("chunks", 0)):
         await asker.refuses(count(rows), 18, function=function)
@@ -86,7 +86,7 @@ async def endless_output_is_closed(asker: Asker) -> None:
 
 @scenario("GT-42", "G-073", function="doubled")
 async def rows(asker: Asker) -> None:
-    """A function of rows gets each row of a batch, and its results are stacked: none, one, a thousand."""
+    """A function of rows gets each row of a batch, and its results are stacked, for none, one and a thousand rows."""
     for number in (0, 1, 1000):
         batch = floats(*range(2 * number), shape=(number, 2))
         await asker.gives(infer(batch), floats(*(2 * each for each in range(2 * number)), shape=(number, 2)))
@@ -114,7 +114,7 @@ async def client_leaves(asker: Asker) -> None:
 
 @scenario("GT-45", "G-031", function="spoken")
 async def config_as_it_came(asker: Asker) -> None:
-    """Any bytes, zeros and what is no UTF-8 among them, reach the function; none are none."""
+    """Any bytes of a config reach the function, also zeros and invalid UTF-8; no bytes mean no config."""
     for config in (b"text", b"a\0b\0", b"\xff\xfe", b"{", bytes(range(256)), b"x" * 100_000):
         await asker.gives(infer(config=config), strings(config, shape=()))
     for empty in (infer(), infer(config=b"")):
@@ -123,7 +123,7 @@ async def config_as_it_came(asker: Asker) -> None:
 
 @scenario("GT-45", "G-031", "G-080", function=("word", "mirror"))
 async def config_as_json(asker: Asker) -> None:
-    """A function that asks for JSON gets it; what is none is a bad config. Others take any config."""
+    """A function that asks for JSON gets it; a config that is no JSON is a bad config. Others take any config."""
     await asker.gives(infer(config=b'{"word": "\\u00e9"}'), strings("é".encode(), shape=()))
     for config in (b"{", b"[1]", b"\xff", b'{"word": "a"}\0', b'{"word": NaN}', b"[" * 100_000):
         await asker.refuses(infer(config=config), 17)

@@ -1,4 +1,7 @@
-"""Limits: what is small on the wire and large in memory, and what is just small enough. Catalogue 2.1, 2.2."""
+"""Limits: requests that are small on the wire and large in memory, and requests that are just small enough.
+
+Catalogue 2.1, 2.2.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ async def body_at_the_limit(asker: Asker) -> None:
 
 @scenario("GT-17", "G-025", "G-080", function="mirror")
 async def many_references_to_a_large_tensor(asker: Asker) -> None:
-    """A thousand references to one tensor that nearly fills the request count a thousand times."""
+    """A large tensor that a request refers to a thousand times counts a thousand times against the limit."""
     size = asker.facts.limit_bytes // 16 * 15
     tensor = tensor_table(Tensor(UINT8, (size,), bytes(size)))
     built = assemble(drafted(*[tensor] * _REFERENCES).root)
@@ -34,7 +37,7 @@ async def many_references_to_a_large_tensor(asker: Asker) -> None:
 
 @scenario("GT-17", "G-025", function="mirror")
 async def many_references_to_small_things(asker: Asker) -> None:
-    """More tensors, names or strings than may be, all of them the same one, are too large."""
+    """More tensors, names or strings than allowed are too large, even if all of them are the same one."""
     one = tensor_table(floats(1))
     tensors = drafted(*[one] * (_TENSORS + 1))
     await asker.refuses(Request(bytes(tensors.built()), f"I({_TENSORS + 1} times the same tensor)"), 13)
@@ -51,7 +54,7 @@ async def many_references_to_small_things(asker: Asker) -> None:
 
 @scenario("GT-17", "G-025", "G-035", function="mirror")
 async def many_references_to_a_long_string(asker: Asker) -> None:
-    """Strings that share their bytes count each time: what would be decoded is too large."""
+    """Strings that share their bytes count each time against the limit, since each of them is decoded."""
     size = asker.facts.limit_bytes // 8
     strings = References([text(b"s" * size)] * 64)
     tensor = Table({0: Number("B", STRING), 1: Vector((64).to_bytes(8, "little"), 8), 3: strings})
@@ -69,7 +72,10 @@ async def rank(asker: Asker) -> None:
 
 @scenario("G-025", "G-057", function="mirror")
 async def many_times_the_same_output(asker: Asker) -> None:
-    """A large output that is asked for a thousand times is refused, or shared; one asked for twice is there twice."""
+    """A large output that is asked for a thousand times is refused, or shared.
+
+    An output that is asked for twice comes twice.
+    """
     tensor = Tensor(UINT8, (asker.facts.limit_bytes // 4,), bytes(asker.facts.limit_bytes // 4))
     await asker.gives(infer(tensor, outputs=("output0",) * 2), tensor, tensor)
     of = drafted(tensor, outputs=["output0"] * _REFERENCES)
@@ -85,7 +91,7 @@ async def many_times_the_same_output(asker: Asker) -> None:
 
 @scenario("G-030", "G-054", "G-083", function="mirror")
 async def names_of_a_mebibyte(asker: Asker) -> None:
-    """A name of a MiB is unknown, and the message short."""
+    """A name of 1 MiB is unknown, and the message about it is short."""
     name = "x" * min(asker.facts.limit_bytes // 2, 1 << 20)
     one = floats(1)
     await asker.refuses(Request(infer(one, names=(name,)).buffer, f"I({len(name)} times x: {one})"), 4)
@@ -94,7 +100,7 @@ async def names_of_a_mebibyte(asker: Asker) -> None:
 
 @scenario("GT-61", "G-025", "G-051", function="mirror")
 async def a_million_empty_names(asker: Asker) -> None:
-    """2^20 empty names and no tensors: refused, for their number or for being more than the tensors."""
+    """2^20 empty names without a tensor are refused, as too many or as more than the tensors."""
     names = References([text("")] * 2**20)
     inner = Table({1: names})
     request = Request(bytes(assemble(Table({0: Number("B", 1), 1: inner}))), "I(2^20 empty names, no tensors)")
@@ -112,5 +118,5 @@ async def large_tensor(asker: Asker) -> None:
 
 @scenario("G-055", "G-025", function="mirror")
 async def many_tensors_for_one_input(asker: Asker) -> None:
-    """As many tensors as may be, but more than there are inputs: an unknown input."""
+    """The allowed number of tensors, but more than there are inputs, is the error of an unknown input."""
     await asker.refuses(infer(*[tensor_table(numbers(UINT8, (), (1,)))] * _TENSORS), 4)

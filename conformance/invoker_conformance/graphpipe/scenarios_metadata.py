@@ -17,14 +17,14 @@ _TOLD = ("triples", "mirror", "constant")
 
 
 async def listed(asker: Asker, function: str) -> tuple[Any, Answer]:
-    """What GET gives of a model."""
+    """The description of a model that GET gives."""
     answer = (await asker.exchange("GET", function=function)).has(200, JSON)
     return json.loads(answer.body), answer
 
 
 @scenario("GT-07", "G-007", "G-100", "G-091", function=_TOLD)
 async def json_and_buffer_agree(asker: Asker) -> None:
-    """The JSON of GET has the keys of Go, and says field by field what the MetadataResponse says."""
+    """The JSON of GET has the keys of Go, and agrees field by field with the MetadataResponse."""
     for function in _TOLD:
         found, answer = await listed(asker, function)
         wanted = _as_json(await asker.metadata(function=function))
@@ -45,7 +45,7 @@ def _port(port: Port) -> dict[str, Any]:
 
 @scenario("G-087", "G-068", "G-091", function="triples")
 async def what_is_declared(asker: Asker) -> None:
-    """Name, first paragraph of the documentation, a server, and inputs and outputs with shape and type."""
+    """Metadata have the name, the docstring's first paragraph, a server, and the shapes and types of both sides."""
     found = await asker.metadata()
     wanted = [(FLOAT32, (-1, 3))]
     if found.name != "triples" or found.description.strip() != "The rows themselves." or not found.server:
@@ -59,7 +59,7 @@ async def what_is_declared(asker: Asker) -> None:
 
 @scenario("G-068", "G-069", "G-087", function=("mirror", "constant"))
 async def what_is_not_declared(asker: Asker) -> None:
-    """Null and no sizes where nothing is declared, ``output0`` where there is no name, no inputs where none are."""
+    """What is not declared has the type Null and no sizes; an output without a name is ``output0``."""
     found = await asker.metadata()
     for ports, name in ((found.inputs, "x"), (found.outputs, "output0")):
         if [(port.name, port.type, port.shape) for port in ports] != [(name, 0, ())]:

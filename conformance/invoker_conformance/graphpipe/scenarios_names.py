@@ -16,13 +16,13 @@ SUM, DIFFERENCE, PRODUCT = floats(7, 10), floats(3, 4), floats(10, 21)
 
 
 def both(names: Sequence[str] = (), outputs: Sequence[str] = ()) -> Request:
-    """The two inputs of ``arithmetic``, left and then right on the wire."""
+    """A request with the two inputs of ``arithmetic``, left and then right on the wire."""
     return infer(LEFT, RIGHT, names=names, outputs=outputs)
 
 
 @scenario("GT-33", "G-051", function="arithmetic")
 async def number_of_names(asker: Asker) -> None:
-    """As many input names as tensors, or none."""
+    """There must be as many input names as tensors, or none."""
     for names in (("left",), ("left", "right", "left"), ("",)):
         await asker.refuses(both(names), 3)
     await asker.refuses(infer(names=("left",)), 3)
@@ -69,7 +69,7 @@ async def default_names(asker: Asker) -> None:
 
 @scenario("GT-34", "G-070", function="arithmetic")
 async def swapped_inputs(asker: Asker) -> None:
-    """Inputs that come in another order reach those that they are named for."""
+    """Named inputs that come in another order reach the right parameters."""
     await asker.gives(both(("right", "left")), SUM, floats(-3, -4), PRODUCT)
 
 
@@ -82,7 +82,7 @@ async def aliases(asker: Asker) -> None:
 
 @scenario("G-055", function="arithmetic")
 async def missing_and_surplus_inputs(asker: Asker) -> None:
-    """A required input that is not given is named; a tensor too many is unknown."""
+    """The error names a required input that is missing; a surplus tensor is an unknown input."""
     await asker.refuses(infer(LEFT), 7, mentions=["right"])
     await asker.refuses(infer(LEFT, names=("right",)), 7, mentions=["left"])
     await asker.refuses(infer(), 7)
@@ -101,7 +101,7 @@ async def input_with_default(asker: Asker) -> None:
 
 @scenario("GT-35", "G-057", function="arithmetic")
 async def wanted_outputs(asker: Asker) -> None:
-    """A subset, another order, the same output twice: exactly what was asked for, in this order."""
+    """For a subset, another order or a repeated output, exactly the requested outputs come, in this order."""
     every = {"sum": SUM, "difference": DIFFERENCE, "product": PRODUCT}
     for names in (
         ("difference",),
@@ -140,7 +140,7 @@ async def only_wanted_outputs_are_computed(asker: Asker) -> None:
 
 @scenario("GT-37", "G-062", function="triples")
 async def declared_shape(asker: Asker) -> None:
-    """Of a shape [-1, 3], no rows and five are taken; another size, rank, or a scalar are refused."""
+    """For a shape [-1, 3], no rows and five are accepted; another size, rank, or a scalar are refused."""
     for rows in (0, 1, 5):
         tensor = floats(*range(3 * rows), shape=(rows, 3))
         await asker.gives(infer(tensor), tensor)
@@ -158,7 +158,7 @@ async def declared_type(asker: Asker) -> None:
 
 @scenario("GT-38", "G-061", function="forgiving")
 async def casting(asker: Asker) -> None:
-    """A function that opts into it gets numbers of its kind cast; what does not fit, and text, is still refused."""
+    """A function that opts in gets numbers cast to its type; a number that does not fit, and text, are refused."""
     for type_ in (FLOAT64, INT32):
         await asker.gives(infer(numbers(type_, (3,), (1, 2, -3))), floats(1, 2, -3))
     await asker.refuses(infer(numbers(FLOAT64, (1,), (1e300,))), 8)
@@ -167,14 +167,14 @@ async def casting(asker: Asker) -> None:
 
 @scenario("G-063", function="arithmetic")
 async def sizes_in_common(asker: Asker) -> None:
-    """Inputs that have to have a size in common are refused when they have not."""
+    """Inputs that must have a size in common are refused when their sizes differ."""
     await asker.refuses(infer(floats(1, 2), floats(1, 2, 3)), 9)
     await asker.gives(infer(floats(), floats()), floats(), floats(), floats())
 
 
 @scenario("GT-39", "G-067", function="constant")
 async def no_inputs(asker: Asker) -> None:
-    """A function without inputs takes no tensors: an absent vector, and an empty one."""
+    """A function without inputs is called without tensors, and a tensor is refused."""
     await asker.gives(infer(), floats(1, 2, 3))
     await asker.gives(infer(outputs=("output0", "output0")), floats(1, 2, 3), floats(1, 2, 3))
     await asker.refuses(infer(floats(1)), 4)

@@ -43,7 +43,7 @@ async def trailing_bytes(asker: Asker) -> None:
 
 @scenario("GT-22", "G-028", "G-027", "G-080", function="mirror")
 async def request_types(asker: Asker) -> None:
-    """A type that is none, or an inference that is absent, is a bad request type."""
+    """An unknown type, or an absent inference, is a bad request type."""
     of = draft()
     for kind in (0, 3, 255):
         built = of.built()
@@ -57,7 +57,7 @@ async def request_types(asker: Asker) -> None:
 
 @scenario("GT-01", "G-029", function="mirror")
 async def metadata_without_table(asker: Asker) -> None:
-    """Type 2 alone asks for metadata."""
+    """A request of type 2 without a MetadataRequest asks for metadata."""
     bare = Request(bytes(assemble(Table({0: Number("B", 2)}))), "type 2 without a MetadataRequest")
     if (found := await asker.metadata(bare)) != (wanted := await asker.metadata()):
         raise Failure(str(found), str(wanted), bare.text)
@@ -65,7 +65,7 @@ async def metadata_without_table(asker: Asker) -> None:
 
 @scenario("G-030", function="mirror")
 async def names_that_are_no_text(asker: Asker) -> None:
-    """A name that is not UTF-8 is malformed, of an input and of an output."""
+    """A name of an input or an output that is not UTF-8 is malformed."""
     for raw in (b"\xff", b"x\x80", b"\xed\xa0\x80", b"\xc3"):
         await asker.refuses(infer(floats(1), names=(raw,)), 1)
         await asker.refuses(infer(floats(1), outputs=(raw,)), 1)
@@ -94,7 +94,7 @@ async def one_tensor_twice(asker: Asker) -> None:
 
 @scenario("GT-62", "G-025", "G-035", function="mirror")
 async def strings_that_overlap(asker: Asker) -> None:
-    """Strings that share bytes are legal: one begins within another, one is there twice."""
+    """Strings that share bytes are legal: one that begins within another, or one that occurs twice."""
     inner = struct.pack("<I", 3) + b"abc"
     of = drafted(strings(b"1234" + inner, b"second", b"third"))
     vector = of.of_tensor(3)

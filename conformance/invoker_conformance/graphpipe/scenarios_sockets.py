@@ -1,4 +1,4 @@
-"""Bare sockets, TCP and Unix ones: each message behind its length. They serve ``mirror``. Catalogue 2.1."""
+"""Bare sockets, TCP and Unix ones: each message behind its length. The sockets serve ``mirror``. Catalogue 2.1."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def connected(asker: Asker, where: tuple[str, bool]) -> AsyncIterator[Sock
 
 @scenario("GT-50", "GT-51", "G-016", function="mirror")
 async def messages_behind_their_length(asker: Asker) -> None:
-    """Requests of a connection, one after the other, at once, byte by byte: answered in order."""
+    """Requests that come one after the other, at once or byte by byte are answered in order."""
     for where in each(asker):
         async with connected(asker, where) as socket:
             await socket.ask(REFERENCE)
@@ -59,7 +59,7 @@ async def messages_behind_their_length(asker: Asker) -> None:
 
 @scenario("GT-51", "G-015", function="mirror")
 async def http_over_a_unix_socket(asker: Asker) -> None:
-    """A Unix socket that speaks HTTP says what TCP says, of inferences, of metadata and of errors."""
+    """A Unix socket that speaks HTTP gives the same answers as TCP, for inferences, metadata and errors."""
     if not asker.facts.http_unix:
         raise NotProvided("a Unix socket that speaks HTTP: --http-unix")
     async with asker.transport_of(unix=asker.facts.http_unix).connect() as connection:
@@ -75,7 +75,7 @@ async def http_over_a_unix_socket(asker: Asker) -> None:
 
 @scenario("G-016", function="mirror")
 async def metadata_over_a_socket(asker: Asker) -> None:
-    """A MetadataRequest is answered with what HTTP says."""
+    """A MetadataRequest gets the same answer as over HTTP."""
     wanted = await asker.metadata()
     for where in each(asker):
         async with connected(asker, where) as socket:
@@ -91,7 +91,7 @@ async def metadata_over_a_socket(asker: Asker) -> None:
 
 @scenario("G-016", "G-101", "G-012", function="mirror")
 async def errors_keep_a_socket(asker: Asker) -> None:
-    """A malformed message, or a wrong tensor, is answered with an error, and the connection goes on."""
+    """A malformed message, or a wrong tensor, is answered with an error, and the connection continues."""
     for where in each(asker):
         async with connected(asker, where) as socket:
             await socket.ask(GARBAGE, infer(Tensor(UINT8, (2,), b"\0")), REFERENCE)
@@ -102,7 +102,7 @@ async def errors_keep_a_socket(asker: Asker) -> None:
 
 @scenario("G-016", function="mirror")
 async def half_closed_socket(asker: Asker) -> None:
-    """A client that has said all it has to say still gets its answers, and then the end."""
+    """A client that has half-closed still gets its answers, and then the end."""
     for where in each(asker):
         async with connected(asker, where) as socket:
             await socket.ask(REFERENCE, infer(floats(1)))
@@ -114,7 +114,7 @@ async def half_closed_socket(asker: Asker) -> None:
 
 @scenario("GT-50", "G-017", function="mirror")
 async def wrong_lengths(asker: Asker) -> None:
-    """A length of 0, or above the limit: what came before is answered, then an error, then the end."""
+    """A length of 0, or above the limit, is answered with an error and the end, after the earlier answers."""
     for where in each(asker):
         for length, code in ((0, 1), (2**32 - 1, 13), (asker.facts.limit_bytes + 1, 13)):
             async with connected(asker, where) as socket:
@@ -128,7 +128,7 @@ async def wrong_lengths(asker: Asker) -> None:
 
 @scenario("GT-50", "G-018", function=("mirror", "marks"))
 async def end_inside_a_message(asker: Asker) -> None:
-    """An end within the length or the message: no answer, the end of the connection, and nothing is invoked."""
+    """A connection that ends within a length or a message is closed without an answer, and nothing is invoked."""
     watch = await asker.watch("mirror.calls")
     whole = framed(REFERENCE)
     for where in each(asker):
@@ -142,7 +142,7 @@ async def end_inside_a_message(asker: Asker) -> None:
 
 @scenario("G-019", "G-016", function="mirror")
 async def a_client_that_does_not_read_answers(asker: Asker) -> None:
-    """Reading stops while answers are not taken; when they are, all of them come, in order."""
+    """The target stops reading while its answers are not read; afterwards all of them come, in order."""
     size = min(_MIB, asker.facts.limit_bytes // 2)
     tensors = [Tensor(UINT8, (size,), bytes([number % 256]) * size) for number in range(_SENT_BYTES // size)]
     for where in each(asker):

@@ -1,4 +1,4 @@
-"""Tensors: types, shapes, strings, and what a tensor cannot be. Catalogue 2.3."""
+"""Tensors: types, shapes, strings, and invalid tensors. Catalogue 2.3."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def any_of(type_: int, shape: tuple[int, ...]) -> Tensor:
 
 @scenario("GT-23", "G-033", "G-038", "G-040", "G-049", "G-099", function="mirror")
 async def every_type_and_shape(asker: Asker) -> None:
-    """Each numeric type comes back bit by bit: a scalar, a vector, of three and of 32 dimensions, without elements."""
+    """Tensors of each numeric type and any shape, from a scalar to 32 dimensions, come back bit by bit."""
     async with asker.connect() as connection:
         for type_ in NUMERIC:
             for shape in SHAPES:
@@ -70,7 +70,7 @@ async def bits_of_floats(asker: Asker) -> None:
 
 @scenario("GT-23", "G-038", "G-099", function="mirror")
 async def scalars(asker: Asker) -> None:
-    """A shape that is absent is that of a scalar, as an empty one is; a scalar has exactly one element."""
+    """An absent or empty shape means a scalar; a scalar has exactly one element."""
     absent = Tensor(FLOAT32, None, struct.pack("<f", 7))
     await asker.gives(infer(absent), floats(7, shape=()))
     await asker.gives(infer(Tensor(STRING, None, strings=(b"word",))), strings(b"word", shape=()))
@@ -82,7 +82,7 @@ async def scalars(asker: Asker) -> None:
 
 @scenario("GT-25", "G-033", function="mirror")
 async def data_length(asker: Asker) -> None:
-    """Data that is one byte short or long, an element short or long, absent, or there without elements."""
+    """Data that is too short, too long or absent is refused, and so is data of a tensor without elements."""
     for type_ in NUMERIC:
         right = any_of(type_, (2, 3)).data
         item = len(right) // 6
@@ -93,7 +93,7 @@ async def data_length(asker: Asker) -> None:
 
 @scenario("GT-26", "G-042", function="mirror")
 async def sizes_that_overflow(asker: Asker) -> None:
-    """Shapes whose product is 0, or the right one, in 32 or 64 bits only: computed exactly, and refused."""
+    """Shapes whose product overflows 32 or 64 bits are computed exactly, and refused."""
     for shape in ((2**40, 2**40), (2**32, 2**32), (2**31, 2, 2**32), (2**62, 4), (2**63 - 1, 2), (2**62, 4, 1)):
         await asker.refuses(infer(Tensor(FLOAT32, shape, b"")), 10, 13)
     for size in (2**32 + 2, 2**62 + 2, 2**30 + 2):
@@ -103,7 +103,7 @@ async def sizes_that_overflow(asker: Asker) -> None:
 
 @scenario("GT-27", "G-041", function="mirror")
 async def negative_sizes(asker: Asker) -> None:
-    """A negative size, -1 also, is no shape of a tensor; nor are two that make a right product."""
+    """A shape with a negative size is refused, also -1, and also if two of them make the right product."""
     for shape in ((-1, 3), (-1,), (-(2**63),), (-2, -3), (0, -1)):
         await asker.refuses(infer(Tensor(FLOAT32, shape, bytes(24 * (shape == (-2, -3))))), 9)
     await asker.refuses(infer(Tensor(STRING, (-1,))), 9)
@@ -111,7 +111,7 @@ async def negative_sizes(asker: Asker) -> None:
 
 @scenario("GT-28", "G-034", "G-037", function="mirror")
 async def data_and_strings(asker: Asker) -> None:
-    """Data and strings together are refused, and strings of another type than String, and data of String."""
+    """Data and strings in one tensor are refused, and so are strings of another type, and data of String."""
     for tensor in (
         Tensor(STRING, (1,), b"\0", (b"one",)),
         Tensor(FLOAT32, (1,), bytes(4), (b"one",)),
@@ -124,7 +124,7 @@ async def data_and_strings(asker: Asker) -> None:
 
 @scenario("GT-29", "G-043", function="mirror")
 async def types_that_are_none(asker: Asker) -> None:
-    """Null, and ids above 12, are no types of a tensor, whatever it holds; nor is an absent type."""
+    """A tensor of the type Null, of an id above 12, or without a type is refused, whatever it holds."""
     for type_ in (0, 13, 128, 255):
         for data in (b"", bytes(4)):
             await asker.refuses(infer(Tensor(type_, (1,), data)), 12)
@@ -135,7 +135,7 @@ async def types_that_are_none(asker: Asker) -> None:
 
 @scenario("GT-20", "G-035", "G-036", function="mirror")
 async def strings_of_any_bytes(asker: Asker) -> None:
-    """Zeros within and behind, no bytes at all, what is no UTF-8: strings come back as they are."""
+    """Strings come back unchanged, also with zeros, without bytes, or with invalid UTF-8."""
     every = (b"a\0", b"\0", b"", b"a\0b", b"\xff\xfe\xfd", "日本".encode(), b"\0" * 9, bytes(range(256)))
     await asker.gives(infer(strings(*every)), strings(*every))
     await asker.gives(infer(strings(*every, shape=(2, 2, 2))), strings(*every, shape=(2, 2, 2)))
@@ -145,7 +145,7 @@ async def strings_of_any_bytes(asker: Asker) -> None:
 
 @scenario("G-035", function="mirror")
 async def number_of_strings(asker: Asker) -> None:
-    """A String tensor with a string less or more than its shape says is refused."""
+    """A String tensor with fewer or more strings than its shape says is refused."""
     for shape, count in (((2, 2), 3), ((2, 2), 5), ((3,), 0), ((0,), 1)):
         await asker.refuses(infer(strings(*[b"s"] * count, shape=shape)), 10)
 

@@ -9,23 +9,6 @@ from dataclasses import dataclass
 
 from invoker_conformance.texts import preview
 
-__all__ = [
-    "FLOAT16",
-    "FLOAT32",
-    "FLOAT64",
-    "FORMS",
-    "INT32",
-    "INT64",
-    "NUMERIC",
-    "STRING",
-    "UINT8",
-    "Tensor",
-    "floats",
-    "numbers",
-    "spelled",
-    "strings",
-]
-
 _NAMES = (
     "Null",
     "Uint8",
@@ -55,7 +38,7 @@ class Tensor:
 
     Attributes:
         type: Id of its type.
-        shape: Its sizes; None is an absent vector, which is as good as an empty one in a request.
+        shape: Its sizes; None stands for an absent vector, which a request may have for a scalar.
         data: Numbers, little-endian, row-major.
         strings: The elements of the type String.
     """
@@ -82,7 +65,7 @@ class Tensor:
         return " ".join([f"{spelled(self.type)}{'' if self.shape is None else list(self.shape)}", *held])
 
     def _shown(self) -> str:
-        """Its numbers where they are few, else its bytes."""
+        """Its numbers if they are few, otherwise its bytes."""
         is_right = 0 < self.type < STRING and len(self.data) == self.count * struct.calcsize(FORMS[self.type])
         if not is_right or self.count > _SHOWN:
             return preview(self.data)

@@ -11,16 +11,14 @@ from google.protobuf.message import DecodeError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker_conformance.faults import Fault
-from invoker_conformance.rawcall import Ending, RawCall
+from invoker_conformance.rawcall import RawCall
 from invoker_conformance.riff import frames
 from invoker_conformance.riff.rules import check_detail, check_frame, shown_frame
-from invoker_conformance.texts import preview
-
-__all__ = ["Call"]
+from invoker_conformance.texts import listed, preview
 
 
 class Call(RawCall[pb.OutputFrame]):
-    """One call of one function; its metadata chooses that."""
+    """One call of one function, which its metadata name."""
 
     path = frames.PATH
     words = ("call", "frame", "frame", "half-close")
@@ -60,6 +58,20 @@ class Call(RawCall[pb.OutputFrame]):
         note = frames.shown(signal) if self._is_noted else ""
         return await self.raw(signal.SerializeToString(), note)
 
+    async def all(self, *values: Any, **started: Any) -> None:
+        """Send a StartFrame, each value in a JSON InputFrame, and the half-close."""
+        await self.start(**started)
+        await self.json(*values)
+        await self.half_close()
+
+    async def one(
+        self, payload: bytes, media_type: str = frames.JSON, *, accept: str = frames.JSON, **fields: Any
+    ) -> None:
+        """Send a StartFrame that accepts this, one InputFrame, and the half-close."""
+        await self.start([accept])
+        await self.data(payload, media_type, **fields)
+        await self.half_close()
+
     # --- receiving
 
     async def frame(self, timeout_s: float | None = None) -> pb.OutputFrame:
@@ -71,8 +83,14 @@ class Call(RawCall[pb.OutputFrame]):
         return await self._further(timeout_s)
 
     async def value(self) -> Any:
-        """The value in the next frame, which has to be JSON."""
+        """The value in the next frame, which must be JSON."""
         return self.json_of(await self.frame())
+
+    async def begins(self, *values: Any) -> None:
+        """Check that the next frames hold these JSON values."""
+        for value in values:
+            if (met := await self.value()) != value:
+                raise self.failure(_short([met]), _short([value]))
 
     def json_of(self, frame: pb.OutputFrame) -> Any:
         """The value of a JSON frame."""
@@ -81,56 +99,38 @@ class Call(RawCall[pb.OutputFrame]):
         except ValueError:
             raise self.failure(f"the frame {shown_frame(frame)}", "a JSON payload") from None
 
-    async def ends(self, timeout_s: float | None = None) -> tuple[list[pb.OutputFrame], Ending]:
-        """Read to the end of the call: the remaining frames and how it ended."""
-        got: list[pb.OutputFrame] = []
-        try:
-            while (frame := await self._next(timeout_s)) is not None:
-                got.append(frame)
-        except Ending as ending:
-            return got, ending
-        waited = timeout_s or self._timeout_s
-        raise self.failure(f"{_all(got)}, then neither a frame nor the end for {waited:g} s", "the end of the call")
-
     async def succeeds(self, *payloads: bytes, timeout_s: float | None = None) -> list[pb.OutputFrame]:
-        """The remaining frames have these payloads, and the call ends with OK."""
-        expected = f"{_all_payloads(payloads)}, then OK"
-        got, ending = await self.ends(timeout_s)
+        """Check that the remaining frames have these payloads, and that the call ends with OK."""
+        expected = f"{listed([preview(payload) for payload in payloads], 'frame')}, then OK"
+        got, ending = await self.rest(timeout_s)
         if ending.code is not grpc.StatusCode.OK or [frame.payload for frame in got] != list(payloads):
-            raise self.failure(f"{_all(got)}, then {ending}", expected)
+            raise self.failure(f"{self._all(got)}, then {ending}", expected)
         return got
 
     async def gives(self, *values: Any) -> list[pb.OutputFrame]:
-        """The remaining frames hold these JSON values, and the call ends with OK."""
-        got, ending = await self.ends()
+        """Check that the remaining frames hold these JSON values, and that the call ends with OK."""
+        got, ending = await self.rest()
         if ending.code is grpc.StatusCode.OK:
             met = [self.json_of(frame) for frame in got]
             if met == list(values):
                 return got
-        raise self.failure(f"{_all(got)}, then {ending}", f"the JSON values {_short(list(values))}, then OK")
+        raise self.failure(f"{self._all(got)}, then {ending}", f"the JSON values {_short(list(values))}, then OK")
 
     async def fails(
         self, fault: Fault, *mentions: str, after: int | None = None, timeout_s: float | None = None
     ) -> list[pb.OutputFrame]:
-        """The call ends with this fault, its detail mentions these texts, after so many frames (None: any number)."""
-        got, ending = await self.ends(timeout_s)
+        """Check that the call ends with this fault, which mentions these texts, after so many frames (None: any)."""
+        got, ending = await self.rest(timeout_s)
         expected = f"{fault}" + "".join(f", mentioning {text!r}" for text in mentions)
         if after is not None:
             expected = f"{after} frames, then {expected}"
         lost = after is not None and len(got) != after
         if lost or not fault.matches(ending.code, ending.detail) or any(text not in ending.detail for text in mentions):
-            raise self.failure(f"{_all(got)}, then {ending}", expected)
+            raise self.failure(f"{self._all(got)}, then {ending}", expected)
         return got
 
-    async def has_code(self, code: grpc.StatusCode) -> Ending:
-        """The call ends with this code, whatever the frames before it."""
-        _, ending = await self.ends()
-        if ending.code is not code:
-            raise self.failure(f"the end {ending}", f"{code.name}")
-        return ending
-
     async def headers_come(self) -> None:
-        """Response headers come before any frame is asked for."""
+        """Check that response headers come before any frame is read."""
         if await self._initial_metadata() is None:
             raise self.failure("no response headers", "response headers as soon as the StartFrame is accepted")
 
@@ -156,19 +156,6 @@ class Call(RawCall[pb.OutputFrame]):
         if signal.WhichOneof("frame") != "data":
             raise self.failure("an OutputSignal without data", "an OutputSignal with data")
         return signal.data
-
-
-def _all(got: Sequence[pb.OutputFrame]) -> str:
-    return _listed([shown_frame(frame) for frame in got], "frame")
-
-
-def _all_payloads(payloads: Sequence[bytes]) -> str:
-    return _listed([preview(payload) for payload in payloads], "frame")
-
-
-def _listed(texts: Sequence[str], noun: str) -> str:
-    head = ", ".join(texts[:5]) + (", ..." if len(texts) > 5 else "")
-    return f"{len(texts)} {noun}{'' if len(texts) == 1 else 's'}" + (f" [{head}]" if texts else "")
 
 
 def _short(values: Sequence[Any]) -> str:

@@ -9,20 +9,6 @@ from typing import Any
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker_conformance.texts import preview
 
-__all__ = [
-    "CSV",
-    "FORM",
-    "JSON",
-    "OCTETS",
-    "PATH",
-    "TEXT",
-    "data",
-    "shown",
-    "start",
-    "streams_of",
-    "to_json",
-]
-
 PATH = "/streaming.Riff/Invoke"
 JSON = "application/json"
 TEXT = "text/plain"

@@ -19,8 +19,6 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker_conformance.riff import frames
 from invoker_conformance.target import Address
 
-__all__ = ["RawCall", "raw_call"]
-
 _READ = 64 * 1024
 _WINDOW = (1 << 31) - 1
 
@@ -55,7 +53,7 @@ class RawCall:
 
         Args:
             signals: In this order; as many bytes as the peer's window takes, 65,535 at first.
-            end: A half-close goes with the last of them, or alone.
+            end: Send signals; a half-close goes with the last one, or alone.
         """
         self.sent = ", ".join(filter(None, [self.sent, *map(frames.shown, signals[:4]), "half-close" if end else ""]))
         messages = b"".join(
@@ -67,7 +65,7 @@ class RawCall:
             self._http.send_data(self._stream, piece, end_stream=end and not last)
 
     def flush(self) -> None:
-        """Write what was prepared, in one piece."""
+        """Write the prepared frames, in one piece."""
         self._writer.write(self._http.data_to_send())
 
     def reset(self) -> None:

@@ -1,25 +1,28 @@
-"""`Probe`: what a scenario holds in its hands: calls, marks of the function's process, HTTP exchanges."""
+"""`Probe`: the tools of a scenario: calls, marks of the function's process, HTTP exchanges."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import grpc
 import grpc.aio
 
+from invoker_conformance.faults import Fault
 from invoker_conformance.http import Answer, Transport
+from invoker_conformance.rawcall import RawCall as AnyCall
 from invoker_conformance.relay import relay
 from invoker_conformance.riff import frames
 from invoker_conformance.riff.call import Call
 from invoker_conformance.riff.http2 import RawCall, raw_call
 from invoker_conformance.scenario import Failure, NotProvided, breaking
-from invoker_conformance.target import Target
+from invoker_conformance.target import Address, Target
 from invoker_conformance.wire import end_sending, send
 
-__all__ = ["Probe", "Talk", "Watch"]
+C = TypeVar("C", bound=AnyCall[Any])
 
 _POLL_S = 0.02
 _UNACCEPTABLE = "application/x-invoker-conformance-probe"
@@ -30,7 +33,14 @@ class Talk(Protocol):
 
     @property
     def sent(self) -> str:
-        """What was sent to the target, as a report quotes it."""
+        """The messages to the target, as a report quotes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A request to the target, as a report quotes it."""
+
+    sent: str
 
 
 class Probe:
@@ -39,7 +49,13 @@ class Probe:
     Args:
         target: Under judgement.
         function: Called when a scenario names no other.
+
+    Attributes:
+        noun: What the protocol calls a function.
+        last_call: The conversation that a failure quotes.
     """
+
+    noun: ClassVar[str] = "function"
 
     def __init__(self, target: Target, function: str) -> None:
         self.target = target
@@ -47,22 +63,18 @@ class Probe:
         self.timeout_s = target.timeout_s
         self.last_call: Talk | None = None
 
+    @property
+    def sent(self) -> str:
+        """The messages of the last conversation."""
+        return self.last_call.sent if self.last_call else ""
+
+    def failure(self, met: str, expected: str) -> Failure:
+        """A failure that quotes the last conversation."""
+        return Failure(met, expected, self.sent)
+
     @asynccontextmanager
-    async def call(
-        self,
-        function: str = "",
-        *,
-        deadline_s: float | None = None,
-        channel: grpc.aio.Channel | None = None,
-    ) -> AsyncIterator[Call]:
-        """Open a call; whatever is left of it at the end is cancelled."""
-        name = function or self.function
-        call = Call(
-            channel or self.target.channel(name),
-            metadata=self.target.metadata(name),
-            timeout_s=self.timeout_s,
-            deadline_s=deadline_s,
-        )
+    async def opened(self, call: C) -> AsyncIterator[C]:
+        """Let failures quote a call; at the end it is cancelled if it still runs."""
         self.last_call = call
         try:
             yield call
@@ -70,17 +82,52 @@ class Probe:
             await call.close()
 
     @asynccontextmanager
+    async def aside(self) -> AsyncIterator[None]:
+        """Ask for something that is not judged: later failures quote the conversation before it."""
+        judged = self.last_call
+        yield
+        self.last_call = judged
+
+    def call(
+        self, function: str = "", *, deadline_s: float | None = None, channel: grpc.aio.Channel | None = None
+    ) -> AbstractAsyncContextManager[Call]:
+        """Open a call; at the end it is cancelled if it still runs."""
+        name = function or self.function
+        metadata = self.target.metadata(name)
+        channel = channel or self.target.channel(name)
+        return self.opened(Call(channel, metadata=metadata, timeout_s=self.timeout_s, deadline_s=deadline_s))
+
+    async def call_gives(self, sent: Sequence[Any], expected: Sequence[Any], **started: Any) -> None:
+        """Check that a call with these JSON values and a half-close gives these values and OK."""
+        async with self.call() as call:
+            await call.all(*sent, **started)
+            await call.gives(*expected)
+
+    async def call_fails(
+        self, fault: Fault, *mentions: str, sent: Sequence[Any] = (), after: int | None = 0, **started: Any
+    ) -> None:
+        """Check that a call with these JSON values fails, without a half-close; as `Call.fails`."""
+        async with self.call() as call:
+            await call.start(**started)
+            await call.json(*sent)
+            await call.fails(fault, *mentions, after=after)
+
+    @asynccontextmanager
     async def raw(self) -> AsyncIterator[RawCall]:
         """A call of the function under test in HTTP/2 frames of our own."""
         address = self.target.grpc_at.of(self.function)
         if address is None:
-            raise NotProvided(f"no --target serves {self.function}")
+            raise NotProvided(f"a --target address for function {self.function}")
         async with raw_call(address, self.target.metadata(self.function)) as call:
             yield call
 
     async def provides(self, function: str) -> bool:
         """Whether the target serves a function."""
-        return await self.target.provides(function, protocol="riff", ask=self._answers)
+        return await self.target.provides(function, self.address_of(function), noun=self.noun, ask=self._answers)
+
+    def address_of(self, function: str) -> Address | None:
+        """Where the target serves a function; None: nowhere."""
+        return self.target.grpc_at.of(function)
 
     async def _answers(self, function: str) -> grpc.StatusCode:
         """Send a StartFrame that no function accepts; the code of the answer."""
@@ -94,7 +141,7 @@ class Probe:
         return code
 
     async def survives(self) -> None:
-        """The next call of the same function works: a StartFrame and a half-close end with OK."""
+        """Check that the next call of the function works: a StartFrame and a half-close end with OK."""
         inputs, outputs = frames.streams_of(self.function)
         async with self.call() as call:
             with breaking("R-013"):
@@ -103,10 +150,10 @@ class Probe:
                 await call.has_code(grpc.StatusCode.OK)
 
     async def needs_sources(self) -> None:
-        """Judge no further where functions without inputs are not served: that is a fault of its own (R-037)."""
+        """Skip the scenario if functions without inputs are not served, which is a fault of its own (R-037)."""
         async with self.call("source") as call:
             await call.start(inputs=())
-            got, _ = await call.ends()
+            got, _ = await call.rest()
         if len(got) != 3:
             raise NotProvided("calls of functions without inputs (R-037)")
 
@@ -116,10 +163,10 @@ class Probe:
 
     @asynccontextmanager
     async def severed(self, function: str) -> AsyncIterator[tuple[grpc.aio.Channel, Callable[[], None]]]:
-        """A channel of its own through a relay, and what cuts the relay's connections without a word."""
+        """A channel of its own through a relay, and a function that cuts the relay's connections silently."""
         address = self.target.grpc_at.of(function)
         if address is None:
-            raise NotProvided(f"no --target serves {function}")
+            raise NotProvided(f"a --target address for function {function}")
         async with relay(address.host, address.port) as (port, sever):
             channel = self.target.new_channel(f"127.0.0.1:{port}", ("grpc.enable_retries", 0))
             try:
@@ -128,20 +175,20 @@ class Probe:
                 await channel.close()
 
     async def mark(self, key: str) -> int:
-        """A count that the functions keep in their process, read through the function ``marks``."""
-        judged = self.last_call  # a failure has to quote what was sent in that call
-        async with self.call("marks") as call:
-            await call.start()
-            await call.json(key)
-            await call.half_close()
-            value = await call.value()
-        self.last_call = judged
+        """A count that the functions keep in their process, read through the function, action or tool ``marks``."""
+        async with self.aside():
+            value = await self._mark(key)
         if not isinstance(value, int):
-            raise Failure(f"{value!r} from the function marks", "a whole number", f"marks({key!r})")
+            raise Failure(f"{value!r} from the {self.noun} marks", "a whole number", f"marks({key!r})")
         return value
 
+    async def _mark(self, key: str) -> Any:
+        async with self.call("marks") as call:
+            await call.all(key)
+            return await call.value()
+
     async def watch(self, *keys: str) -> Watch:
-        """Remember these counts, to ask later how far they grew."""
+        """Read these counts, to ask later how far they have grown."""
         return Watch(self, {key: await self.mark(key) for key in keys})
 
     @property
@@ -149,7 +196,7 @@ class Probe:
         """The HTTP transport of the function under test."""
         address = self.target.http_at.of(self.function)
         if address is None:
-            raise NotProvided("no --http address serves it")
+            raise NotProvided(f"an --http address for function {self.function}")
         return Transport(address, self.function if address.is_shared else "", timeout_s=self.timeout_s)
 
     async def post(self, body: bytes, *headers: tuple[str, str], path: str = "/") -> Answer:
@@ -169,12 +216,17 @@ class Watch:
         return await self._probe.mark(key) - self._before[key]
 
     async def stays(self, key: str, by: int = 0) -> None:
-        """A count has grown by exactly so much now."""
+        """Check that a count has grown by exactly this number."""
         if (grown := await self.grown(key)) != by:
-            raise self._failure(f"mark {key!r} grew by {grown}", f"that it grew by {by}")
+            raise self._probe.failure(f"mark {key!r} grew by {grown}", f"that it grew by {by}")
+
+    async def is_cut_off(self, name: str, by: int | None = None, within_s: float = 2.0) -> None:
+        """Wait until all calls of a function have failed, or this number of them; none may have completed."""
+        await self.reaches(f"{name}.failed", f"{name}.calls" if by is None else by, within_s)
+        await self.stays(f"{name}.completed")
 
     async def reaches(self, key: str, by: int | str, within_s: float = 2.0) -> None:
-        """A count grows by at least so much, or as far as another count, within a time."""
+        """Wait until a count has grown by this number, or as far as the count of this name."""
         clock = asyncio.get_running_loop().time
         until = clock() + within_s
         while True:
@@ -185,9 +237,5 @@ class Watch:
             if clock() > until:
                 wanted = f"{goal} like mark {by!r}" if isinstance(by, str) else str(goal)
                 met = f"mark {key!r} grew by {grown} within {within_s:g} s"
-                raise self._failure(met, f"that it grew by {wanted}")
+                raise self._probe.failure(met, f"that it grew by {wanted}")
             await asyncio.sleep(_POLL_S)
-
-    def _failure(self, met: str, expected: str) -> Failure:
-        call = self._probe.last_call
-        return Failure(met, expected, call.sent if call else "")

@@ -1,4 +1,4 @@
-"""Rules that hold for every frame and every status, and the faults that a riff invoker may answer with."""
+"""Rules for every frame and every status, and the faults that a riff invoker may answer with."""
 
 from __future__ import annotations
 
@@ -7,25 +7,8 @@ import re
 import grpc
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker_conformance.faults import DETAIL_BYTES, LEAKS, Fault, encoded_size
+from invoker_conformance.faults import CONCRETE, DETAIL_BYTES, LEAKS, Fault, encoded_size
 from invoker_conformance.texts import preview
-
-__all__ = [
-    "BIS",
-    "BIS_UNKNOWN",
-    "LIM",
-    "NAC",
-    "PV",
-    "UE",
-    "UIE",
-    "UMT",
-    "check_detail",
-    "check_frame",
-    "shown_frame",
-]
-
-_CONCRETE = re.compile(r"[\w!#$%&'+.^`|~-]+/[\w!#$%&'+.^`|~-]+(\s*;.*)?", re.ASCII)
-
 
 UMT = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Unsupported Media Type")
 NAC = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Not Acceptable")
@@ -39,9 +22,9 @@ LIM = Fault(grpc.StatusCode.RESOURCE_EXHAUSTED, "Invoker: Limit Exceeded")
 
 
 def check_frame(frame: pb.OutputFrame, outputs: int | None) -> tuple[str, str] | None:
-    """What a frame breaks of R-098, R-105, R-136 and R-137, as met and expected; None when nothing."""
+    """How a frame breaks R-098, R-105, R-136 or R-137, as met and expected; None when nothing."""
     media_type = frame.contentType
-    if "*" in media_type or not _CONCRETE.fullmatch(media_type):
+    if "*" in media_type or not CONCRETE.fullmatch(media_type):
         return f"the frame {shown_frame(frame)}", "a concrete contentType (R-098, R-137)"
     if re.search(r";\s*q\s*=", media_type):
         return f"the frame {shown_frame(frame)}", "a contentType without q (R-098)"
@@ -53,7 +36,7 @@ def check_frame(frame: pb.OutputFrame, outputs: int | None) -> tuple[str, str] |
 
 
 def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-    """What a status breaks of R-117 and R-118, as met and expected; None when nothing."""
+    """How a status breaks R-117 or R-118, as met and expected; None when nothing."""
     if code is not grpc.StatusCode.UNKNOWN:
         return None
     if leak := LEAKS.search(detail):

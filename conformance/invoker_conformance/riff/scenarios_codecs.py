@@ -1,4 +1,4 @@
-"""Payloads: text, JSON, octets, forms, and what a decoder has to refuse. Catalogue 2.6."""
+"""Payloads: text, JSON, octets, forms, and payloads that a decoder must refuse. Catalogue 2.6."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ CLOUDEVENTS = "application/cloudevents+json"
 async def _decodes(probe: Probe, media_type: str, payload: bytes, value: Any) -> None:
     """A payload is decoded to a value, which comes back as JSON."""
     async with probe.call() as call:
-        await call.start()
-        await call.data(payload, media_type)
-        await call.half_close()
+        await call.one(payload, media_type)
         await call.gives(value)
 
 
@@ -50,11 +48,7 @@ async def json_values_round_trip(probe: Probe) -> None:
         False,
         {"nested": {"null": None}},
     ]
-    async with probe.call() as call:
-        await call.start()
-        await call.json(*values)
-        await call.half_close()
-        await call.gives(*values)
+    await probe.call_gives(values, values)
 
 
 @scenario("RT-22", "R-085", function="echo")
@@ -93,10 +87,8 @@ async def surrogate_in_text_result(probe: Probe) -> None:
 async def surrogate_in_json_result(probe: Probe) -> None:
     """A lone surrogate in a JSON result is escaped or refused."""
     async with probe.call() as call:
-        await call.start()
-        await call.json("surrogate")
-        await call.half_close()
-        got, ending = await call.ends()
+        await call.all("surrogate")
+        got, ending = await call.rest()
         escaped = ending.code is grpc.StatusCode.OK and len(got) == 1 and json.loads(got[0].payload) == "\ud800"
         if not escaped and not UE.matches(ending.code, ending.detail):
             raise call.failure(f"{len(got)} frames, then {ending}", f"an escaped surrogate and OK, or {UE}")
@@ -114,19 +106,14 @@ async def header_that_is_not_wire_safe(probe: Probe) -> None:
 async def header_value_that_is_no_text(probe: Probe) -> None:
     """A number as a header value goes out as its text."""
     async with probe.call() as call:
-        await call.start()
-        await call.json("number header")
-        await call.half_close()
+        await call.all("number header")
         frame = (await call.gives("x"))[0]
         if dict(frame.headers) != {"odd": "7"}:
             raise call.failure(f"headers {dict(frame.headers)}", "{'odd': '7'}")
 
 
 async def _cannot_serialise(probe: Probe, kind: str, accept: str, *mentions: str) -> None:
-    async with probe.call() as call:
-        await call.start([accept])
-        await call.json(kind)
-        await call.fails(UE, *mentions, after=0)
+    await probe.call_fails(UE, *mentions, sent=[kind], types=[accept])
 
 
 @scenario("RT-24", "R-086", "R-013", function="echo")
@@ -140,10 +127,8 @@ async def json_too_deep(probe: Probe) -> None:
 async def json_huge_integer(probe: Probe) -> None:
     """An integer of 100,000 digits ends the call with a value or a decoding error, and the process stays alive."""
     async with probe.call() as call:
-        await call.start()
-        await call.data(b"9" * 100_000)
-        await call.half_close()
-        _, ending = await call.ends()
+        await call.one(b"9" * 100_000)
+        _, ending = await call.rest()
         refused = BIS.matches(ending.code, ending.detail) or UE.matches(ending.code, ending.detail)
         if ending.code is not grpc.StatusCode.OK and not refused:
             raise call.failure(f"{ending}", f"OK, {BIS} or {UE}")
@@ -152,7 +137,7 @@ async def json_huge_integer(probe: Probe) -> None:
 
 @scenario("RT-25", "R-083", "R-079", function="echo")
 async def json_utf16(probe: Probe) -> None:
-    """JSON in UTF-16: little-endian without a mark, either order by name, a mark where there is one."""
+    """JSON in UTF-16 is read as its charset or its byte order mark says, and otherwise as little-endian."""
     text = '"€"'
     await _decodes(probe, f"{JSON};charset=UTF-16", text.encode("utf-16-le"), "€")
     await _decodes(probe, f"{JSON};charset=utf-16le", text.encode("utf-16-le"), "€")
@@ -163,7 +148,7 @@ async def json_utf16(probe: Probe) -> None:
 
 @scenario("RT-26", "R-082", function="echo")
 async def unknown_charset(probe: Probe) -> None:
-    """A charset that JSON cannot have, or that nobody knows, is a decoding error and no unsupported type."""
+    """A charset that JSON cannot have, or an unknown one, is a decoding error, not an unsupported type."""
     await _refuses(probe, f"{JSON};charset=US_ASCII", b"1")
     await _refuses(probe, f"{JSON};charset=utf-7", b"1")
     await _refuses(probe, f"{TEXT};charset=klingon", b"x")
@@ -190,32 +175,28 @@ async def text_latin1(probe: Probe) -> None:
 
 @scenario("RT-29", "R-080", function="octets")
 async def text_encoding_for_bytes(probe: Probe) -> None:
-    """Bytes from text/plain: raw as they are, decoded for base64 and hex."""
+    """Bytes in text/plain are taken as they are, or decoded if the encoding is base64 or hex."""
     for media_type, payload in (
         (TEXT, b"\x00\xffx"),
         (f"{TEXT};encoding=base64", b"AP94"),
         (f"{TEXT};encoding=hex", b"00ff78"),
     ):
         async with probe.call() as call:
-            await call.start([OCTETS])
-            await call.data(payload, media_type)
-            await call.half_close()
+            await call.one(payload, media_type, accept=OCTETS)
             await call.succeeds(b"\x00\xffx")
 
 
 @scenario("R-080", function="octets")
 async def text_encoding_is_symmetric(probe: Probe) -> None:
-    """encoding=base64 asked for an output gives bytes in that transfer form."""
+    """An output that is asked for with encoding=base64 comes as base64 text."""
     async with probe.call() as call:
-        await call.start([f"{TEXT};encoding=base64"])
-        await call.data(b"\x00\xffx", OCTETS)
-        await call.half_close()
+        await call.one(b"\x00\xffx", OCTETS, accept=f"{TEXT};encoding=base64")
         await call.succeeds(b"AP94")
 
 
 @scenario("R-081", function="echo")
 async def charset_against_encoding(probe: Probe) -> None:
-    """A charset and another charset as encoding contradict each other."""
+    """A charset is refused together with an encoding that names another charset."""
     await _refuses(probe, f"{TEXT};charset=utf-8;encoding=iso-8859-1", b"x")
 
 
@@ -237,10 +218,8 @@ async def form_both_ways(probe: Probe) -> None:
     await _decodes(probe, FORM, b"a=1&b=x+y%21", {"a": "1", "b": "x y!"})
     await _decodes(probe, FORM, b"a=1&a=2&b=3", {"a": ["1", "2"], "b": "3"})
     async with probe.call() as call:
-        await call.start([FORM])
-        await call.json({"a": "1", "b": "x y"})
-        await call.half_close()
-        got, ending = await call.ends()
+        await call.all({"a": "1", "b": "x y"}, types=[FORM])
+        got, ending = await call.rest()
         if ending.code.name != "OK" or [frame.payload for frame in got] not in ([b"a=1&b=x+y"], [b"a=1&b=x%20y"]):
             raise call.failure(
                 f"{[frame.payload for frame in got]}, then {ending}", "a=1&b=x+y or a=1&b=x%20y, then OK"
@@ -252,9 +231,7 @@ async def cloudevents_keep_their_name(probe: Probe) -> None:
     """application/cloudevents+json is decoded as JSON, and encoded as JSON under its own name."""
     event = {"specversion": "1.0", "id": "7"}
     async with probe.call() as call:
-        await call.start([CLOUDEVENTS])
-        await call.data(frames.to_json(event), CLOUDEVENTS)
-        await call.half_close()
+        await call.one(frames.to_json(event), CLOUDEVENTS, accept=CLOUDEVENTS)
         frame = (await call.gives(event))[0]
         if frame.contentType.partition(";")[0] != CLOUDEVENTS:
             raise call.failure(f"contentType {frame.contentType!r}", CLOUDEVENTS)
@@ -264,18 +241,14 @@ async def cloudevents_keep_their_name(probe: Probe) -> None:
 async def custom_codec_csv(probe: Probe) -> None:
     """A registered codec for text/csv decodes rows and takes part in negotiation."""
     async with probe.call() as call:
-        await call.start()
-        await call.data(b"a,b\r\n1,2\r\n", CSV)
-        await call.half_close()
-        got, ending = await call.ends()
+        await call.one(b"a,b\r\n1,2\r\n", CSV)
+        got, ending = await call.rest()
         if UMT.matches(ending.code, ending.detail):
-            raise NotProvided("the target registers no codec for text/csv")
+            raise NotProvided("a codec for text/csv")
         if ending.code is not grpc.StatusCode.OK or [call.json_of(each) for each in got] != [[["a", "b"], ["1", "2"]]]:
             raise call.failure(f"{len(got)} frames, then {ending}", "the rows as JSON, then OK")
     async with probe.call() as call:
-        await call.start([f"image/png, {CSV}"])
-        await call.json([["a", "b"], ["1", "2"]])
-        await call.half_close()
+        await call.all([["a", "b"], ["1", "2"]], types=[f"image/png, {CSV}"])
         frame = (await call.succeeds(b"a,b\r\n1,2\r\n"))[0]
         if frame.contentType.partition(";")[0] != CSV:
             raise call.failure(f"contentType {frame.contentType!r}", CSV)

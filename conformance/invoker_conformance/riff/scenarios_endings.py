@@ -1,4 +1,4 @@
-"""Endings: what a caller gets when a function raises, returns early, or a limit is met. Catalogue 2.8."""
+"""Endings: what a caller gets when a function raises or returns early, or a limit is exceeded. Catalogue 2.8."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ async def raises_after_three(probe: Probe) -> None:
     """Three values come, then the status with type and text of the exception."""
     await probe.needs_sources()
     async with probe.call() as call:
-        await call.start(inputs=[])
-        await call.half_close()
+        await call.all(inputs=[])
         got = [call.json_of(frame) for frame in await call.fails(UE, "boom", after=3)]
         if got != [1, 2, 3]:
             raise call.failure(f"{got}", "[1, 2, 3]")
@@ -29,10 +28,7 @@ async def raises_after_three(probe: Probe) -> None:
 async def error_text_is_clean(probe: Probe) -> None:
     """The detail holds the text of the exception, and neither a traceback nor a path."""
     for text in ("plain", "ünï 日本", "two\nlines\tand a tab", "100% of it", ""):
-        async with probe.call() as call:
-            await call.start()
-            await call.json({"kind": "error", "text": text})
-            await call.fails(UE, *re.findall(r"\w+", text), after=0)
+        await probe.call_fails(UE, *re.findall(r"\w+", text), sent=[{"kind": "error", "text": text}])
     await probe.survives()
 
 
@@ -43,7 +39,7 @@ async def error_text_of_20_kb(probe: Probe) -> None:
         async with probe.call() as call:
             await call.start()
             await call.json({"kind": "error", "text": letter * 20_000})
-            _, ending = await call.ends()
+            _, ending = await call.rest()
             if not UE.matches(ending.code, ending.detail) or "\ufffd" in ending.detail:
                 raise call.failure(str(ending)[:300], f"{UE} with a truncated text")
 
@@ -52,10 +48,7 @@ async def error_text_of_20_kb(probe: Probe) -> None:
 async def exit_in_a_function(probe: Probe) -> None:
     """Exceptions that would end a process or a loop only fail the call."""
     for kind in ("exit", "interrupt", "stop", "close"):
-        async with probe.call() as call:
-            await call.start()
-            await call.json({"kind": kind, "text": "left"})
-            await call.fails(UE, after=0)
+        await probe.call_fails(UE, sent=[{"kind": kind, "text": "left"}])
         await probe.survives()
 
 
@@ -76,18 +69,17 @@ async def function_returns_early(probe: Probe) -> None:
 
 @scenario("RT-61", "R-121", "R-110", "R-013", function=("total", "marks"))
 async def huge_frame(probe: Probe) -> None:
-    """A frame above the size limit is RESOURCE_EXHAUSTED; the function sees an error, no end; the next call works."""
+    """A frame above the size limit is RESOURCE_EXHAUSTED; the function gets an error instead of an end of input."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed")
     async with probe.call() as call:
         await call.start()
         await call.json(1)
         await call.data(b"1" + b" " * (probe.target.message_bytes + 1024 * 1024))
-        got, ending = await call.ends()
+        got, ending = await call.rest()
         if ending.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or got:
             raise call.failure(f"{len(got)} frames, then {ending}", "RESOURCE_EXHAUSTED")
     with breaking("R-110"):
-        await watch.reaches("total.failed", "total.calls")
-        await watch.stays("total.completed")
+        await watch.is_cut_off("total")
     await probe.survives()
 
 
@@ -96,15 +88,13 @@ async def frame_below_the_limit(probe: Probe) -> None:
     """A frame just below the size limit passes both ways."""
     payload = bytes(probe.target.message_bytes - 1024)
     async with probe.call() as call:
-        await call.start([OCTETS])
-        await call.data(payload, OCTETS)
-        await call.half_close()
+        await call.one(payload, OCTETS, accept=OCTETS)
         await call.succeeds(payload)
 
 
 @scenario("R-122", "R-013", function="octets")
 async def output_above_the_callers_limit(probe: Probe) -> None:
-    """A caller that cannot take a large output sees RESOURCE_EXHAUSTED; the server goes on."""
+    """A caller that cannot take a large output sees RESOURCE_EXHAUSTED; the server continues."""
     address = str(probe.target.grpc_at.of(probe.function))
     channel = probe.target.new_channel(address, ("grpc.max_receive_message_length", 64 * 1024))
     try:
@@ -131,15 +121,14 @@ async def deadline(probe: Probe) -> None:
 
 @scenario("R-124", "R-110", function=("total", "marks"))
 async def deadline_while_reading(probe: Probe) -> None:
-    """A deadline wakes a function that waits for input, with an error and no end."""
+    """A deadline wakes a function that waits for input, with an error instead of an end of input."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed")
     async with probe.call(deadline_s=0.2) as call:
         await call.start()
         await call.json(1, 2)
         await call.has_code(grpc.StatusCode.DEADLINE_EXCEEDED)
     with breaking("R-110"):
-        await watch.reaches("total.failed", "total.calls")
-        await watch.stays("total.completed")
+        await watch.is_cut_off("total")
 
 
 @scenario("RT-47", "R-115", function=("emit", "marks"))
@@ -161,7 +150,7 @@ async def cancel_mid_stream(probe: Probe) -> None:
 
 @scenario("RT-48", "R-109", "R-110", "R-115", function=("total", "marks"))
 async def cancel_is_not_completion(probe: Probe) -> None:
-    """Fifty cancelled calls of an aggregator, five of which have surely begun: it never completes, its inputs raise."""
+    """An aggregator never completes when its call is cancelled, fifty times over: its inputs raise an error."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed")
     for number in range(50):
         async with probe.call() as call:
@@ -179,7 +168,7 @@ async def cancel_is_not_completion(probe: Probe) -> None:
 
 @scenario("R-109", "R-110", function=("total", "marks"))
 async def cancel_after_a_while_is_not_completion(probe: Probe) -> None:
-    """A cancel that finds the function waiting for input wakes it with an error, never with an end."""
+    """A cancel that finds the function waiting for input wakes it with an error, never with an end of input."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed")
     for number in range(1, 11):
         async with probe.call() as call:
@@ -204,7 +193,7 @@ async def connection_drop(probe: Probe) -> None:
             await call.json(*values)
             await watch.reaches(f"{name}.calls", 1)
             sever()
-            _, ending = await call.ends()
+            _, ending = await call.rest()
             if ending.code is not grpc.StatusCode.UNAVAILABLE:
                 raise Failure(f"{ending} on a cut connection", "UNAVAILABLE", call.sent)
     with breaking("R-109"):
@@ -225,9 +214,7 @@ async def deaf_function_blocks_nobody(probe: Probe) -> None:
         call.cancel()
     clock = probe.clock()
     async with probe.call("square") as other:
-        await other.start()
-        await other.json(3)
-        await other.half_close()
+        await other.all(3)
         await other.gives(9)
     if (took := probe.clock() - clock) > 1.0:
         raise other.failure(f"the result after {took:.1f} s", "the result within 1 s")
@@ -250,7 +237,7 @@ async def mixed_calls_leave_nothing_behind(probe: Probe) -> None:
                     call.cancel()
                 case 2:
                     await call.data(b"{")
-                    await call.ends()
+                    await call.rest()
                 case 3:
                     await call.json(-1)
     with breaking("R-013"):

@@ -48,7 +48,7 @@ async def _interleave(call: Call) -> None:
 
 
 async def _receive(call: Call, expected: Sequence[object], timeout_s: float) -> None:
-    got, ending = await call.ends(timeout_s=2 * timeout_s)
+    got, ending = await call.rest(timeout_s=2 * timeout_s)
     if ending.code is not grpc.StatusCode.OK or len(got) != len(expected):
         raise call.failure(f"{len(got)} frames, then {ending}", f"{len(expected)} frames, then OK")
     for at, (frame, value) in enumerate(zip(got, expected, strict=True)):
@@ -72,7 +72,7 @@ async def one_call_is_one_window(probe: Probe) -> None:
 
 @scenario("RT-44", "R-130", "R-013", function="drain_second_first")
 async def starvation_hard_cap(probe: Probe) -> None:
-    """Endless frames for an input that is not read, while the function waits on the other: a limit ends the call."""
+    """A limit ends the call when frames without end come for an input that the function does not read."""
     padded = b"0" + b" " * (64 * 1024)
     async with probe.call() as call:
         await call.start(inputs=["first", "second"])
@@ -87,7 +87,7 @@ async def starvation_hard_cap(probe: Probe) -> None:
 
 @scenario("RT-45", "R-127", function=("ticker", "source", "marks"))
 async def slow_consumer_of_endless_output(probe: Probe) -> None:
-    """While the caller does not read, the function is suspended; it goes on without a gap when the caller reads."""
+    """While the caller does not read, the function is suspended; it continues without a gap when the caller reads."""
     await probe.needs_sources()
     watch = await probe.watch("ticker.values", "ticker.calls", "ticker.closed")
     async with probe.call() as call:
@@ -139,7 +139,7 @@ async def slow_function_fast_caller(probe: Probe) -> None:
 
 @scenario("RT-70", "R-125", "R-012", function="echo")
 async def hundred_parallel_calls(probe: Probe) -> None:
-    """A hundred calls at once, each with values of its own: no cross-talk."""
+    """A hundred calls at the same time each get back their own values."""
 
     async def one(number: int) -> None:
         async with probe.call() as call:
@@ -186,9 +186,7 @@ async def blocking_function(probe: Probe) -> None:
         await sleeping.json(2.0)
         await asyncio.sleep(0.1)
         clock = probe.clock()
-        await quick.start()
-        await quick.json(3)
-        await quick.half_close()
+        await quick.all(3)
         await quick.gives(9)
         if (took := probe.clock() - clock) > 1.0:
             raise quick.failure(f"the result after {took:.1f} s", "the result within 1 s")

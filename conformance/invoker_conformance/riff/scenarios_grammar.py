@@ -87,20 +87,14 @@ async def half_close_immediately(probe: Probe) -> None:
 async def start_then_half_close(probe: Probe) -> None:
     """A request/reply function gives no output for no input, ends with OK, and is not called."""
     watch = await probe.watch("square.calls")
-    async with probe.call() as call:
-        await call.start(inputs=["a"], outputs=["b"])
-        await call.half_close()
-        await call.gives()
+    await probe.call_gives([], [], inputs=["a"], outputs=["b"])
     await watch.stays("square.calls")
 
 
 @scenario("RT-05", "R-049", "R-109", "R-134", function="total")
 async def aggregator_on_empty_input(probe: Probe) -> None:
     """An aggregator gives its result for empty input."""
-    async with probe.call() as call:
-        await call.start(inputs=["a"], outputs=["b"])
-        await call.half_close()
-        await call.gives(0)
+    await probe.call_gives([], [0], inputs=["a"], outputs=["b"])
 
 
 @scenario("R-051", function="greeting")
@@ -109,25 +103,20 @@ async def nothing_before_start(probe: Probe) -> None:
     async with probe.call() as call:
         await call.silent(0.5)
         await call.start()
-        if (greeting := await call.value()) != "hello":
-            raise call.failure(repr(greeting), "'hello'")
+        await call.begins("hello")
 
 
 @scenario("RT-11", "R-052", function="square")
 async def too_many_types(probe: Probe) -> None:
     """More expected types than outputs fail the call; the detail holds both numbers."""
-    async with probe.call() as call:
-        await call.start([TEXT, TEXT, TEXT], ["a"], ["b", "c", "d"])
-        await call.fails(PV, "3", "1", after=0)
+    await probe.call_fails(PV, "3", "1", types=[TEXT, TEXT, TEXT], inputs=["a"], outputs=["b", "c", "d"])
 
 
 @scenario("R-052", function="two_outputs")
 async def too_few_types(probe: Probe) -> None:
     """Fewer expected types than outputs fail the call."""
     async with probe.call() as call:
-        await call.start([JSON], ["a"], ["b"])
-        await call.json([1, 1])
-        await call.half_close()
+        await call.all([1, 1], types=[JSON], inputs=["a"], outputs=["b"])
         await call.fails(PV, "1", "2", after=0)
 
 
@@ -135,44 +124,32 @@ async def too_few_types(probe: Probe) -> None:
 async def no_types_for_one_output(probe: Probe) -> None:
     """No expected types for a function with an output fail the call."""
     async with probe.call() as call:
-        await call.start([], ["a"], [])
-        await call.json(2)
-        await call.half_close()
+        await call.all(2, types=[], inputs=["a"], outputs=[])
         await call.fails(PV, "0", "1", after=0)
 
 
 @scenario("RT-12", "R-053", function="square")
 async def types_and_names_disagree(probe: Probe) -> None:
     """Output names in another number than expected types fail the call."""
-    async with probe.call() as call:
-        await call.start([JSON], ["a"], ["b", "c"])
-        await call.fails(PV, "2", "1", after=0)
+    await probe.call_fails(PV, "2", "1", types=[JSON], inputs=["a"], outputs=["b", "c"])
 
 
 @scenario("RT-13", "R-055", function="pairs")
 async def input_names_disagree_with_arity(probe: Probe) -> None:
     """Three input names for a function with two inputs fail the call; the detail holds both numbers."""
-    async with probe.call() as call:
-        await call.start([JSON], ["a", "b", "c"], ["o"])
-        await call.fails(PV, "3", "2", after=0)
+    await probe.call_fails(PV, "3", "2", types=[JSON], inputs=["a", "b", "c"], outputs=["o"])
 
 
 @scenario("R-055", function="pairs")
 async def too_few_input_names(probe: Probe) -> None:
     """One input name for a function with two inputs fails the call."""
-    async with probe.call() as call:
-        await call.start([JSON], ["a"], ["o"])
-        await call.fails(PV, "1", "2", after=0)
+    await probe.call_fails(PV, "1", "2", types=[JSON], inputs=["a"], outputs=["o"])
 
 
 @scenario("RT-02", "R-054", function="square")
 async def unnamed_streams(probe: Probe) -> None:
     """A caller that sends types but no names is served."""
-    async with probe.call() as call:
-        await call.start([JSON], [], [])
-        await call.json(5)
-        await call.half_close()
-        await call.gives(25)
+    await probe.call_gives([5], [25], types=[JSON], inputs=[], outputs=[])
 
 
 @scenario("R-057", function="pairs")
@@ -195,11 +172,13 @@ async def names_reach_the_function(probe: Probe) -> None:
         ([JSON], [], []),
     )
     for types, inputs, outputs in sent:
-        async with probe.call() as call:
-            await call.start(types, inputs, outputs)
-            await call.json(None)
-            await call.half_close()
-            await call.gives({"inputs": inputs, "outputs": outputs, "accepts": types})
+        await probe.call_gives(
+            [None],
+            [{"inputs": inputs, "outputs": outputs, "accepts": types}],
+            types=types,
+            inputs=inputs,
+            outputs=outputs,
+        )
 
 
 @scenario("R-160", function="square")
@@ -215,7 +194,7 @@ async def unknown_fields(probe: Probe) -> None:
 
 @scenario("RT-62", "R-120", "R-013", function="square")
 async def garbage_on_the_wire(probe: Probe) -> None:
-    """Bytes that are no protobuf message fail the call only, first and later."""
+    """Bytes that are not a protobuf message fail only their call, as the first signal and as a later one."""
     async with probe.call() as call:
         await call.raw(b"\xff\xff\xff")
         await call.fails(PV, after=0)
@@ -228,7 +207,7 @@ async def garbage_on_the_wire(probe: Probe) -> None:
 
 @scenario("RT-63", "R-120", "R-013", function="square")
 async def invalid_utf8_in_a_string_field(probe: Probe) -> None:
-    """A contentType that is not UTF-8 fails the call only."""
+    """A contentType that is not UTF-8 fails only its call."""
     async with probe.call() as call:
         await call.start()
         await call.raw(b"\x12\x06\x0a\x011\x12\x01\xff", "D(0, type of the byte FF, 1)")
@@ -246,10 +225,10 @@ async def a_failed_call_leaves_others_alone(probe: Probe) -> None:
             async with probe.call("square") as call:
                 await call.start()
                 await call.data(payload, media_type)
-                await call.ends()
+                await call.rest()
         async with probe.call("square") as call:
             await call.json(1)
-            await call.ends()
+            await call.rest()
         await bystander.json(3)
         await bystander.half_close()
         await bystander.gives(6)

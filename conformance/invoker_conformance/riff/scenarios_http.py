@@ -21,7 +21,7 @@ async def echo_with_defaults(probe: Probe) -> None:
 
 @scenario("R-148", "R-141", function="square")
 async def success(probe: Probe) -> None:
-    """200, the selected type, the payload."""
+    """A result is answered with 200, the selected type and the payload."""
     (await probe.post(b"7", _AS_JSON, ("Accept", f"image/png, {TEXT}, {JSON}"))).has(200, TEXT, b"49")
     (await probe.post(b"7", _AS_JSON, ("Accept", f"{TEXT};q=0.1, {JSON}"))).has(200, JSON, b"49")
 
@@ -34,7 +34,7 @@ async def annotation_steers_decoding(probe: Probe) -> None:
 
 @scenario("RT-77", "R-144", function="echo")
 async def unsupported_media_type(probe: Probe) -> None:
-    """A body without decoder is 415, with the text in the body."""
+    """A body of a type without a decoder is answered with 415 and the text of the error."""
     for media_type in ("application/x-doom", "*/*", "!![]not a type"):
         answer = (await probe.post(b"1", ("Content-Type", media_type))).has(415)
         if b"Unsupported Media Type" not in answer.body:
@@ -43,7 +43,7 @@ async def unsupported_media_type(probe: Probe) -> None:
 
 @scenario("RT-77", "R-146", function=("square", "marks"))
 async def not_acceptable_over_http(probe: Probe) -> None:
-    """No acceptable type is 406, before the function runs."""
+    """A request that accepts no type that can be encoded is answered with 406, before the function runs."""
     watch = await probe.watch("square.calls")
     answer = (await probe.post(b"2", _AS_JSON, ("Accept", "text/zglorbf"))).has(406)
     if b"Not Acceptable" not in answer.body:
@@ -53,14 +53,14 @@ async def not_acceptable_over_http(probe: Probe) -> None:
 
 @scenario("RT-77", "R-145", function="square")
 async def undecodable_body(probe: Probe) -> None:
-    """A body that its codec cannot decode is 400."""
+    """A body that its codec cannot decode is answered with 400."""
     for body in (b"{", b"", b'"x"'):
         (await probe.post(body, _AS_JSON)).has(400)
 
 
 @scenario("RT-77", "R-147", "R-117", function="reciprocal")
 async def function_raises_over_http(probe: Probe) -> None:
-    """An exception of the function is 5xx, without a traceback."""
+    """An exception of the function is answered with 5xx, without a traceback."""
     answer = (await probe.post(b"0", _AS_JSON)).is_server_error()
     if b"Traceback" in answer.body or b".py" in answer.body:
         raise answer.failure("5xx without traceback and paths")
@@ -68,14 +68,14 @@ async def function_raises_over_http(probe: Probe) -> None:
 
 @scenario("R-147", function="odd")
 async def result_that_cannot_be_serialised(probe: Probe) -> None:
-    """A result that cannot be serialised is 5xx."""
+    """A result that cannot be serialised is answered with 5xx."""
     (await probe.post(b'"nan"', _AS_JSON, ("Accept", JSON))).is_server_error()
     (await probe.post(b'"opaque"', _AS_JSON)).is_server_error()
 
 
 @scenario("RT-78", "R-153", function="echo")
 async def error_bodies(probe: Probe) -> None:
-    """Errors are a JSON object if JSON ranks best in Accept, else text with a final newline."""
+    """An error is a JSON object if JSON ranks best in Accept, and otherwise a text with a final newline."""
     for accept in (f"something/madeup;q=0.5, {JSON}; charset=utf-8, {TEXT}", JSON, f"{TEXT};q=0.3, {JSON};q=0.4"):
         answer = (await probe.post(b"1", ("Content-Type", "application/x-doom"), ("Accept", accept))).has(415, JSON)
         error = json.loads(answer.body)
@@ -89,7 +89,7 @@ async def error_bodies(probe: Probe) -> None:
 
 @scenario("RT-79", "R-142", function=("square", "marks"))
 async def other_methods_and_paths(probe: Probe) -> None:
-    """Another method on / is 405 and allows POST, another path 404; the function is not called."""
+    """Another method on / is answered with 405 and Allow: POST, another path with 404; the function is not called."""
     watch = await probe.watch("square.calls")
     for method in ("GET", "PUT", "DELETE", "PATCH"):
         answer = (await probe.transport.exchange(method, "/", (_AS_JSON,), b"2")).has(405)
@@ -111,7 +111,7 @@ async def start_frame_of_a_request(probe: Probe) -> None:
 
 @scenario("RT-80", "R-149", "R-138", function=("emit", "marks"))
 async def zero_and_two_outputs(probe: Probe) -> None:
-    """No output and two outputs are 5xx, and the function is stopped; one output is the answer."""
+    """One output is the answer; no output, and two, are answered with 5xx, and the function is stopped."""
     watch = await probe.watch("emit.calls", "emit.closed")
     (await probe.post(b"1", _AS_JSON)).has(200, JSON, b"0")
     for count in (b"0", b"2", b"-1"):
@@ -121,13 +121,13 @@ async def zero_and_two_outputs(probe: Probe) -> None:
 
 @scenario("R-149", function="pairs")
 async def arity_that_http_cannot_serve(probe: Probe) -> None:
-    """A function with two inputs is 5xx over HTTP."""
+    """A request to a function with two inputs is answered with 5xx."""
     (await probe.post(b"1", _AS_JSON)).is_server_error()
 
 
 @scenario("R-162", "R-049", function="total")
 async def aggregator_over_http(probe: Probe) -> None:
-    """An aggregator gives its result of the one value."""
+    """An aggregator answers with its result for the one value."""
     (await probe.post(b"7", _AS_JSON)).has(200, JSON, b"7")
 
 
@@ -139,10 +139,10 @@ async def eager_output_over_http(probe: Probe) -> None:
 
 @scenario("R-156", function=("square", "marks"))
 async def healthz(probe: Probe) -> None:
-    """GET /healthz is 200 and does not touch the function, where it is offered."""
+    """GET /healthz, where it is offered, is answered with 200, and the function is not called."""
     watch = await probe.watch("square.calls")
     if (answer := await probe.transport.exchange("GET", "/healthz")).status == 404:
-        raise NotProvided("GET /healthz is 404")
+        raise NotProvided("GET /healthz")
     answer.has(200)
     await watch.stays("square.calls")
 

@@ -23,7 +23,7 @@ async def _respond(probe: Probe, headers: dict[str, str]) -> Answer:
 
 @scenario("RT-81", "R-148", "R-139", function="respond")
 async def status_chosen_by_the_function(probe: Probe) -> None:
-    """X-Http-Status sets the status and is removed, whatever its spelling; an invalid one is 500."""
+    """X-Http-Status sets the status and is removed, however it is spelt; an invalid one is answered with 500."""
     for name, status in (("X-Http-Status", 201), ("x-http-status", 404), ("X-HTTP-STATUS", 599)):
         answer = (await _respond(probe, {name: str(status), "X-Other": "1"})).has(status, TEXT, b"x")
         if answer.header("x-http-status") is not None or answer.header("x-other") != "1":
@@ -53,7 +53,7 @@ async def output_headers_that_clash(probe: Probe) -> None:
 
 @scenario("R-151", function="headers")
 async def request_headers_reach_the_function(probe: Probe) -> None:
-    """All but Content-Type and Accept, several values joined, X-Http-* beyond forging."""
+    """The function gets every header but Content-Type and Accept, repeated ones joined; X-Http-* cannot be forged."""
     sent = [_AS_TEXT, _WANT_JSON, ("X-Custom", "yes"), ("X-Many", "1"), ("X-Many", "2"), ("X-Http-Method", "FORGED")]
     answer = (await probe.post(b"x-custom", *sent, path="/?a=1")).has(200, JSON)
     seen = json.loads(answer.body)
@@ -66,7 +66,7 @@ async def request_headers_reach_the_function(probe: Probe) -> None:
 
 @scenario("R-154", function="octets")
 async def body_over_the_limit(probe: Probe) -> None:
-    """A body over the limit is 413, announced or in chunks; the next request works."""
+    """A body above the limit is answered with 413, with a length or in chunks; the next request works."""
     size = probe.target.message_bytes + 1024 * 1024
     (await probe.post(bytes(size), ("Content-Type", OCTETS))).has(413)
     async with probe.transport.connect() as connection:
@@ -87,7 +87,7 @@ async def disconnect_cancels(probe: Probe) -> None:
 
 @scenario("R-155", function="octets")
 async def keep_alive_and_chunks(probe: Probe) -> None:
-    """Several requests on one connection, with length and in chunks, each with its answer."""
+    """Several requests on one connection, with a length or in chunks, each get their answer."""
     async with probe.transport.connect() as connection:
         for body in (b"one", [b"t", b"w", b"o"], b"", b"three"):
             await connection.send("POST", "/", [("Content-Type", OCTETS)], body)
@@ -97,7 +97,7 @@ async def keep_alive_and_chunks(probe: Probe) -> None:
 
 @scenario("R-155", "R-125", function="echo")
 async def parallel_requests(probe: Probe) -> None:
-    """Fifty requests at once, each with its own body."""
+    """Fifty requests at the same time each get their own body back."""
 
     async def one(number: int) -> None:
         (await probe.post(b"%d" % number, _AS_JSON, _WANT_JSON)).has(200, JSON, b"%d" % number)

@@ -13,21 +13,14 @@ from invoker_conformance.scenario import scenario
 
 @scenario("R-164", "R-167", "R-032", function="greet")
 async def every_parameter_has_a_default(probe: Probe) -> None:
-    """The one input is mapped; without any value the function is called once, with its default."""
-    async with probe.call() as call:
-        await call.start()
-        await call.json("Bob", "Ann")
-        await call.half_close()
-        await call.gives("hello Bob", "hello Ann")
-    async with probe.call() as call:
-        await call.start()
-        await call.half_close()
-        await call.gives("hello world")
+    """Each value gives a result; without any value the function is called once, with its default."""
+    await probe.call_gives(["Bob", "Ann"], ["hello Bob", "hello Ann"])
+    await probe.call_gives([], ["hello world"])
 
 
 @scenario("R-164", "R-165", function="scale")
 async def options_by_name_and_by_index(probe: Probe) -> None:
-    """Options count for the whole call, in any order of their names; those that are left out keep their defaults."""
+    """Options count for the whole call, in any order of their names; options that are left out keep their defaults."""
     await _gives(probe, ["x"], [(0, 1), (0, 2)], [2, 4])
     await _gives(probe, ["x", "by"], [(1, 10), (0, 1), (0, 2)], [10, 20])
     await _gives(probe, ["x", "plus", "by"], [(2, 10), (1, 1), (0, 1), (0, 2)], [11, 21])
@@ -36,17 +29,14 @@ async def options_by_name_and_by_index(probe: Probe) -> None:
 
 @scenario("R-165", function="scale")
 async def names_that_are_no_options(probe: Probe) -> None:
-    """A further input name that is no option's, or more names than inputs, fail the call."""
+    """A further input name that is not an option, or more names than inputs, fail the call."""
     for names in (["x", "bye"], ["x", "by", "plus", "more"]):
-        async with probe.call() as call:
-            await call.start(inputs=names)
-            await call.json(1)
-            await call.fails(PV, after=0)
+        await probe.call_fails(PV, sent=[1], inputs=names)
 
 
 @scenario("R-166", function="scale")
 async def announced_options_are_awaited(probe: Probe) -> None:
-    """Nothing is computed before an announced option has come, or the half-close says that it will not."""
+    """The function is not called before an announced option has come, or the half-close shows that it will not come."""
     async with probe.call() as call:
         await call.start(inputs=["x", "by"])
         await call.json(1, 2)
@@ -86,10 +76,7 @@ async def a_single_value_comes_once(probe: Probe) -> None:
         await call.json(2, 3, index=1)
         await call.half_close()
         await call.fails(PV, "2", after=0)
-    async with probe.call() as call:
-        await call.start(inputs=["values", "count"])
-        await call.half_close()
-        await call.gives()
+    await probe.call_gives([], [], inputs=["values", "count"])
 
 
 async def _gives(

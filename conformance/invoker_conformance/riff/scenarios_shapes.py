@@ -26,11 +26,9 @@ async def health_service(probe: Probe) -> None:
 
 @scenario("RT-01", "R-030", "R-031", "R-098", "R-105", "R-136", "R-137", function="square")
 async def square_json(probe: Probe) -> None:
-    """A request/reply function maps: output k is the function of input k, on output 0, as JSON."""
+    """A request/reply function gives a result for each value, in order, on output 0, as JSON."""
     async with probe.call() as call:
-        await call.start(inputs=["a"], outputs=["b"])
-        await call.json(2, 3)
-        await call.half_close()
+        await call.all(2, 3, inputs=["a"], outputs=["b"])
         for frame in await call.gives(4, 9):
             if frame.resultIndex != 0 or frame.contentType.partition(";")[0] != JSON:
                 raise call.failure(f"({frame.resultIndex}, {frame.contentType!r})", f"(0, {JSON!r})")
@@ -43,8 +41,7 @@ async def replies_come_one_by_one(probe: Probe) -> None:
         await call.start()
         for number in range(20):
             await call.json(number)
-            if (value := await call.value()) != number * number:
-                raise call.failure(f"{value} for {number}", f"{number * number}")
+            await call.begins(number * number)
         await call.half_close()
         await call.gives()
 
@@ -52,11 +49,7 @@ async def replies_come_one_by_one(probe: Probe) -> None:
 @scenario("R-034", function="delay")
 async def awaited_replies_keep_their_order(probe: Probe) -> None:
     """An async request/reply function is awaited; a slow first value still comes first."""
-    async with probe.call() as call:
-        await call.start()
-        await call.json(0.2, 0.0, 0.1)
-        await call.half_close()
-        await call.gives(0.2, 0.0, 0.1)
+    await probe.call_gives([0.2, 0.0, 0.1], [0.2, 0.0, 0.1])
 
 
 @scenario("RT-52", "R-033", "R-113", "R-119", function=("reciprocal", "marks"))
@@ -64,9 +57,7 @@ async def request_reply_raises_on_third(probe: Probe) -> None:
     """Replies before the error are delivered, the input after it is not processed."""
     watch = await probe.watch("reciprocal.calls")
     async with probe.call() as call:
-        await call.start()
-        await call.json(1, 2, 0, 4)
-        await call.half_close()
+        await call.all(1, 2, 0, 4)
         got = [call.json_of(frame) for frame in await call.fails(UE, after=2)]
         if got != [100, 50]:
             raise call.failure(f"{got}", "[100, 50]")
@@ -78,11 +69,7 @@ async def one_call_of_a_streaming_function(probe: Probe) -> None:
     """One call of the method is one call of the function, with no, one or many frames."""
     watch = await probe.watch("total.calls", "total.completed")
     for numbers in ((), (1,), (1, 2, 3)):
-        async with probe.call() as call:
-            await call.start()
-            await call.json(*numbers)
-            await call.half_close()
-            await call.gives(sum(numbers))
+        await probe.call_gives(numbers, [sum(numbers)])
     await watch.stays("total.calls", by=3)
     await watch.stays("total.completed", by=3)
 
@@ -99,11 +86,7 @@ async def source_needs_no_input(probe: Probe) -> None:
 async def sink_without_output(probe: Probe) -> None:
     """A function without outputs ends with OK and no frame, once it has read its input."""
     watch = await probe.watch("sink.values")
-    async with probe.call() as call:
-        await call.start([], ["a"], [])
-        await call.json(1, "two", [])
-        await call.half_close()
-        await call.gives()
+    await probe.call_gives([1, "two", []], [], types=[], inputs=["a"], outputs=[])
     await watch.stays("sink.values", by=3)
 
 
@@ -112,43 +95,36 @@ async def greeting_before_input(probe: Probe) -> None:
     """A function may emit before it reads, and the caller has it before it sends data."""
     async with probe.call() as call:
         await call.start()
-        if (first := await call.value()) != "hello":
-            raise call.failure(repr(first), "'hello'")
+        await call.begins("hello")
         await call.json("you")
-        if (second := await call.value()) != "you":
-            raise call.failure(repr(second), "'you'")
+        await call.begins("you")
         await call.half_close()
         await call.gives()
 
 
 @scenario("RT-60", "R-126", function="hundred")
 async def hundred_values_then_one(probe: Probe) -> None:
-    """A function that emits once per hundred inputs does, without a half-close."""
+    """A function that emits once per hundred inputs does so at the hundredth, without a half-close."""
     async with probe.call() as call:
         await call.start()
         await call.json(*range(99))
         await call.silent(0.2)
         await call.json(99)
-        if (value := await call.value()) != 4950:
-            raise call.failure(repr(value), "4950")
+        await call.begins(4950)
 
 
 @scenario("RT-53", "R-119", function="refuse")
 async def raise_at_call(probe: Probe) -> None:
-    """An exception of the call itself, before a stream is handed back, has its own prefix."""
-    async with probe.call() as call:
-        await call.start()
-        await call.fails(UIE, "refused", after=0)
+    """An exception that comes before the function has returned its stream has a prefix of its own."""
+    await probe.call_fails(UIE, "refused")
 
 
 @scenario("RT-56", "R-111", function="two_outputs")
 async def last_output_completes(probe: Probe) -> None:
     """With two finite outputs the call ends with OK after both."""
     async with probe.call() as call:
-        await call.start([JSON, JSON], ["plan"], ["left", "right"])
-        await call.json([2, 300])
-        await call.half_close()
-        got, ending = await call.ends()
+        await call.all([2, 300], types=[JSON, JSON], inputs=["plan"], outputs=["left", "right"])
+        got, ending = await call.rest()
         counts = [sum(frame.resultIndex == index for frame in got) for index in (0, 1)]
         if ending.code is not grpc.StatusCode.OK or counts != [2, 300]:
             raise call.failure(f"{counts} frames of the outputs, then {ending}", "[2, 300] frames, then OK")
@@ -156,7 +132,7 @@ async def last_output_completes(probe: Probe) -> None:
 
 @scenario("RT-54", "R-111", "R-115", function=("two_outputs", "marks"))
 async def one_output_ends_the_other_goes_on(probe: Probe) -> None:
-    """When one output has ended, the endless other one goes on until the cancel."""
+    """When one output has ended, the endless other one continues until the cancel."""
     watch = await probe.watch("two_outputs.calls", "two_outputs.closed")
     async with probe.call() as call:
         await call.start([JSON, JSON], ["plan"], ["left", "right"])

@@ -1,4 +1,4 @@
-"""What no gRPC library lets its user do, but what their own code does on the wire: endings and bursts in raw frames."""
+"""Scenarios in raw HTTP/2 frames: endings and bursts that gRPC libraries send, but do not offer to their users."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from invoker_conformance.scenario import Failure, breaking, scenario
 _UNACCEPTABLE = "application/x-unacceptable"
 _BURST = 1000
 _RESETS_MS = (0, 1, 2, 4)
-# Where the two frames left further apart, because this machine was busy, the target may believe the half-close.
+# If the two frames were sent further apart, because this machine was busy, the target may believe the half-close.
 _GAP_S = 0.006
 
 
 @scenario("R-109", "R-110", function=("total", "marks"))
 async def reset_behind_the_half_close_is_a_cancel(probe: Probe) -> None:
-    """A cancel of grpc-js, END_STREAM and RST_STREAM up to 4 ms later, is none of an aggregator's normal ends."""
+    """A cancel as grpc-js sends it, END_STREAM and then RST_STREAM, never looks like the end of the input."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed", "total.closed")
     late = 0
     for number in range(40):
@@ -57,7 +57,7 @@ async def replies_behind_a_burst_are_all_there(probe: Probe) -> None:
 
 @scenario("R-170", function=("square", "marks"))
 async def refusal_waits_for_the_first_data(probe: Probe) -> None:
-    """A StartFrame that cannot be accepted is refused once data comes, for callers whose next write would fail."""
+    """A StartFrame that cannot be accepted is refused once data comes, so that the caller's write still works."""
     watch = await probe.watch("square.calls")
     async with probe.call() as call:
         await call.start([_UNACCEPTABLE])

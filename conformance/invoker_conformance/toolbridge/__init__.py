@@ -4,17 +4,4 @@
 describes the tools that they call, ``docs/reference/tool-bridge.md`` the requirements.
 """
 
-from __future__ import annotations
-
-from invoker_conformance.toolbridge import (  # noqa: F401  # importing a chapter registers its scenarios
-    scenarios_arguments,
-    scenarios_calls,
-    scenarios_service,
-    scenarios_sessions,
-    scenarios_streams,
-    scenarios_tools,
-    scenarios_values,
-    scenarios_variables,
-)
-
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""What holds for every answer of a tool bridge, whatever it says: docs/reference/tool-bridge.md 2.10."""
+"""The rules for every answer of a tool bridge: docs/reference/tool-bridge.md 2.10."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from google.protobuf.message import DecodeError
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker_conformance.scenario import Failure
-
-__all__ = ["KINDS", "STATUS", "TRAILER", "check_chunks", "check_error", "check_result", "told_in"]
 
 TRAILER = "dspex-error-bin"
 
@@ -33,7 +31,7 @@ def check_error(error: pb.ErrorInfo, sent: str) -> None:
     """Check what holds for every error.
 
     Raises:
-        Failure: Something does not.
+        Failure: The error breaks a rule.
     """
     if error.type not in KINDS:
         raise Failure(f"an error of the type {error.type!r}", f"one of {', '.join(KINDS)} (T-159)", sent)
@@ -47,7 +45,7 @@ def check_result(answer: pb.ToolCallResponse | pb.ToolCallResult, sent: str, *, 
     """Check what holds for every answer to a call: it has a result or an error (T-064).
 
     Args:
-        answer: To ExecuteTool, or to an item of a batch.
+        answer: The answer to ExecuteTool, or to an item of a batch.
         sent: The text that reports show as sent.
         is_executed: Whether the call was made at all, so that there are metrics.
     """
@@ -100,7 +98,7 @@ def told_in(trailers: Sequence[tuple[str, str | bytes]], sent: str) -> pb.ErrorI
     """The error in the trailers of an rpc, which is checked; None if there is none.
 
     Raises:
-        Failure: It cannot be read, or something about it does not hold.
+        Failure: The trailer cannot be read, or breaks a rule.
     """
     for key, value in trailers:
         if key == TRAILER:

@@ -9,7 +9,8 @@ import grpc
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker_conformance.scenario import Failure, scenario
-from invoker_conformance.toolbridge.host import Host, Refused
+from invoker_conformance.toolbridge.host import Host
+from invoker_conformance.toolbridge.rpcs import Refused
 
 _LATE_S = 2.0
 """How much later than its time a call may end: T-054 says 250 ms; a busy machine that judges may add to them."""
@@ -17,7 +18,7 @@ _LATE_S = 2.0
 
 @scenario("T-064", function="add")
 async def a_result(host: Host) -> None:
-    """It comes with the request's id and with metrics; an empty result is null."""
+    """A result comes with the request's id and with metrics; an empty result is null."""
     async with host.session() as session:
         answer = await session.send(session.request("add", [1], {"b": 4}, request_id="r-1"))
         if session.result(answer) != 5:
@@ -26,7 +27,7 @@ async def a_result(host: Host) -> None:
 
 @scenario("TT-32", "T-065", "T-159", function="raising")
 async def a_tool_that_raises(host: Host) -> None:
-    """InternalError with its text and its class, and no stacktrace."""
+    """A tool that raises gives InternalError with its text and its class, and without a stacktrace."""
     async with host.session() as session:
         for text in ("boom", "日本", "two\nlines"):
             error = await session.fails("InternalError", "", "raising", text)
@@ -40,7 +41,7 @@ async def a_tool_that_raises(host: Host) -> None:
 
 @scenario("T-067", function="counted")
 async def a_generator_without_a_stream(host: Host) -> None:
-    """Its items come as a list; more than a thousand are too many."""
+    """A call of a generator gives its items as a list; more than a thousand items are refused."""
     async with host.session() as session:
         await session.gives([0, 1, 2], "counted")
         await session.gives([], "counted", 0)
@@ -50,7 +51,7 @@ async def a_generator_without_a_stream(host: Host) -> None:
 
 @scenario("T-069", function="configured")
 async def context_of_a_call(host: Host) -> None:
-    """It reaches the function, and is no argument."""
+    """The context of a call reaches the function, and is no argument."""
     async with host.session() as session:
         request = session.request("configured", ["user"], {}, context={"user": "ada", "other": "x"})
         answer = await session.send(request)
@@ -61,7 +62,7 @@ async def context_of_a_call(host: Host) -> None:
 
 @scenario("TT-33", "TT-34", "T-070", "T-071", function=("add", "marks"))
 async def the_same_request_again(host: Host) -> None:
-    """With caching, a request id runs once, and is refused for another request."""
+    """In a session with caching a request id runs once, and another request of this id is refused."""
     watch = await host.watch("add.calls")
     async with host.session(enable_caching=True) as session:
         request = session.request("add", [1], {}, request_id="same")
@@ -79,7 +80,7 @@ async def the_same_request_again(host: Host) -> None:
 
 @scenario("TT-36", "T-072", "T-073", function=("add", "raising", "marks"))
 async def requests_that_run_again(host: Host) -> None:
-    """One that failed, and any in a session without caching."""
+    """A request that failed, and any request of a session without caching, runs again when it is sent again."""
     watch = await host.watch("add.calls", "raising.calls")
     async with host.session(enable_caching=True) as session:
         request = session.request("raising", ["x"], {}, request_id="same")
@@ -94,7 +95,7 @@ async def requests_that_run_again(host: Host) -> None:
 
 @scenario("TT-35", "T-075", function=("waiting", "marks"))
 async def a_duplicate_outlives_the_first(host: Host) -> None:
-    """The caller of the first leaves, and the second still gets its result."""
+    """When the caller of the first request leaves, its duplicate still gets the result."""
     watch = await host.watch("waiting.calls")
     async with host.session(enable_caching=True) as session:
         request = session.request("waiting", [1.0], {}, request_id="same")
@@ -110,7 +111,10 @@ async def a_duplicate_outlives_the_first(host: Host) -> None:
 
 @scenario("TT-25", "TT-26", "T-054", "T-055", "T-057", function=("waiting", "deaf", "brief"))
 async def calls_that_take_too_long(host: Host) -> None:
-    """The request's time counts, if the tool's is not shorter; one that hears nothing is left alone."""
+    """The request's time limit applies, unless the tool's is shorter.
+
+    A function that ignores its end is not waited for.
+    """
     async with host.session(default_timeout_ms=300) as session:
         session.failed(
             await session.send(session.request("add", [1], {}, timeout_ms=-1)), "ValidationError", field="timeout_ms"
@@ -133,7 +137,7 @@ async def calls_that_take_too_long(host: Host) -> None:
 
 @scenario("TT-27", "T-056", function=("waiting", "marks"))
 async def a_caller_that_has_less_time(host: Host) -> None:
-    """Its own deadline ends the rpc, and the function is left."""
+    """The caller's own deadline ends the rpc and the function."""
     watch = await host.watch("waiting.calls", "waiting.closed")
     async with host.session() as session:
         try:
@@ -148,22 +152,21 @@ async def a_caller_that_has_less_time(host: Host) -> None:
 
 @scenario("TT-28", "T-058", function=("single", "waiting", "marks"))
 async def calls_above_the_limit(host: Host) -> None:
-    """One above the limit of a tool, or of a session, fails at once; afterwards there is room."""
+    """A call above the limit of its tool or its session fails at once; afterwards there is room."""
     watch = await host.watch("single.calls", "waiting.calls")
     async with host.session() as session, host.session(max_concurrent_tools=1) as other:
         for owner, tool, scope in ((session, "single", "tool"), (other, "waiting", "session")):
             async with host.beside(owner.value(tool, 1.0)) as running:
                 await watch.reaches(f"{tool}.calls", 1)
                 error = await owner.fails("ResourceExhausted", "concurrency", tool, 0.0)
-                if error.details.get("limit") != "1" or error.details.get("scope") != scope:
-                    raise host.failure(str(dict(error.details)), f"limit=1 and scope={scope}")
+                host.details(error, limit="1", scope=scope)
                 await running
             await owner.value(tool, 0.0)
 
 
 @scenario("TT-29", "TT-24", "T-059", "T-051", function="seldom")
 async def too_often(host: Host) -> None:
-    """Three calls a minute pass in each session; a refused argument takes none of them."""
+    """Three calls a minute pass in each session; a call that is refused for its arguments does not count."""
     async with host.session() as session:
         await session.fails("ValidationError", "", "seldom", "no number")
         for number in range(3):
@@ -177,7 +180,7 @@ async def too_often(host: Host) -> None:
 
 @scenario("TT-31", "T-062", "T-063", "T-159", function=("octets", "size"))
 async def messages_that_are_too_large(host: Host) -> None:
-    """A result is refused by an error, a request by a status; both fail alone."""
+    """A result that is too large is an error, a request that is too large a status; the next call works."""
     most = host.target.message_bytes
     async with host.session() as session:
         error = await session.fails("ResourceExhausted", "result_too_large", "octets", most + 1)
@@ -195,7 +198,7 @@ async def messages_that_are_too_large(host: Host) -> None:
 
 @scenario("TT-30", "T-061", function=("hungry", "add"))
 async def a_tool_that_eats_memory(host: Host) -> None:
-    """Its own call fails, and the bridge goes on."""
+    """A call that takes too much memory fails alone, and the bridge continues."""
     async with host.session() as session:
         await session.fails("ResourceExhausted", "memory", "hungry", 4096)
         await session.gives(3, "add", 1)
@@ -203,7 +206,7 @@ async def a_tool_that_eats_memory(host: Host) -> None:
 
 @scenario("T-178", function="add")
 async def a_client_of_snakepit(host: Host) -> None:
-    """Its service is not ours: UNIMPLEMENTED, and the bridge goes on."""
+    """A client of Snakepit's own service gets UNIMPLEMENTED, and the bridge continues."""
     channel: Any = host.target.channel(host.function)
     for method in ("Ping", "ExecuteTool", "ExecuteStreamingTool"):
         call = channel.unary_unary(f"/snakepit.bridge.BridgeService/{method}")(b"", timeout=host.timeout_s)
@@ -215,7 +218,7 @@ async def a_client_of_snakepit(host: Host) -> None:
 
 @scenario("T-161", "T-159", function="add")
 async def requests_that_cannot_be_read(host: Host) -> None:
-    """Garbage fails its own rpc."""
+    """Bytes that are not a message fail only their own rpc."""
     channel: Any = host.target.channel(host.function)
     for method in pb.DESCRIPTOR.services_by_name["SnakepitBridge"].methods_by_name:
         call = channel.unary_stream(f"/dspex.bridge.SnakepitBridge/{method}")(b"\xff\xff\xff", timeout=host.timeout_s)

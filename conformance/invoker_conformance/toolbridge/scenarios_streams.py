@@ -18,7 +18,7 @@ def _contents(chunks: list[pb.ToolStreamChunk]) -> list[str]:
 
 @scenario("TT-37", "T-076", "T-077", function=("counted", "counted_async"))
 async def streams_from_begin_to_end(host: Host) -> None:
-    """Numbered chunks with one id, and complete at the end, also of nothing."""
+    """A stream has numbered chunks with one id, and complete as its last chunk, also without items."""
     async with host.session() as session:
         for tool in ("counted", "counted_async"):
             for count in (0, 1, 100):
@@ -32,7 +32,7 @@ async def streams_from_begin_to_end(host: Host) -> None:
 
 @scenario("TT-38", "T-078", function="broken")
 async def a_stream_that_breaks(host: Host) -> None:
-    """All that came before comes, then the error."""
+    """All items before the error come, then the error."""
     async with host.session() as session:
         chunks = await session.chunks("broken", 3)
         if _contents(chunks) != ["data", "data", "data", "error"]:
@@ -44,7 +44,7 @@ async def a_stream_that_breaks(host: Host) -> None:
 
 @scenario("TT-39", "T-080", function="blocks")
 async def large_items_are_split(host: Host) -> None:
-    """Bytes in chunks of chunk_size behind `bytes_total`; smaller ones as they are."""
+    """Large bytes come in chunks of chunk_size after the metadata bytes_total; smaller ones come whole."""
     async with host.session() as session:
         for config, length, sizes in (
             (None, 200_000, [_BLOCK, _BLOCK, _BLOCK, 200_000 - 3 * _BLOCK]),
@@ -64,7 +64,7 @@ async def large_items_are_split(host: Host) -> None:
 
 @scenario("TT-40", "T-081", function=("blocks", "marks"))
 async def a_reader_that_stalls(host: Host) -> None:
-    """The function is not asked for more than its buffer and the transport hold."""
+    """While a reader stalls, the function is asked for no more than its buffer and the transport hold."""
     watch = await host.watch("blocks.items", "blocks.closed")
     config = pb.StreamConfig(buffer_size=4, backpressure_enabled=True)
     async with host.session() as session:
@@ -73,13 +73,13 @@ async def a_reader_that_stalls(host: Host) -> None:
             await asyncio.sleep(0.5)
             grown = await watch.grown("blocks.items")
             if grown > 1000:
-                raise host.failure(f"{grown} items of 64 KiB made for a reader that took one", "some")
+                raise host.failure(f"{grown} items of 64 KiB made for a reader that took one", "at most 1000")
         await watch.reaches("blocks.closed", 1, within_s=host.timeout_s)
 
 
 @scenario("TT-42", "T-082", function="blocks")
 async def a_stream_without_back_pressure(host: Host) -> None:
-    """What is held is bounded; then the stream ends with an error, and nothing was dropped."""
+    """The held items are bounded; beyond the bound the stream ends with an error, and no item is dropped."""
     config = pb.StreamConfig(backpressure_enabled=False)
     async with host.session() as session, session.stream("blocks", 2000, _BLOCK, config=config) as stream:
         await stream.next()
@@ -93,7 +93,7 @@ async def a_stream_without_back_pressure(host: Host) -> None:
 
 @scenario("TT-41", "T-083", function=("endless", "slow_steps", "marks"))
 async def a_caller_that_leaves(host: Host) -> None:
-    """The generator is closed, also one that blocks between its items."""
+    """When its caller leaves, a generator is closed, also one that blocks between its items."""
     async with host.session() as session:
         for tool, args in (("endless", ()), ("slow_steps", (0.3,))):
             watch = await host.watch(f"{tool}.closed")
@@ -115,7 +115,7 @@ async def a_stream_of_one(host: Host) -> None:
 
 @scenario("TT-44", "T-088", "T-095", function=("add", "waiting"))
 async def a_batch(host: Host) -> None:
-    """Results in the order of the items, and metrics that add up."""
+    """A batch gives the results in the order of its items, and metrics that add up."""
     async with host.session() as session:
         delays = [0.2, 0.1, 0.0]
         answer = await session.batch(
@@ -144,7 +144,7 @@ async def a_batch_with_a_bad_item(host: Host) -> None:
 
 @scenario("T-092", "T-093", function="add")
 async def batches_that_are_refused(host: Host) -> None:
-    """More than 100 items, an index twice, a negative number; none at all is fine."""
+    """More than 100 items, a repeated index or a negative number is refused; an empty batch is not."""
     async with host.session() as session:
         answer = await session.batch()
         if answer.results or answer.metrics.avg_duration_ms != 0.0:
@@ -159,7 +159,7 @@ async def batches_that_are_refused(host: Host) -> None:
 
 @scenario("TT-47", "T-089", function="busy")
 async def items_at_once(host: Host) -> None:
-    """One after the other, or as many as the request and the session allow, which wait and do not fail."""
+    """Items run one by one, or as many at once as the request and the session allow; the others wait."""
     calls = [("busy", 0.2)] * 6
     async with host.session() as session, host.session(max_concurrent_tools=2) as narrow:
         for owner, config, most in (
@@ -171,13 +171,13 @@ async def items_at_once(host: Host) -> None:
             met = max(owner.result(each) for each in answer.results)
             if len(answer.results) != len(calls) or met > most or (most > 1 and met == 1):
                 raise host.failure(
-                    f"{met} items at once, {len(answer.results)} results", f"at most {most}, and more than 1 if so"
+                    f"{met} items at once, {len(answer.results)} results", f"at most {most}, more than one if allowed"
                 )
 
 
 @scenario("TT-45", "TT-46", "T-090", function=("add", "waiting"))
 async def stopping_at_an_error(host: Host) -> None:
-    """No item begins behind it; those that run end."""
+    """No item begins after an error; running items end."""
     async with host.session() as session:
         answer = await session.batch(("add", 1), ("add",), ("add", 2), config=pb.BatchConfig(stop_on_error=True))
         if [each.index for each in answer.results] != [0, 1]:
@@ -194,4 +194,4 @@ def _adds_up(host: Host, answer: pb.BatchToolCallResponse, total: int, good: int
     if (met.total_items, met.successful_items, met.failed_items) != (total, good, bad):
         raise host.failure(str(met), f"{total} items, {good} of them good and {bad} bad")
     if not 0 <= met.avg_duration_ms <= met.total_duration_ms + 1 and not answer.results:
-        raise host.failure(str(met), "a mean of no more than all")
+        raise host.failure(str(met), "a mean that is not above the total")

@@ -19,7 +19,7 @@ def _is(host: Host, what: str, met: object, expected: object) -> None:
 
 @scenario("T-033", "T-022", "T-021", function="add")
 async def tools_are_listed(host: Host) -> None:
-    """Those of the bridge come sorted by name, with names that follow the pattern and different ids."""
+    """The bridge's tools come sorted by name, with names that follow the pattern and different ids."""
     async with host.session() as session:
         tools = await session.tools()
     names = names_of([tool for tool in tools if not tool.name.startswith("callback:")])
@@ -33,7 +33,7 @@ async def tools_are_listed(host: Host) -> None:
 
 @scenario("TT-14", "T-021", function="add")
 async def by_id_and_by_name(host: Host) -> None:
-    """A tool is called by either."""
+    """A tool can be called by its id and by its name."""
     async with host.session() as session:
         tool = await session.tool("add")
         for name in (tool.tool_id, tool.name):
@@ -44,7 +44,7 @@ async def by_id_and_by_name(host: Host) -> None:
 
 @scenario("TT-10", "T-023", "T-024", "T-025", "T-026", "T-027", "T-030", function="described")
 async def arguments_of_a_tool(host: Host) -> None:
-    """Names, types in both languages, defaults and allowed values, in the order of the signature."""
+    """A specification has each argument's name, types, default and allowed values, in the signature's order."""
     async with host.session() as session:
         tool = await session.tool("described")
     _is(host, "the arguments", [one.name for one in tool.arguments], ["a", "b", "mode"])
@@ -70,7 +70,7 @@ async def arguments_of_a_tool(host: Host) -> None:
 
 @scenario("TT-11", "T-028", "T-031", function=("described", "add"))
 async def texts_of_a_tool(host: Host) -> None:
-    """The first paragraph, the text of each argument, and the examples."""
+    """A specification has the docstring's first paragraph, the text of each argument, and the examples."""
     async with host.session() as session:
         tool, other = await session.tool("described"), await session.tool("add")
     _is(host, "the description", tool.description, "What a specification tells of.")
@@ -82,7 +82,7 @@ async def texts_of_a_tool(host: Host) -> None:
 
 @scenario("TT-12", "T-029", "T-030", function=("add", "counted", "counted_async"))
 async def types_of_tools(host: Host) -> None:
-    """Generators are STREAMING, and their return type is that of their items."""
+    """Generators are STREAMING, and their return type is the type of their items."""
     async with host.session() as session:
         for name, kind in (("add", pb.STANDARD), ("counted", pb.STREAMING), ("counted_async", pb.STREAMING)):
             tool = await session.tool(name)
@@ -92,7 +92,7 @@ async def types_of_tools(host: Host) -> None:
 
 @scenario("T-032", "T-047", function=("ruled", "brief"))
 async def told_limits_are_kept(host: Host) -> None:
-    """What a specification says of rules and limits is what a call meets."""
+    """The rules and limits in a specification apply to calls."""
     async with host.session() as session:
         rules = {one.name: one.validation for one in (await session.tool("ruled")).arguments}
         if not rules["number"].HasField("min_value") or rules["number"].min_value != 0:

@@ -26,7 +26,7 @@ async def _is_read_as(session: Session, kind: str, sent: AnyMessage) -> None:
 
 @scenario("TT-49", "T-097", "T-098", "T-100", "T-101", "T-102", "T-117", function="echo")
 async def plain_values(host: Host) -> None:
-    """Each comes back as it went, in the form of its type."""
+    """Each value comes back unchanged, in the form of its type."""
     forms = {bool: "BoolValue", int: "Int64Value", float: "DoubleValue", str: "StringValue", bytes: "BytesValue"}
     forms |= {list: "ListValue", dict: "Struct", type(None): "Value"}
     values: list[Any] = [True, False, 0, 1, -1, 2**63 - 1, -(2**63), 1.0, 1.5, -0.0, float("nan"), float("inf")]
@@ -35,7 +35,7 @@ async def plain_values(host: Host) -> None:
         for value in values:
             answer = await session.execute("echo", value)
             if kind_of(answer.result) != _PROTOBUF + forms[type(value)] or not same(session.result(answer), value):
-                raise host.failure(f"{shown(answer.result)} for {value!r}", f"it, as {forms[type(value)]}")
+                raise host.failure(f"{shown(answer.result)} for {value!r}", f"the same value, as {forms[type(value)]}")
         answer = await session.execute("echo", None)
         if answer.result.value != b"\x08\x00":
             raise host.failure(shown(answer.result), "the bytes 08 00 for None (T-098)")
@@ -43,7 +43,7 @@ async def plain_values(host: Host) -> None:
 
 @scenario("T-098", "T-106", "T-107", function="kinds")
 async def other_forms_are_read(host: Host) -> None:
-    """All wrappers, several nulls, times; only what stands behind the last slash of a type URL counts."""
+    """All wrappers, several nulls and times are read; of a type URL only what follows the last slash counts."""
     async with host.session() as session:
         for null in (AnyMessage(), packed(_PROTOBUF + "NullValue", b""), pack(Empty())):
             await _is_read_as(session, "NoneType", null)
@@ -71,7 +71,7 @@ async def other_forms_are_read(host: Host) -> None:
 
 @scenario("TT-49", "T-099", "T-103", "T-100", function="large")
 async def values_that_are_easily_lost(host: Host) -> None:
-    """Large numbers and bytes, also within lists and dicts, where they are tagged."""
+    """Large numbers and bytes come back exactly; within lists and dicts they are tagged."""
     async with host.session() as session:
         for kind, expected in (
             ("2**53+1", 2**53 + 1),
@@ -92,7 +92,7 @@ async def values_that_are_easily_lost(host: Host) -> None:
 
 @scenario("T-103", "T-105", function=("kinds", "echo"))
 async def tagged_objects_are_read(host: Host) -> None:
-    """They become what they stand for; whole numbers of containers are ints."""
+    """Tagged objects become the values that they represent; whole numbers of containers are ints."""
     number = {"@type": f"type.googleapis.com/{_PROTOBUF}Int64Value", "value": str(2**53 + 1)}
     octets = {"@type": f"type.googleapis.com/{_PROTOBUF}BytesValue", "value": "AP8="}
     async with host.session() as session:
@@ -103,7 +103,7 @@ async def tagged_objects_are_read(host: Host) -> None:
 
 @scenario("TT-53", "TT-54", "T-104", "T-113", function="strange")
 async def values_without_a_form(host: Host) -> None:
-    """InternalError, with the path to it; nothing is coerced, and nothing recurses for ever."""
+    """A result that has no form on the wire gives InternalError with the path to it; nothing is coerced."""
     async with host.session() as session:
         for kind in ("keys", "cycle", "object", "surrogate"):
             error = await session.fails("InternalError", "unserializable", "strange", kind)
@@ -113,9 +113,9 @@ async def values_without_a_form(host: Host) -> None:
 
 @scenario("TT-50", "T-111", "T-112", function="echo")
 async def what_snakepit_sends(host: Host) -> None:
-    """JSON under its own names, and under those of StringValue and Value."""
+    """JSON is read under Snakepit's own type names, and under those of StringValue and Value."""
     string, value = _PROTOBUF + "StringValue", _PROTOBUF + "Value"
-    # As protobuf, the text of 65 A in quotes is a field 4 that nobody knows: a naive reader takes it for an empty text.
+    # As protobuf, the text of 65 A in quotes is an unknown field 4: a naive reader takes it for an empty text.
     long = b'"' + b"A" * 65 + b'"'
     async with host.session() as session:
         for sent, expected in (
@@ -137,7 +137,7 @@ async def what_snakepit_sends(host: Host) -> None:
 
 @scenario("T-109", "T-110", function="kinds")
 async def objects_of_foreign_classes(host: Host) -> None:
-    """They are text that knows the name of its class; nothing is ever unpickled."""
+    """Objects of foreign classes are texts with the name of their class; they are never unpickled."""
     text = StringValue(value="os.system").SerializeToString()
     async with host.session() as session:
         [kind] = await session.value("kinds", value=packed("python.Thing", text))

@@ -8,8 +8,9 @@ import grpc
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker_conformance.scenario import Failure, scenario
-from invoker_conformance.toolbridge.host import Host, Refused
-from invoker_conformance.toolbridge.session import Listening, Session
+from invoker_conformance.toolbridge.host import Host
+from invoker_conformance.toolbridge.rpcs import Listening, Refused
+from invoker_conformance.toolbridge.session import Session
 from invoker_conformance.toolbridge.values import pack, same, value_in
 
 _WRITES = 1000
@@ -37,7 +38,7 @@ def _failure(update: pb.VariableUpdate, expected: str) -> Exception:
 
 @scenario("TT-60", "T-115", "T-116", "T-117", "T-118", "T-119", "T-120", "T-126", function="add")
 async def a_variable(host: Host) -> None:
-    """Missing, made, None, replaced, deleted."""
+    """A variable is missing, made, set to None, replaced and deleted."""
     async with host.session() as session:
         if (answer := await session.get("x")).exists or answer.HasField("value"):
             raise host.failure(str(answer), "exists=false and no value")
@@ -59,7 +60,7 @@ async def a_variable(host: Host) -> None:
 
 @scenario("T-120", "T-121", "T-122", function="add")
 async def what_is_known_of_a_variable(host: Host) -> None:
-    """Times, type, maker and tags; tags stay unless metadata is sent."""
+    """A variable has times, a type, a maker and tags; its tags stay unless metadata are sent."""
     async with host.session() as session:
         for value, kind in (
             (None, "null"),
@@ -92,12 +93,12 @@ async def what_is_known_of_a_variable(host: Host) -> None:
             raise host.failure(str(after), "the tags, as no metadata was sent")
         await session.put("z", 1, metadata=pb.VariableMetadata(created_by="python"))
         if (await session.get("z", metadata=True)).metadata.created_by != "python":
-            raise host.failure("another maker", "python, as the caller said")
+            raise host.failure("another created_by", "python, as the caller said")
 
 
 @scenario("TT-59", "T-123", "T-124", function="add")
 async def variables_are_listed(host: Host) -> None:
-    """Sorted, by prefix and by tags, not more than the limit."""
+    """Variables are listed in order, by prefix and by tags, and not more than the limit."""
     async with host.session() as session:
         for name, tags in (("b", {}), ("ab", {"env": "prod", "team": "x"}), ("aa", {"env": "dev"}), ("é", {})):
             await session.put(name, 1, metadata=pb.VariableMetadata(tags=tags))
@@ -120,18 +121,18 @@ async def variables_are_listed(host: Host) -> None:
 
 @scenario("T-125", function="add")
 async def names_of_variables(host: Host) -> None:
-    """1 to 256 bytes, without control characters."""
+    """Names have 1 to 256 bytes, without control characters."""
     async with host.session() as session:
         for name in ("", "x" * 257, "a\nb"):
             session.failed(await session.set(name, 1), "ValidationError")
         await session.put("é" * 128, 1)
         if await session.names() != ["é" * 128]:
-            raise host.failure("other names", "the one of 256 bytes")
+            raise host.failure("other names in the list", "one name, of 256 bytes")
 
 
 @scenario("TT-56", "T-127", "T-128", "T-129", "T-132", function="add")
 async def a_watch(host: Host) -> None:
-    """What is there comes first; then each write, also of an equal value, of those that are watched."""
+    """Existing values come first; then each write of a watched variable, also of an equal value."""
     async with host.session() as session:
         await session.put("x", 1)
         await session.put("other", 1)
@@ -160,7 +161,7 @@ async def a_watch(host: Host) -> None:
 
 @scenario("TT-55", "T-127", "T-130", function="add")
 async def a_watch_amid_writes(host: Host) -> None:
-    """No gap and no duplicate between what was there and what comes."""
+    """There is no gap and no duplicate between the existing values and the changes."""
     async with host.session() as session:
         await session.put("x", 0)
 
@@ -181,7 +182,7 @@ async def a_watch_amid_writes(host: Host) -> None:
 
 @scenario("TT-57", "T-130", function="add")
 async def a_slow_watcher(host: Host) -> None:
-    """It sees the last value of each variable, and each deletion."""
+    """A slow watcher gets the last value of each variable, and each deletion."""
     async with host.session() as session:
         async with session.watch("a", "b") as watch:
             for number in range(_PATIENCE // 2):
@@ -201,7 +202,7 @@ async def a_slow_watcher(host: Host) -> None:
 
 @scenario("TT-58", "T-131", function="add")
 async def ends_of_a_watch(host: Host) -> None:
-    """With its session, and when its reader leaves."""
+    """A watch ends with its session, and when its reader leaves."""
     async with host.session() as session:
         await session.put("x", 1)
         async with session.watch("x") as watch:
@@ -221,7 +222,7 @@ async def ends_of_a_watch(host: Host) -> None:
 
 @scenario("T-126", "T-120", function="remember")
 async def variables_of_functions(host: Host) -> None:
-    """What a function writes, a later rpc and a watch see; and what an rpc writes, the function."""
+    """A later rpc and a watch see the variables that a function writes, and the function sees those of an rpc."""
     async with host.session() as session:
         await session.put("x", 1)
         async with session.watch("x") as watch:
@@ -231,4 +232,4 @@ async def variables_of_functions(host: Host) -> None:
         await _is(session, "x", 2)
         await session.gives(None, "remember", "new", "value")
         if (await session.get("new", metadata=True)).metadata.created_by != "python":
-            raise host.failure("another maker", "python, since a function wrote it")
+            raise host.failure("another created_by", "python, since a function wrote it")

@@ -1,51 +1,15 @@
-"""`Session`: one session at the bridge, with the calls that scenarios make in it; `Listening`: a stream of answers."""
+"""`Session`: one session at the bridge, with the calls that scenarios make in it."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Generic, Protocol, TypeVar, cast
-
-import grpc
-import grpc.aio
-from google.protobuf.message import Message
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker_conformance.riff.probe import Talk
-from invoker_conformance.scenario import Failure
+from invoker_conformance.toolbridge.rpcs import Listening, Rpcs
 from invoker_conformance.toolbridge.rules import check_chunks, check_error, check_result
 from invoker_conformance.toolbridge.values import pack, same, shown, value_in
-
-__all__ = ["Listening", "Rpcs", "Session"]
-
-M = TypeVar("M", bound=Message)
-
-
-class Rpcs(Protocol):
-    """What makes the rpcs of a session: `Host`."""
-
-    timeout_s: float
-    last_call: Talk | None
-
-    async def ask(self, method: str, request: Message, answer: type[M], *, deadline_s: float | None = None) -> M:
-        """Make a unary rpc."""
-
-    def listen(
-        self, method: str, request: Message, answer: type[M], *, deadline_s: float | None = None
-    ) -> AbstractAsyncContextManager[Listening[M]]:
-        """Make an rpc that answers with a stream."""
-
-    async def refuses(
-        self, method: str, request: Message, answer: type[Message], kind: str, code: str = "", *, status: str = ""
-    ) -> pb.ErrorInfo:
-        """Require that an rpc ends with a status and an error in its trailer."""
-
-    def refusal(self, error: grpc.RpcError, told: str) -> Failure:
-        """What an rpc that failed says."""
-
-    def failure(self, met: str, expected: str) -> Failure:
-        """A failure that quotes what was sent last."""
 
 
 class Session:
@@ -70,7 +34,7 @@ class Session:
         config: pb.SessionConfig | None = None,
         **fields: Any,
     ) -> pb.InitializeSessionResponse:
-        """What InitializeSession answers."""
+        """Call InitializeSession, and give its answer."""
         request = pb.InitializeSessionRequest(session_id=self.id, callback_address=callback, metadata=metadata)
         if config or fields:
             request.config.CopyFrom(config or pb.SessionConfig(**fields))
@@ -78,7 +42,7 @@ class Session:
         if answer.success is answer.HasField("error"):
             raise self.host.failure(f"success={answer.success} and error={answer.error}", "either success or an error")
         if not answer.success:
-            check_error(answer.error, self.host.last_call.sent if self.host.last_call else "")
+            check_error(answer.error, self.host.sent)
         return answer
 
     async def begin(self, **options: Any) -> pb.InitializeSessionResponse:
@@ -89,21 +53,21 @@ class Session:
         return answer
 
     async def clean(self, *, force: bool = False) -> pb.StatusResponse:
-        """What CleanupSession answers."""
+        """Call CleanupSession, and give its answer."""
         request = pb.CleanupSessionRequest(session_id=self.id, force=force)
         return await self.host.ask("CleanupSession", request, pb.StatusResponse)
 
     async def info(self) -> pb.SessionInfo:
-        """What GetSessionInfo answers."""
+        """Call GetSessionInfo, and give its answer."""
         return await self.host.ask("GetSessionInfo", pb.GetSessionInfoRequest(session_id=self.id), pb.SessionInfo)
 
     async def is_gone(self, code: str = "") -> None:
-        """Require that the bridge does not know it (any more)."""
+        """Require that the session does not exist (any more)."""
         request = pb.GetSessionInfoRequest(session_id=self.id)
         await self.host.refuses("GetSessionInfo", request, pb.SessionInfo, "SessionExpired", code)
 
     async def tools(self) -> list[pb.ToolSpec]:
-        """What GetSessionTools answers."""
+        """Call GetSessionTools, and give the tools."""
         request = pb.GetSessionToolsRequest(session_id=self.id)
         return list((await self.host.ask("GetSessionTools", request, pb.GetSessionToolsResponse)).tools)
 
@@ -112,7 +76,7 @@ class Session:
         for spec in await self.tools():
             if spec.name == name:
                 return spec
-        raise self.host.failure(f"no tool {name!r}", "it, since it can be called")
+        raise self.host.failure(f"no tool {name!r} in the list", "each tool that can be called")
 
     # --- calls
 
@@ -127,13 +91,13 @@ class Session:
         )
 
     async def execute(self, tool: str, *args: Any, **kwargs: Any) -> pb.ToolCallResponse:
-        """What a call of a tool answers; what always holds is checked."""
+        """Call a tool, and give its answer, after the checks for every answer."""
         return await self.send(self.request(tool, args, kwargs))
 
     async def send(self, request: pb.ToolCallRequest, *, deadline_s: float | None = None) -> pb.ToolCallResponse:
-        """What a request answers; what always holds is checked."""
+        """Send a request, and give its answer, after the checks for every answer."""
         answer = await self.host.ask("ExecuteTool", request, pb.ToolCallResponse, deadline_s=deadline_s)
-        check_result(answer, self._sent)
+        check_result(answer, self.host.sent)
         if answer.request_id != request.request_id:
             raise self.host.failure(f"the request_id {answer.request_id!r}", f"{request.request_id!r} (T-064)")
         return answer
@@ -143,7 +107,7 @@ class Session:
         return self.result(await self.execute(tool, *args, **kwargs))
 
     def result(self, answer: pb.ToolCallResponse | pb.ToolCallResult) -> Any:
-        """The result of an answer that has to be one."""
+        """The result of an answer, which must have succeeded."""
         if not answer.success:
             raise self.host.failure(_told(answer.error), "a result")
         return value_in(answer.result)
@@ -173,7 +137,7 @@ class Session:
 
     def is_error(self, error: pb.ErrorInfo, kind: str, code: str = "", *, field: str = "") -> pb.ErrorInfo:
         """Require that an error is of this type, and if not empty of this code and field."""
-        check_error(error, self._sent)
+        check_error(error, self.host.sent)
         is_right = error.type == kind and (not code or error.details.get("code") == code)
         if not is_right or (field and error.details.get("field") != field):
             raise self.host.failure(_told(error), _wanted(kind, code, field))
@@ -201,7 +165,7 @@ class Session:
         """All chunks of a stream; what always holds is checked."""
         async with self.stream(tool, *args, stream_id=stream_id, config=config, **kwargs) as stream:
             got = await stream.all()
-        check_chunks(got, stream_id, self._sent)
+        check_chunks(got, stream_id, self.host.sent)
         return got
 
     async def values(self, tool: str, *args: Any, **kwargs: Any) -> list[Any]:
@@ -214,7 +178,7 @@ class Session:
     async def batch(
         self, *calls: tuple[Any, ...], config: pb.BatchConfig | None = None, **fields: Any
     ) -> pb.BatchToolCallResponse:
-        """What a batch answers; each call is a tool and its arguments by position."""
+        """Send a batch, and give its answer; each call is a tool and its arguments by position."""
         items = [
             pb.ToolCallItem(index=index, tool_id=tool, args=[pack(one) for one in args])
             for index, (tool, *args) in enumerate(calls)
@@ -222,13 +186,13 @@ class Session:
         request = pb.BatchToolCallRequest(session_id=self.id, items=items, config=config, **fields)
         answer = await self.host.ask("BatchExecuteTools", request, pb.BatchToolCallResponse)
         for result in answer.results:
-            check_result(result, self._sent)
+            check_result(result, self.host.sent)
         return answer
 
     # --- variables
 
     async def set(self, name: str, value: Any, *, create: bool = True, **fields: Any) -> pb.StatusResponse:
-        """What SetSessionVariable answers."""
+        """Call SetSessionVariable, and give its answer."""
         request = pb.SetVariableRequest(
             session_id=self.id, variable_name=name, value=pack(value), create_if_missing=create, **fields
         )
@@ -241,12 +205,12 @@ class Session:
             raise self.host.failure(_told(answer.error), "success=true")
 
     async def drop(self, name: str) -> pb.StatusResponse:
-        """What setting a variable without a value answers."""
+        """Set a variable without a value, and give the answer."""
         request = pb.SetVariableRequest(session_id=self.id, variable_name=name)
         return await self.host.ask("SetSessionVariable", request, pb.StatusResponse)
 
     async def get(self, name: str, *, metadata: bool = False) -> pb.VariableResponse:
-        """What GetSessionVariable answers."""
+        """Call GetSessionVariable, and give its answer."""
         request = pb.GetVariableRequest(session_id=self.id, variable_name=name, include_metadata=metadata)
         return await self.host.ask("GetSessionVariable", request, pb.VariableResponse)
 
@@ -256,92 +220,10 @@ class Session:
         answer = await self.host.ask("ListSessionVariables", request, pb.ListVariablesResponse)
         return [row.name for row in answer.variables]
 
-    @asynccontextmanager
-    async def watch(self, *names: str, initial: bool = True) -> AsyncIterator[Listening[pb.VariableUpdate]]:
+    def watch(self, *names: str, initial: bool = True) -> AbstractAsyncContextManager[Listening[pb.VariableUpdate]]:
         """A watch; without `initial`, it may begin somewhat later."""
         request = pb.WatchVariablesRequest(session_id=self.id, variable_names=names, include_initial=initial)
-        async with self.host.listen("WatchSessionVariables", request, pb.VariableUpdate) as listening:
-            yield listening
-
-    @property
-    def _sent(self) -> str:
-        return self.host.last_call.sent if self.host.last_call else ""
-
-
-class Listening(Generic[M]):
-    """An rpc that answers with a stream, read only when it is asked to."""
-
-    def __init__(self, host: Rpcs, call: grpc.aio.UnaryStreamCall[Any, M], sent: str) -> None:
-        self._host = host
-        self._call = call
-        self._sent = sent
-
-    async def next(self, timeout_s: float | None = None) -> M:
-        """What comes next.
-
-        Raises:
-            Refused: The rpc ended with another status than OK.
-            Failure: It ended with OK, or nothing came in time.
-        """
-        got = await self._read(timeout_s)
-        if got is None:
-            raise Failure("the end of the stream", "something further", self._sent)
-        return got
-
-    async def all(self) -> list[M]:
-        """All that comes up to the end, which has to be OK."""
-        got = []
-        while (one := await self._read(None)) is not None:
-            got.append(one)
-        return got
-
-    def cancel(self) -> None:
-        """Cancel the rpc."""
-        self._call.cancel()
-
-    async def close(self) -> None:
-        """Cancel what is left of it."""
-        self._call.cancel()
-        with suppress(asyncio.CancelledError, grpc.RpcError):
-            await self._call.code()
-
-    async def _read(self, timeout_s: float | None) -> M | None:
-        waited = timeout_s or self._host.timeout_s
-        try:
-            async with asyncio.timeout(waited):
-                got = await self._call.read()
-        except TimeoutError:
-            raise Failure(f"nothing for {waited:g} s", "something further, or the end", self._sent) from None
-        except grpc.RpcError as error:
-            raise self._host.refusal(error, self._sent) from None
-        if got is not grpc.aio.EOF:
-            return cast("M", got)  # EOF is the only other thing that it gives
-        code = await self._call.code()
-        if code is grpc.StatusCode.OK:
-            return None
-        raise self._host.refusal(
-            _Ended(code, await self._call.details(), await self._call.trailing_metadata()), self._sent
-        )
-
-
-class _Ended(grpc.RpcError):
-    """The end of an rpc, as gRPC's errors have it."""
-
-    def __init__(self, code: grpc.StatusCode, details: str | None, trailers: Any) -> None:
-        super().__init__(details)
-        self._parts = code, details, trailers
-
-    def code(self) -> grpc.StatusCode:
-        """The status code of the rpc, as grpcio gives it."""
-        return self._parts[0]
-
-    def details(self) -> str | None:
-        """The text of the status; None if there is none."""
-        return self._parts[1]
-
-    def trailing_metadata(self) -> Any:
-        """The trailers of the rpc, as grpcio gives them."""
-        return self._parts[2]
+        return self.host.listen("WatchSessionVariables", request, pb.VariableUpdate)
 
 
 def _told(error: pb.ErrorInfo) -> str:

@@ -1,4 +1,4 @@
-"""Values of tools in the suite's own hands: packed and read by protobuf, since the codec of the target is judged.
+"""Values of tools in the suite's own hands: packed and read by protobuf, since the target's codec is being judged.
 
 Source: docs/reference/tool-bridge.md 1.3 and 2.6.
 """
@@ -23,8 +23,6 @@ from google.protobuf.wrappers_pb2 import (
 
 from invoker_conformance.scenario import Failure
 
-__all__ = ["PREFIX", "kind_of", "pack", "packed", "same", "shown", "value_in"]
-
 PREFIX = "type.googleapis.com/"
 
 _KINDS: dict[str, type[Message]] = {
@@ -35,7 +33,7 @@ _SHOWN = 120
 
 
 def pack(value: Any) -> AnyMessage:
-    """A value in the form that the catalogue gives it; of containers, only what a Struct can say."""
+    """A value in the form that the catalogue gives it; containers only as a Struct."""
     if isinstance(value, AnyMessage):
         return value
     made = AnyMessage()
@@ -44,22 +42,22 @@ def pack(value: Any) -> AnyMessage:
 
 
 def packed(type_name: str, payload: bytes) -> AnyMessage:
-    """Bytes under a name of a type, whatever they are."""
+    """Any bytes under the name of a type."""
     return AnyMessage(type_url=PREFIX + type_name, value=payload)
 
 
 def kind_of(sent: AnyMessage) -> str:
-    """What stands behind the last slash of a type URL."""
+    """The part after the last slash of a type URL."""
     return sent.type_url.rpartition("/")[2]
 
 
 def value_in(sent: AnyMessage) -> Any:
-    """The value of what a target sent, which has to be in the form that the catalogue gives it.
+    """The value of a target's message, which must have the form that the catalogue gives it.
 
     Numbers of containers are ints where they are whole, as a host reads them.
 
     Raises:
-        Failure: It is in another form, or its bytes are broken.
+        Failure: The message has another form, or its bytes are broken.
     """
     kind = kind_of(sent)
     try:
@@ -110,27 +108,13 @@ def _message(value: Any) -> Message:
         case bytes():
             return BytesValue(value=value)
         case list():
-            return ListValue(values=[_one(each) for each in value])
+            (items := ListValue()).extend(value)
+            return items
         case dict():
-            return Struct(fields={name: _one(each) for name, each in value.items()})
+            (members := Struct()).update(value)
+            return members
         case _:
             return value if isinstance(value, Message) else Empty()
-
-
-def _one(value: Any) -> Value:
-    match value:
-        case None:
-            return Value(null_value=NULL_VALUE)
-        case bool():
-            return Value(bool_value=value)
-        case int() | float():
-            return Value(number_value=value)
-        case str():
-            return Value(string_value=value)
-        case list():
-            return Value(list_value=ListValue(values=[_one(each) for each in value]))
-        case _:
-            return Value(struct_value=Struct(fields={name: _one(each) for name, each in value.items()}))
 
 
 def _plain(sent: Value) -> Any:

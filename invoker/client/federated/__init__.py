@@ -1,11 +1,11 @@
-"""Devices of federated compute: they check in, train what the server asks for, report, and come again.
+"""Devices of federated compute: they check in, train what the server asks for, report, and check in again.
 
 `FederatedClient` is one device; what it needs to run a function is a name that the server's plans have for it.
 """
 
 from typing import TYPE_CHECKING
 
-from invoker.client.lazy import lazy
+from invoker.lazy import lazy
 
 if TYPE_CHECKING:
     from invoker.protocols.federated.client.client import DeviceOptions, FederatedClient

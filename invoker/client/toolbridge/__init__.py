@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from invoker.client.lazy import lazy
+from invoker.lazy import lazy
 
 if TYPE_CHECKING:
     from invoker.protocols.toolbridge.client.agents import Action, Agent, Answer, Observation, Thought

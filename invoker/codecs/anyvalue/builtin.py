@@ -1,4 +1,4 @@
-"""Values of further classes as one of the classes that `Any` has a form for."""
+"""Converts values of further classes to a class for which `Any` has a form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT: Final = (*BYTES_LIKE, dt.datetime, dt.timedelta)
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SECOND: Final = dt.timedelta(seconds=1)
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {
-    int: int.__int__,  # a subclass may say something else of itself
+    int: int.__int__,  # a subclass may override the conversion
     float: float.__float__,
     str: str.__str__,
     bytes: bytes.__bytes__,
@@ -32,7 +32,7 @@ def timestamp_parts(value: dt.datetime) -> tuple[int, int]:
     """Seconds since 1970 and nanoseconds.
 
     Raises:
-        Unserializable: It has no time zone.
+        Unserializable: The value has no time zone.
     """
     if value.utcoffset() is None:
         raise Unserializable("is a datetime without a time zone; give it one, such as tzinfo=dt.UTC")
@@ -41,7 +41,7 @@ def timestamp_parts(value: dt.datetime) -> tuple[int, int]:
 
 
 def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
-    """The same value as one of exactly the built-in classes; what is in it may be of any class.
+    """The same value as an instance of exactly a built-in class; the values inside may be of any class.
 
     Raises:
         Unserializable: It has no such form.
@@ -61,10 +61,10 @@ def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
     if isinstance(value, Mapping) and not is_structured(cls):
         return dict(value)
     if is_frame(cls):
-        raise Unserializable("is a DataFrame within a list or a dict, where it has no form; give it alone")
+        raise Unserializable("is a DataFrame within a list or a dict; a DataFrame can only be sent by itself")
     size = getattr(value, "size", 0) if cls.__module__ == "numpy" else 0
     if size > MOST_ELEMENTS:
-        raise Unserializable(f"is an array of {size} elements, and no more than {MOST_ELEMENTS} are sent")
+        raise Unserializable(f"is an array of {size} elements, which exceeds the limit of {MOST_ELEMENTS}")
     if not plain(cls) and not hasattr(cls, "__pydantic_core_schema__"):
         _refuse(cls)
     try:
@@ -72,7 +72,7 @@ def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
     except RecursionError:
         raise Unserializable(f"is {cls.__name__} that contains itself, or is nested too deeply") from None
     except Exception as error:
-        # A property or a serialiser of the author's class may raise anything.
+        # A property or a serialiser of the author's class may raise any exception.
         raise Unserializable(
             f"is {cls.__name__} that cannot be taken apart: {type(error).__name__}: {error}"
         ) from error
@@ -84,4 +84,4 @@ def _settled(value: Any, made: Any) -> Any:
 
 
 def _refuse(cls: type) -> Any:
-    raise Unserializable(f"is {cls.__name__}, which has no form in google.protobuf.Any; {_ADVICE}")
+    raise Unserializable(f"is {cls.__name__}, which google.protobuf.Any cannot represent; {_ADVICE}")

@@ -1,4 +1,4 @@
-"""`AnyCodec`: messages of the media type `ANY`, decoded to what a parameter wants and encoded from results."""
+"""`AnyCodec`: messages of the media type `ANY`, decoded to a parameter's type and encoded from results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Known(bytes):
     It crosses the border of a process as its bytes.
 
     Attributes:
-        value: What it says.
+        value: The value.
         type_: The annotation that the value was made for.
     """
 
@@ -85,14 +85,14 @@ class AnyCodec(Specialised):
 
 
 def converting(type_: Any) -> Callable[[Any], Any]:
-    """A function that makes an annotated type of an unpacked value, without casts that lose something (T-040, T-041).
+    """A function that converts an unpacked value to an annotated type, without lossy casts (T-040, T-041).
 
     Raises:
         TypeError: Nothing makes this type.
     """
     try:
         return _cached(type_)
-    except TypeError:  # an annotation that cannot be hashed, or that nothing can decode
+    except TypeError:  # the annotation cannot be hashed, or no codec can decode it
         return _converting(type_)
 
 
@@ -103,7 +103,7 @@ def _converting(type_: Any) -> Callable[[Any], Any]:
     scalar = type_ if type_ in _SCALARS else None
 
     def attempt(value: Any) -> Any:
-        # For a float that stands for an int: of a double the peer cannot say which it was (D11).
+        # A float may stand for an int: of a double the peer could not say which it was (D11).
         return value if type(value) is scalar else convert(value)
 
     return attempt

@@ -1,4 +1,4 @@
-"""What goes wrong with a value in ``Any``: it has no form there, or the bytes are not what their type URL says."""
+"""What goes wrong with a value in ``Any``: it has no form in ``Any``, or its bytes do not fit its type URL."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Unserializable(EncodeError):
         return {"code": self.code, **({"path": self.path} if self.path else {})}
 
     def within(self, step: object) -> Unserializable:
-        """The same error, seen from the container that has the value at this key or index."""
+        """The same error with a longer path: for the container that has the value at this key or index."""
         return Unserializable(self.reason, f"[{step!r}]{self.path}", code=self.code)
 
     def inside(self, place: Place) -> Self:
-        """The same error, with a place that its text begins with."""
+        """The same error, with a place at the beginning of its text."""
         return type(self)(self.reason, self.path, code=self.code, place=place)
 
 
@@ -72,5 +72,5 @@ class BadAny(DecodeError):
         return {"code": self.code, **({"type_url": self.type_url} if self.type_url else {})}
 
     def inside(self, place: Place) -> Self:
-        """The same error, with a place that its text begins with."""
+        """The same error, with a place at the beginning of its text."""
         return type(self)(self.reason, self.type_url, code=self.code, place=place)

@@ -1,4 +1,4 @@
-"""What Snakepit sends: JSON, under names of its own or under those of protobuf (T-111, T-112)."""
+"""Reads what Snakepit sends: JSON, under names of its own or under those of protobuf (T-111, T-112)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parse_json(content: bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        TooComplex: It is more than a value may be.
+        TooComplex: It is larger than a value may be.
         ValueError: It is no JSON.
     """
     if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_LEVELS:
@@ -37,17 +37,17 @@ def parse_json(content: bytes) -> Any:
 
 
 def _check(content: bytes) -> None:
-    """Refuse what would become too many or too deep objects, before one is made."""
+    """Refuse content that would become too many or too deep objects, before one is made."""
     signs = _STRINGS.sub(b"", content).translate(None, _NO_SIGNS)
     if len(signs) - signs.count(b"]") - signs.count(b"}") > MOST_ELEMENTS:
         raise TooComplex(f"has more than {MOST_ELEMENTS} elements")
     signs = signs.translate(_ONE_KIND, b",")
-    for _ in range(MOST_LEVELS):  # each time the innermost lists go, all at once
+    for _ in range(MOST_LEVELS):  # each pass removes all innermost lists at once
         size = len(signs)
         signs = signs.replace(b"[]", b"")
         if len(signs) == size:
             break
-    if b"[]" in signs or signs.count(b"[") > MOST_LEVELS:  # the rest has no end, or too many levels
+    if b"[]" in signs or signs.count(b"[") > MOST_LEVELS:  # the remaining text has no end, or too many levels
         raise TooComplex(f"is nested in more than {MOST_LEVELS} lists and dicts")
 
 

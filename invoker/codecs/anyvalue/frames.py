@@ -1,4 +1,7 @@
-"""pandas' DataFrames as parquet, if pandas and pyarrow are installed (T-108). Nothing here imports them early."""
+"""pandas' DataFrames as parquet, if pandas and pyarrow are installed (T-108).
+
+They are imported only when a frame comes.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,26 @@ __all__ = ["PARQUET", "from_parquet", "to_parquet"]
 PARQUET = b"PAR1"
 """A parquet file begins with it."""
 
-_MISSING = "needs pandas and pyarrow, which are not installed here; `pip install pandas pyarrow` brings them"
+_MISSING = "needs pandas and pyarrow, which are not installed; pip install pandas pyarrow"
 
 
 def to_parquet(frame: Any) -> bytes:
     """The frame as a parquet file.
 
     Raises:
-        Unserializable: pyarrow is missing, the frame is too large, or it holds what parquet cannot.
+        Unserializable: pyarrow is missing, the frame is too large, or it has values that parquet cannot store.
     """
     if frame.size > MOST_ELEMENTS:
-        raise Unserializable(f"is a DataFrame of {frame.size} cells, and no more than {MOST_ELEMENTS} are sent")
+        raise Unserializable(f"is a DataFrame of {frame.size} cells, which exceeds the limit of {MOST_ELEMENTS}")
     made = io.BytesIO()
     try:
         frame.to_parquet(made, engine="pyarrow")
     except ImportError:
         raise Unserializable(f"is a DataFrame, which {_MISSING}", code="missing_dependency") from None
     except Exception as error:  # pyarrow raises errors of its own, and the frame may hold any object
-        raise Unserializable(f"is a DataFrame that cannot be parquet: {type(error).__name__}: {error}") from error
+        raise Unserializable(
+            f"is a DataFrame that cannot be written as parquet: {type(error).__name__}: {error}"
+        ) from error
     return made.getvalue()
 
 
@@ -43,7 +48,7 @@ def from_parquet(content: bytes) -> Any:
         ValueError: It is no parquet file.
     """
     try:
-        import pandas as pd  # a second of import, so only where a frame comes
+        import pandas as pd  # the import takes a second, so it is done only when a frame comes
         import pyarrow.parquet
     except ImportError:
         raise MissingLibrary(_MISSING) from None
@@ -53,5 +58,5 @@ def from_parquet(content: bytes) -> Any:
         if cells <= MOST_ELEMENTS:
             return pd.read_parquet(io.BytesIO(content), engine="pyarrow")
     except Exception as error:  # as above
-        raise ValueError(f"it is no parquet file ({type(error).__name__}: {error})") from error
-    raise TooComplex(f"is a DataFrame of {cells} cells, and no more than {MOST_ELEMENTS} are read")
+        raise ValueError(f"it is not a parquet file ({type(error).__name__}: {error})") from error
+    raise TooComplex(f"is a DataFrame of {cells} cells, which exceeds the limit of {MOST_ELEMENTS}")

@@ -1,4 +1,4 @@
-"""`kind_of`: what kind of value a serialised ``google.protobuf.Any`` has, in the words of the tool bridge (T-122)."""
+"""`kind_of`: which kind of value a serialised ``google.protobuf.Any`` has, in the words of the tool bridge (T-122)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def kind_of(data: bytes) -> str:
 
 
 def _of_large(name: str, data: bytes) -> str:
-    """The kind by how the content begins: a list of variables must not read each to its end."""
+    """The kind by the beginning of the content: a list of variables must not read each value to its end."""
     content = next((bytes(found) for number, wire, found in fields(data) if number == 2 and wire == 2), b"")
     tags = _TAGS.get(name)
     if tags is not None and content[:1] in tags:

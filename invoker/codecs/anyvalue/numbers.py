@@ -1,4 +1,4 @@
-"""Numbers in containers: long lists of them as one piece, and those that a double cannot say."""
+"""Numbers in containers: long lists of numbers as one piece, and integers that a double cannot represent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _ZEROS: Final = b"\0\0\0\0\0\0\0"
 
 
 def write(items: list[Any]) -> bytes | None:
-    """The content of a ListValue of numbers; None if something else is in it, or an int that a double cannot say."""
+    """The content of a ListValue of numbers.
+
+    None if the list has something else, or an int that a double cannot represent.
+    """
     kinds = set(map(type, items))
     if kinds == {int}:
         if min(items) < -EXACT or max(items) > EXACT:
@@ -36,7 +39,7 @@ def write(items: list[Any]) -> bytes | None:
 
 
 def read(content: bytes) -> list[Any] | None:
-    """The numbers of a ListValue's content; None if something else is in it."""
+    """The numbers of a ListValue's content; None if it has another value."""
     count, rest = divmod(len(content), _ITEM)
     if rest or any(content[one::_ITEM] != _HEAD[one : one + 1] * count for one in range(3)):
         return None
@@ -45,7 +48,7 @@ def read(content: bytes) -> list[Any] | None:
         digits[one::8] = content[3 + one :: _ITEM]
     found = list(struct.unpack(f"<{count}d", digits))
     is_whole = all(map(float.is_integer, found)) and min(found) >= -EXACT and max(found) <= EXACT
-    if is_whole and _ZEROS + b"\x80" not in digits:  # that may be -0.0, which stays a float
+    if is_whole and _ZEROS + b"\x80" not in digits:  # this may be -0.0, which stays a float
         return list(map(int, found))
     return list(map(read_one, found))
 
@@ -58,7 +61,7 @@ def read_one(number: float) -> int | float:
 
 
 def tagged(number: int, decimal: Callable[[int], str]) -> dict[str, str]:
-    """The object that stands for an int that a double cannot say (T-103)."""
+    """The object that stands for an int that a double cannot represent (T-103)."""
     if -0x8000000000000000 <= number < 0x8000000000000000:
         name = f"{PROTOBUF}Int64Value"
     elif 0 < number <= 0xFFFFFFFFFFFFFFFF:

@@ -28,7 +28,7 @@ def pack(value: Any) -> bytes:
             dataclasses and models of these.
 
     Raises:
-        Unserializable: It, or something in it, has no form there.
+        Unserializable: The value, or something in it, has no form in ``Any``.
     """
     found = _PACKERS.get(type(value))
     return found(value) if found is not None else _other(value)
@@ -134,7 +134,8 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise Unserializable(
-            f"is text with the character {error.object[error.start]!a}, half a surrogate pair, which UTF-8 cannot have"
+            f"is text with the character {error.object[error.start]!a}, half a surrogate pair, which "
+            "UTF-8 cannot represent"
         ) from None
 
 
@@ -142,7 +143,9 @@ def _decimal(value: int) -> str:
     try:
         return str(value)
     except ValueError:
-        raise Unserializable(f"is an int of {value.bit_length()} bits, which is more than Python writes") from None
+        raise Unserializable(
+            f"is an int of {value.bit_length()} bits, which is more than Python converts to text"
+        ) from None
 
 
 def _items(items: Iterable[Any], level: int) -> bytes:
@@ -185,7 +188,7 @@ def _entries(entries: dict[Any, Any], level: int) -> bytes:
 
 def _key(key: Any) -> bytes:
     if not isinstance(key, str):
-        raise Unserializable(f"has a key that is no str but {type(key).__name__}; make the keys str")
+        raise Unserializable(f"has a key of type {type(key).__name__}; the keys must be str")
     return _utf8(key)
 
 
@@ -207,7 +210,8 @@ def _value(value: Any, level: int) -> bytes:  # noqa: C901 - one branch for each
     if value is None:
         return b"\x08\x00"
     if cls is dict:
-        if TAG in value and len(value) == 2 and "value" in value:  # it looks like a tag, so a tag says that it is none
+        # the dict looks like a tagged object, so a tag marks it as a plain dict
+        if TAG in value and len(value) == 2 and "value" in value:
             value = {TAG: STRUCT, "value": _Untagged(value)}
         return b"\x2a" + sized(_entries(value, level + 1))
     if cls is _Untagged:
@@ -221,7 +225,7 @@ def _value(value: Any, level: int) -> bytes:  # noqa: C901 - one branch for each
     if cls is Opaque:
         return _struct({TAG: f"{PREFIX}python.{value.class_name}", "value": str(value)}, level)
     if cls is dt.datetime:
-        timestamp_parts(value)  # refuses one without a time zone
+        timestamp_parts(value)  # this refuses a time without a time zone
         text = value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
         return _struct({TAG: f"{PREFIX}{PROTOBUF}Timestamp", "value": text}, level)
     if cls is dt.timedelta:
@@ -230,7 +234,7 @@ def _value(value: Any, level: int) -> bytes:  # noqa: C901 - one branch for each
 
 
 class _Untagged(dict[Any, Any]):
-    """A dict of the user's that looks like a tag."""
+    """A dict of the user that looks like a tagged object."""
 
 
 def _struct(entries: dict[str, str], level: int) -> bytes:

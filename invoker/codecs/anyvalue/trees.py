@@ -1,7 +1,7 @@
 """Lists and dicts: the content of ListValue, Struct and Value, and the tagged objects in them (T-102 to T-105).
 
-The cost is bounded first (T-053): a content in which so many bytes look like the start of an element that there may be
-too many elements is passed once without building anything. The depth is checked before each level.
+The cost is bounded first (T-053): if so many bytes look like the start of an element that there may be too many, the
+content is first walked without building anything. The depth is checked before each level.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_list(content: bytes) -> list[Any]:
     """The content of a ListValue.
 
     Raises:
-        TooComplex: It is more than a value may be.
+        TooComplex: It is larger than a value may be.
         ValueError: It is no ListValue.
     """
     _check_elements(content, _LIST)
@@ -37,10 +37,10 @@ def read_list(content: bytes) -> list[Any]:
 
 
 def read_struct(content: bytes) -> dict[str, Any]:
-    """The content of a Struct. The whole value is no tagged object, whatever it looks like.
+    """The content of a Struct. The whole value is no tagged object, even if it looks like one.
 
     Raises:
-        TooComplex: It is more than a value may be.
+        TooComplex: It is larger than a value may be.
         ValueError: It is no Struct.
     """
     _check_elements(content, _STRUCT)
@@ -52,8 +52,8 @@ def read_value(content: bytes) -> Any:
     """The content of a Value.
 
     Raises:
-        TooComplex: It is more than a value may be.
-        ValueError: It is no Value, has no kind, or has a field that no Value has.
+        TooComplex: The value is too large.
+        ValueError: The content is no Value, has no kind, or has a field that no Value has.
     """
     if not content:
         raise ValueError("it has no kind")
@@ -73,7 +73,7 @@ def _list(content: bytes, level: int) -> list[Any]:
     while at < end:
         size = content[at + 1] if at + 3 < end else SHORT
         if content[at] == 0x0A and size < SHORT and content[at + 2] == 0x1A and content[at + 3] == size - 2:
-            start, at = at + 4, at + 2 + size  # a short text, which most long lists have that are no numbers
+            start, at = at + 4, at + 2 + size  # a short text, which most long lists that are no numbers consist of
             if at > end:
                 raise ValueError("it ends within a field")
             add(str(content[start:at], "utf-8"))
@@ -161,7 +161,7 @@ def _unusual(content: bytes, level: int) -> Any:
 
 
 def _settled(value: Any, *, is_whole: bool = False) -> Any:
-    """The value with its tagged objects replaced by what they stand for, from the outside to the inside (T-103)."""
+    """The value with its tagged objects replaced by the values that they represent, from the outside in (T-103)."""
     if type(value) is list:
         return list(map(_settled, value))
     if type(value) is not dict:
@@ -187,22 +187,25 @@ def _parts(value: dict[str, Any]) -> dict[str, Any]:
 def _duration(text: str) -> dt.timedelta:
     found = _SECONDS(text)
     if found is None:
-        raise ValueError(f"{text[:40]!r} is no Duration, such as 1.5s")
+        raise ValueError(f"{text[:40]!r} is not a Duration such as 1.5s")
     sign, seconds, fraction = found.groups(default="")
     span = dt.timedelta(seconds=int(seconds), microseconds=int(fraction[:6].ljust(6, "0")))
     return -span if sign else span
 
 
 def _check_elements(content: bytes, kind: int) -> None:
-    """Refuse too many elements before one is built. Each begins with the byte of a newline, so few of those suffice."""
+    """Refuse too many elements before one is built.
+
+    Each element begins with the byte of a newline, so few such bytes prove that there are few elements.
+    """
     if len(content) > 2 * MOST_ELEMENTS and content.count(b"\n") > MOST_ELEMENTS:
         _count(content, kind)
 
 
 def _count(content: bytes, kind: int) -> None:
-    """Pass the content and count its elements; what is no ListValue, Struct or Value is left to the reader.
+    """Walk the content and count its elements; malformed content is left to the reader.
 
-    Only what may hold a container is looked into, and only the containers around it are kept meanwhile.
+    Only fields that may hold a container are walked, and only the enclosing containers are kept meanwhile.
     """
     waiting = [(kind, 0, len(content), 0)]
     count = 0

@@ -70,7 +70,7 @@ def _parts(data: bytes) -> tuple[bytes, bytes]:
             if len(data) == start + size:
                 return data[2:at], data[start:]
     type_url = content = b""
-    try:  # in another order, or with fields of a later version
+    try:  # the fields come in another order, or there are fields of a later version
         for number, kind, found in fields(data):
             if kind == 2 and number == 1:
                 type_url = bytes(found)
@@ -94,7 +94,7 @@ def _named(type_url: str, content: bytes) -> Any:
         return None  # T-098
     if not type_url:
         raise BadAny("has no type URL")
-    raise BadAny("is of no type that is known here", _shown(type_url.encode()))
+    raise BadAny("is of an unknown type", _shown(type_url.encode()))
 
 
 def _shown(type_url: bytes) -> str:
@@ -103,7 +103,7 @@ def _shown(type_url: bytes) -> str:
 
 
 def _single(content: bytes, kind: int) -> int | bytes | None:
-    """Field 1, which is all that a wrapper has. The last one wins, and other fields are passed over."""
+    """Field 1, the only field of a wrapper. The last one wins, and other fields are passed over."""
     found: int | bytes | None = None
     for number, wire, value in fields(content):
         if number == 1:

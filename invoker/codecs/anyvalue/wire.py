@@ -32,11 +32,11 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         if byte < SHORT:
             return number & 0xFFFFFFFFFFFFFFFF, at
-    raise ValueError("a number in it does not end")
+    raise ValueError("a number in it is cut off")
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """The fields of a message: number, wire type, and a number (wire type 0) or bytes (the others).
+    """The fields of a message: number, wire type, and the content: a number for wire type 0, bytes for the others.
 
     Raises:
         ValueError: The data are no message.

@@ -1,6 +1,6 @@
 """Messages in chunks: flow control, compression and bounds, the same for both ends of a stream (ADR 42).
 
-`ChunkStream` is what a client and a server use; `Sender` and `Receiver` are its halves.
+Clients and servers use `ChunkStream`; `Sender` and `Receiver` are its halves.
 """
 
 from invoker.codecs.chunks.pieces import (

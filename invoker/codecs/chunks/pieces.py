@@ -1,4 +1,4 @@
-"""The pieces that a message is sent in, and what both sides agree on about them.
+"""The pieces in which a message is sent, and the terms that both sides agree on.
 
 A message goes as one `Start`, one or more `Data` and one `End`; the receiver answers each `Data` by an `Ack`.
 """
@@ -42,7 +42,7 @@ _ANY_WRAPPING: Final = 32 + zlib.MAX_WBITS
 
 
 class Start(msgspec.Struct, frozen=True):
-    """A message begins.
+    """The begin of a message.
 
     Attributes:
         size: Bytes of the message.
@@ -63,13 +63,13 @@ class Data(msgspec.Struct, frozen=True):
 
 
 class Ack(msgspec.Struct, frozen=True):
-    """The receiver has the `Data` of this index."""
+    """Says that the receiver has the `Data` of this index."""
 
     index: int
 
 
 class End(msgspec.Struct, frozen=True):
-    """The message is complete; it came in ``count`` Data."""
+    """The end of a message, which came in ``count`` Data."""
 
     count: int
 
@@ -78,7 +78,7 @@ Piece: TypeAlias = Start | Data | Ack | End
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What was agreed on for sending.
+    """The terms that were agreed on for sending.
 
     Attributes:
         chunk_bytes: Bytes of every Data but the last; 0: messages are sent whole.
@@ -97,7 +97,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a receiver takes.
+    """The limits of what a receiver accepts.
 
     Attributes:
         message_bytes: The most bytes of one message, as it is and on the wire (F-034).
@@ -131,7 +131,7 @@ class Packed(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, message: bytes, level: int) -> Packed:
-        """Compress a message at a level of `LEVELS`; 0 leaves it as it is."""
+        """Compress a message at a level of `LEVELS`; 0 leaves the message as it is."""
         blob = zlib.compress(message, LEVELS[level]) if level else message
         return cls(blob, level, len(message))
 
@@ -150,7 +150,7 @@ class Incoming(msgspec.Struct, frozen=True):
     size: int
 
     def unpack(self) -> bytearray:
-        """The message; 60 MiB of it take half a second.
+        """The message, inflated; 60 MiB take half a second.
 
         Raises:
             StatusError: Its size is not the one that was announced, or it is damaged (F-034, F-035).
@@ -162,8 +162,8 @@ class Incoming(msgspec.Struct, frozen=True):
             data: bytes | memoryview = view[start : start + _STEP_BYTES]
             while data:
                 if inflater.eof:
-                    raise broken("bytes come behind the end of the compressed ones")
-                # One byte more than was announced shows that there is more; so this is never 0, which means no bound.
+                    raise broken("bytes follow the end of the compressed data")
+                # one byte beyond the announced size shows that there is more; so this is never 0, which means no bound
                 most = min(self.size + 1 - len(message), _STEP_BYTES)
                 try:
                     message += inflater.decompress(data, most)
@@ -180,5 +180,5 @@ class Incoming(msgspec.Struct, frozen=True):
 
 
 def broken(text: str) -> StatusError:
-    """The peer broke the rules of chunked transfer (F-028 to F-036; decision D2: INVALID_ARGUMENT)."""
+    """The error of a peer that broke the rules of chunked transfer (F-028 to F-036; decision D2: INVALID_ARGUMENT)."""
     return StatusError(Status.INVALID_ARGUMENT, f"chunked transfer: {text}")

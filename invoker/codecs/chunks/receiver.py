@@ -1,7 +1,8 @@
 """`Receiver`: pieces to messages, with bounds on bytes and on work whatever the peer sends.
 
-What is compressed stays so until it is complete. Then it is inflated, never further than one byte beyond the size that
-was announced (F-034). The owner of the complete message says when and in which thread (`Incoming`): it may take long.
+A compressed message stays compressed until it is complete. Then it is inflated, never further than one byte beyond the
+size that was announced (F-034). The owner of the complete message decides when and in which thread (`Incoming`), since
+that may take long.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ class Receiver:
         """A message begins.
 
         Raises:
-            StatusError: It may not begin here, or not so (F-028, F-032, F-035, F-036).
+            StatusError: A message may not begin here, or not with these values (F-028, F-032, F-035, F-036).
             LimitExceeded: It is too large (F-034).
         """
         if not self.chunk_bytes:
-            raise broken("a message begins, and no chunks were agreed on")
+            raise broken("a message begins in chunks, which were not agreed on")
         if self._start is not None:
             raise broken("a message begins inside another one")
         if piece.level != UNCOMPRESSED and piece.level not in LEVELS:
-            raise broken(f"{piece.level} is no compression level; 0 to {max(LEVELS)} are")
+            raise broken(f"{piece.level} is not a compression level; expected 0 to {max(LEVELS)}")
         size, blob, most = piece.size, piece.blob, self._limits.message_bytes
         if size < 0 or blob < 0:
             raise broken(f"the sizes of a message, {size} bytes and {blob} on the wire, must not be negative")
@@ -81,9 +82,9 @@ class Receiver:
         self._count += 1
         self.total += size
         if start.blob and self.total > start.blob:
-            raise broken(f"{self.total} bytes came of a message that was to have {start.blob} on the wire")
+            raise broken(f"{self.total} bytes came of a message that was announced with {start.blob} bytes on the wire")
         if self.total > self._limits.message_bytes:
-            raise LimitExceeded(f"a message has over {self._limits.message_bytes} bytes on the wire")
+            raise LimitExceeded(f"a message exceeds the limit of {self._limits.message_bytes} bytes on the wire")
         if not start.level and self.total > start.size:
             raise broken(f"the message has more than the {start.size} bytes that were announced")
         self._message += piece.data

@@ -36,7 +36,7 @@ class Sender:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all pieces of all messages are sent, though perhaps not acked."""
+        """Whether all pieces of all messages are sent, even if they are not acked."""
         return not self._waiting
 
     def put(self, message: bytes | Packed) -> None:
@@ -66,16 +66,16 @@ class Sender:
         """The receiver has a Data.
 
         Raises:
-            StatusError: It is not the oldest that waits for that (F-030).
+            StatusError: It is not the oldest Data that waits for an ack (F-030).
         """
         if not self._unacked:
-            raise broken(f"the ack of chunk {index} answers no chunk")
+            raise broken(f"the ack of chunk {index} does not belong to a chunk")
         if index != self._unacked[0]:
             raise broken(f"the ack is of chunk {index}, and the oldest one without an ack is {self._unacked[0]}")
         self._unacked.pop(0)
 
     def _has_credit(self) -> bool:
-        # New terms may be without chunks; what was begun under older ones is sent as those said.
+        # New terms may be without chunks; a message that was begun under older terms is sent by these.
         most = self.terms.max_pending if self.terms.has_chunks else self._pending
         return not self._unacked or len(self._unacked) < most
 

@@ -8,8 +8,8 @@ It stands between the wire and the session, and is the same for a client and a s
     for frame in stream.drain():                # acks, and what there is credit for
         ...
 
-The classes of messages are given to it, since this room knows no protobuf. Both need a field ``chunked_transfer`` in
-a oneof ``kind``, with the fields that federated compute gives it.
+The classes of messages are given to it, since this package imports no protobuf. Both need a field ``chunked_transfer``
+in a oneof ``kind``, with the fields that federated compute gives it.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ class ChunkStream:
 
     @property
     def terms(self) -> Terms:
-        """For what is sent from now on."""
+        """The terms for messages that are sent from now on."""
         return self._sender.terms
 
     def agree(self, terms: Terms) -> None:
         """Send by these terms from now on, and take what either they or earlier ones allow (F-019).
 
-        The peer may hear of them later, so what it sends may still be as the earlier ones said.
+        The peer may learn them later, so it may still send by the earlier terms.
         """
         self._sender.terms = terms
         self._receiver.chunk_bytes = max(self._receiver.chunk_bytes, self._limits.chunk_of(terms))
@@ -115,12 +115,12 @@ class ChunkStream:
 
     @property
     def is_receiving(self) -> bool:
-        """Whether the peer has begun a message in chunks that nobody has got yet, even if all of it is here."""
+        """Whether the peer has begun a message in chunks that is not yet delivered, even if all of it has come."""
         return self._receiver.is_receiving or self.packed is not None
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that was to be sent was given by `drain`."""
+        """Whether `drain` has given all frames."""
         return self._sender.is_idle and not self._frames
 
     def _advance(self) -> None:
@@ -148,7 +148,7 @@ class ChunkStream:
     # Receiving.
 
     def receive(self, frame: bytes) -> list[Any]:
-        """Take one frame, and give the messages that are complete by it, whole ones and reassembled ones.
+        """Take one frame, and give the messages that it completes, whole ones and reassembled ones.
 
         Raises:
             StatusError: The frame breaks the rules of chunked transfer: INVALID_ARGUMENT.
@@ -170,7 +170,7 @@ class ChunkStream:
         return self._take(message, len(frame))
 
     def resume(self) -> Iterator[Any]:
-        """Go on with the message that was held up; gives messages and raises as `receive` does.
+        """Continue with the message that was held up; gives messages and raises as `receive` does.
 
         Several messages may be complete now. Each is given before it is asked whether the next one may come.
         """
@@ -181,7 +181,7 @@ class ChunkStream:
             yield from self._take(one, size)
 
     def unpacked(self, message: Any) -> Iterator[Any]:
-        """Take what `packed` was inflated to, and parsed; gives messages and raises as `resume` does."""
+        """Take the inflated and parsed form of `packed`; gives messages and raises as `resume` does."""
         self.packed = None
         yield _whole(message)
         yield from self.resume()
@@ -190,7 +190,7 @@ class ChunkStream:
         """The peer sends no more.
 
         Raises:
-            StatusError: It leaves a message unfinished.
+            StatusError: The stream ended within a message.
         """
         if self._receiver.is_receiving:
             raise broken("the peer ended inside a message")
@@ -237,7 +237,7 @@ class ChunkStream:
         return []
 
     def _hold(self, one: Any, size: int) -> None:
-        """Keep what the peer may send without an ack; more than that breaks the rules (F-024)."""
+        """Keep a piece that the peer may send without an ack; more of them break the rules (F-024)."""
         self._held.append((one, size))
         self._held_bytes += size
         most = max(1, self._most_pending)
@@ -256,7 +256,7 @@ def _whole(message: Any) -> Any:
 
 
 def _piece(chunk: Any) -> Piece:
-    """Read a piece; what numbers mean is the receiver's to check."""
+    """Read a piece; the receiver checks its numbers."""
     kind = chunk.WhichOneof("kind")
     if kind == "data":
         return Data(chunk.data.chunk_index, chunk.data.chunk_bytes)

@@ -1,4 +1,4 @@
-"""JSON Schema (2020-12) of annotations: what their values look like as JSON, for callers and their tools."""
+"""JSON Schema (2020-12) of annotations: the JSON form of their values, for callers and their tools."""
 
 from invoker.codecs.schema.fitting import fits
 from invoker.codecs.schema.marks import bounded

@@ -1,4 +1,4 @@
-"""Whether a value fits a schema, as far as that must be known of defaults.
+"""Checks whether a value fits a schema, as far as needed for defaults.
 
 Authors write ``name: str = None``. A default that its own schema forbids makes a document invalid, and no caller could
 send it, so it is left out.
@@ -36,12 +36,12 @@ _SIZES: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 def fits(schema: Any, value: Any, definition: Callable[[str], Any]) -> bool:
-    """Whether a plain value fits a schema; words that this does not know allow every value.
+    """Whether a plain value fits a schema; keywords that are not known here allow every value.
 
     Args:
         schema: A JSON Schema.
         value: The value as JSON has it.
-        definition: Gives the schema that a reference means.
+        definition: Gives the schema that a reference points to.
     """
     if not isinstance(schema, Mapping):
         return True

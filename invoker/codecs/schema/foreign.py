@@ -19,17 +19,18 @@ def pydantic_schema(type_: Any, *, gives: bool) -> tuple[dict[str, Any], dict[st
 
     Args:
         type_: The annotation.
-        gives: Whether it is of what a function gives; else of what it takes.
+        gives: Whether the schema is for a result of a function; otherwise it is for a parameter.
 
     Raises:
-        Exception: Pydantic knows no schema; of many classes, some of which are undocumented.
+        Exception: Pydantic has no schema for the type. Pydantic raises errors of many classes here, some of which are
+            undocumented.
     """
     made = adapter(type_)
     taken = made.json_schema(mode="validation", schema_generator=_generator())
     if gives and _loosely(given := made.json_schema(mode="serialization", schema_generator=_generator())) != _loosely(
         taken
     ):
-        taken = given  # else they only differ in what may be left out, and one definition serves both
+        taken = given  # otherwise the two schemas differ only in what may be left out, and one definition serves both
     definitions = taken.pop("$defs", {})
     return taken, definitions
 

@@ -1,4 +1,4 @@
-"""What ``Annotated`` says of values, in the words of JSON Schema.
+"""Translates the marks of ``Annotated`` into keywords of JSON Schema.
 
 The marks of msgspec, of `annotated_types` and of pydantic have the same names for the same things, so they are read by
 name and none of these libraries is imported. A word that JSON Schema applies to one kind of values only, such as
@@ -47,7 +47,7 @@ _PYTHON_ONLY: Final = re.compile(r"\(\?(?![:=!]|<[=!])|\\[AZz]|\\N\{|[*+?}]\+").
 
 
 def marked(schema: Mapping[str, Any], marks: Iterable[Any]) -> dict[str, Any]:
-    """The schema with what the marks say."""
+    """The schema with the keywords for these marks."""
     made = dict(schema)
     for mark in marks:
         for one in _flat(mark):
@@ -56,7 +56,7 @@ def marked(schema: Mapping[str, Any], marks: Iterable[Any]) -> dict[str, Any]:
 
 
 def bounded(schema: Mapping[str, Any], said: Constraints) -> dict[str, Any]:
-    """The schema with what was read of the marks of a parameter or a result."""
+    """The schema with the constraints that were read from a parameter or a result."""
     made = dict(schema)
     low, high = _exact(said.min_value, -math.inf), _exact(said.max_value, math.inf)
     _bound(made, {"gt" if low[1] else "ge": low[0], "lt" if high[1] else "le": high[0]})
@@ -69,7 +69,7 @@ def bounded(schema: Mapping[str, Any], said: Constraints) -> dict[str, Any]:
 
 
 def _flat(mark: Any) -> Iterator[Any]:
-    """The mark, and those that it holds, as pydantic's ``Field`` and groups of `annotated_types` do."""
+    """A mark, and then the marks within it, if it is pydantic's ``Field``."""
     yield mark
     held = getattr(mark, "metadata", None)
     if isinstance(held, list | tuple) and type(mark).__module__.startswith("pydantic"):
@@ -134,7 +134,7 @@ def _follow(made: dict[str, Any], rules: Iterable[str]) -> None:
 
 
 def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    """The kinds of values of which a length can be said; bytes are not among them, since base64 has another length."""
+    """The kinds of values that can have a bound on their length; not bytes, since base64 has another length."""
     if "contentEncoding" in schema:
         return set()
     said = schema.get("type", ())
@@ -145,7 +145,8 @@ def _kinds(schema: Mapping[str, Any]) -> set[str]:
 def _exact(value: Any, beyond: float) -> tuple[Any, bool]:
     """The bound that the author wrote, and whether it was exclusive.
 
-    An exclusive bound of a float was made the next float; it is recognised because its neighbour is written shorter.
+    msgspec turns an exclusive bound of a float into the next float; it is recognised because its neighbour is written
+    shorter.
     """
     if isinstance(value, float) and math.isfinite(value):
         before = math.nextafter(value, beyond)

@@ -1,4 +1,4 @@
-"""Values as JSON has them, for the defaults, constants and examples in a schema."""
+"""Converts values to JSON's own, for the defaults, constants and examples in a schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 4096
 
 
 def plain_value(value: Any) -> Any:
-    """The value made of dicts, lists, text and numbers; `NOTHING` if JSON has no such value, or it is long."""
+    """The value in dicts, lists, text and numbers; `NOTHING` if JSON has no such value, or it is long."""
     try:
         made = msgspec.to_builtins(value, enc_hook=enc_hook, str_keys=True)
         text = json.dumps(made, allow_nan=False)

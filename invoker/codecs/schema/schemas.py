@@ -2,8 +2,8 @@
 
 Theory. An annotation is walked down to what JSON has: objects, arrays, text, numbers, true, false and null. Classes
 with fields and named types become definitions, so that they are written once and may hold themselves; a definition is
-known by its type, and two types of one name get different names. What a class of pydantic looks like is asked of
-pydantic. What nobody can describe is the schema ``{}``, which every value fits, with its spelling in Python.
+known by its type, and two types of one name get different names. Pydantic describes its own classes. A type that cannot
+be described has the schema ``{}``, which every value fits, with its spelling in Python.
 
 Bytes are base64 within a structure. A whole input or output that is bytes is its payload as it is, which JSON does not
 have; the description of a wire has to say that.
@@ -25,17 +25,17 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from invoker.codecs.members import Members, doc_of, members_of
 from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.schema.arrays import array_schema, number_schema
-from invoker.codecs.schema.classes import Members, members_of
 from invoker.codecs.schema.fitting import fits
 from invoker.codecs.schema.foreign import REF, pydantic_schema, reached
 from invoker.codecs.schema.marks import bounded, marked
 from invoker.codecs.schema.plain import NOTHING, plain_value
 from invoker.codecs.standins import is_odd
 from invoker.codecs.typed import BYTES_LIKE, leaves
-from invoker.fields.aliases import unaliased
+from invoker.fields.aliases import bare, stood_for, unaliased
 from invoker.fields.constraints import UNBOUND, Constraints
 
 __all__ = ["DEFINITIONS", "Schema", "Schemas", "schema_of"]
@@ -76,7 +76,7 @@ class Schemas:
     """Schemas that share definitions.
 
     Args:
-        prefix: What a reference begins with; the name of a definition follows.
+        prefix: The beginning of each reference, before the name of a definition.
 
     Attributes:
         definitions: The definitions by name; complete as soon as `of` has returned.
@@ -94,8 +94,8 @@ class Schemas:
 
         Args:
             annotation: The annotation of a value.
-            said: What its marks say, if they were read already.
-            gives: Whether a function gives the value; else it takes it.
+            said: The constraints of its marks, if they were read already.
+            gives: Whether a function returns the value; otherwise it takes it.
         """
         self._gives, self._depth = gives, 0
         return bounded(self._walked(annotation), said)
@@ -105,14 +105,14 @@ class Schemas:
         return fits(schema, value, self._definition)
 
     def add(self, name: str, schema: Schema) -> Schema:
-        """Define something that is no type, and give the reference to it."""
+        """Define a schema that belongs to no type, and give the reference to it."""
         key = (name, json.dumps(schema, sort_keys=True))
         if key not in self._names:
             self.definitions[self._named(key, name)] = schema
         return self._ref(key)
 
     def _walked(self, annotation: Any) -> Schema:
-        """The schema of an annotation, whatever that is."""
+        """The schema of an annotation of any kind."""
         self._depth += 1
         try:
             return _unknown(annotation) if self._depth > _DEEPEST else self._walk(annotation)
@@ -129,12 +129,10 @@ class Schemas:
             return {}
         if origin is typing.Annotated:
             return self._annotated(annotation)
-        if annotation is None or (isinstance(annotation, type) and annotation in _SCALARS):
-            return dict(_SCALARS[type(None) if annotation is None else annotation])
-        if isinstance(annotation, typing.NewType):
-            return self._walked(annotation.__supertype__)
+        if annotation is None or isinstance(annotation, typing.NewType):
+            return self._walked(bare(annotation))
         if isinstance(annotation, typing.TypeVar):
-            return self._walked(annotation.__bound__ or Any)
+            return self._walked(stood_for(annotation))
         if "TypeAliasType" in (type(annotation).__name__, type(origin).__name__):
             return self._alias(annotation, origin, arguments)
         if origin in _QUALIFIERS:
@@ -157,18 +155,19 @@ class Schemas:
             return self._define(annotation, _name_of(cls, arguments), lambda: self._record(cls, found))
         if cls is tuple and arguments and arguments[-1] is not ...:
             each = [self._walked(one) for one in arguments if one != ()]
-            # `items: false` would say no more than maxItems, and generators of clients do not know it.
+            # `items: false` would mean no more than maxItems, and generators of clients do not support it
             return {"type": "array", "prefixItems": each, **_exactly(len(each))}
         if issubclass(cls, abc.Mapping):
-            return {"type": "object", **self._inside("additionalProperties", self._of_values(cls, arguments))}
-        for base in (str, bool, int, float, *BYTES_LIKE[:2], dt.datetime, dt.date):
-            if issubclass(cls, base):
-                return dict(_SCALARS[base])
+            inner = (int,) if issubclass(cls, collections.Counter) else arguments[1:2]
+            value = self._walked(inner[0]) if inner else {}
+            return {"type": "object", **({"additionalProperties": value} if value else {})}
+        if (base := next((one for one in cls.__mro__ if one in _SCALARS), None)) is not None:
+            return dict(_SCALARS[base])
         if cls.__module__ == "numpy" and (number := number_schema(cls)):
             return number
         if issubclass(cls, _LISTS):
             unique = {"uniqueItems": True} if issubclass(cls, _SETS) else {}
-            # Generators of clients do not know an array without items either.
+            # generators of clients do not support an array without items either
             return {"type": "array", "items": self._walked(arguments[0]) if arguments else {}, **unique}
         return _unknown(annotation)
 
@@ -182,7 +181,7 @@ class Schemas:
         return marked(self._walked(inner), marks)
 
     def _alias(self, annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> Schema:
-        """A named type, which may hold itself."""
+        """The schema of a named type, which may refer to itself."""
         alias = annotation if origin is None else origin
         return self._define(annotation, _name_of(alias, arguments), lambda: self._walked(unaliased(annotation)))
 
@@ -202,13 +201,12 @@ class Schemas:
         if issubclass(cls, enum.Flag):
             return {"type": "integer"}
         values = [plain_value(one.value) for one in cls]
-        if is_odd(cls):  # callers name a member, or give its value where that has a form
+        if is_odd(cls):  # callers name a member, or give its value if that has a form in JSON
             names = list(cls.__members__)
             values = [*names, *(one for one in values if one is not NOTHING and one not in names)]
         if not values or NOTHING in values:
             return _unknown(cls)
-        doc = inspect.cleandoc(vars(cls).get("__doc__") or "").partition("\n\n")[0]
-        said = {"description": doc} if doc and doc != "An enumeration." else {}
+        said = {"description": doc} if (doc := doc_of(cls)) else {}
         return {**said, **_typed({"enum": values}, values)}
 
     def _record(self, cls: Any, found: Members) -> Schema:
@@ -216,8 +214,8 @@ class Schemas:
         each = {}
         for one in found.properties:
             each[one.name] = self._walked(one.annotation)
-            if one.default is not NOTHING and self.fits(each[one.name], one.default):
-                each[one.name] = {**each[one.name], "default": one.default}
+            if (default := plain_value(one.default)) is not NOTHING and self.fits(each[one.name], default):
+                each[one.name] = {**each[one.name], "default": default}
         required = [one.name for one in found.properties if one.is_required]
         if found.tag is not None:
             each = {found.tag[0]: _typed({"const": found.tag[1]}, [found.tag[1]]), **each}
@@ -229,13 +227,6 @@ class Schemas:
         if required:
             made["required"] = required
         return {**made, "additionalProperties": False} if found.is_closed else made
-
-    def _inside(self, word: str, arguments: tuple[Any, ...]) -> Schema:
-        inner = self._walked(arguments[0]) if arguments else {}
-        return {word: inner} if inner else {}
-
-    def _of_values(self, cls: type, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (int,) if issubclass(cls, collections.Counter) else arguments[1:2]
 
     def _foreign(self, annotation: Any, name: str) -> Schema:
         """The schema that pydantic makes, with its definitions added to ours."""
@@ -277,7 +268,7 @@ class Schemas:
         return self.definitions.get(ref.removeprefix(self._prefix), {})
 
     def _define(self, key: Any, name: str, make: typing.Callable[[], Schema]) -> Schema:
-        """A reference to what is made once; the same reference while it is made."""
+        """A reference to a definition that is made once; a recursive use gets the same reference."""
         if key not in self._names:
             own = self._named(key, name)
             try:
@@ -287,7 +278,7 @@ class Schemas:
         return self._ref(key)
 
     def _named(self, key: Any, name: str) -> str:
-        """A name of its own for something new."""
+        """A unique name for a new definition."""
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") or "Type"
         own, count = plain, 1
         while own in self.definitions:
@@ -306,8 +297,8 @@ def schema_of(annotation: Any, said: Constraints = UNBOUND, *, gives: bool = Fal
 
     Args:
         annotation: The annotation of a value.
-        said: What its marks say, if they were read already.
-        gives: Whether a function gives the value; else it takes it.
+        said: The constraints of its marks, if they were read already.
+        gives: Whether a function returns the value; otherwise it takes it.
     """
     schemas = Schemas()
     made = schemas.of(annotation, said, gives=gives)
@@ -315,7 +306,7 @@ def schema_of(annotation: Any, said: Constraints = UNBOUND, *, gives: bool = Fal
 
 
 def _unknown(annotation: Any) -> Schema:
-    """The schema that all values fit."""
+    """The schema that accepts all values."""
     try:
         return {"x-python": spell(annotation)}
     except Exception:  # noqa: BLE001 - a class that cannot even be written down
@@ -335,7 +326,7 @@ def _exactly(count: int) -> Schema:
 
 
 def _is_struct(cls: Any) -> bool:
-    """Whether it is a Struct, which takes arrays that are longer than it knows."""
+    """Whether a class is a Struct, which accepts arrays with more elements than it has fields."""
     return hasattr(cls, "__struct_config__") and not cls.__struct_config__.forbid_unknown_fields
 
 

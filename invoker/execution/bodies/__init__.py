@@ -1,6 +1,6 @@
 """Runs bodies: on the loop (`loop`), or in threads (`thread`); `sync` is what all these threads do.
 
-A body in a child process can be killed (`process`); its pipe, and what is at the other end, are in
+A body in a child process can be killed (`process`); its pipe and the code at the other end are in
 `invoker.execution.isolation`.
 """
 

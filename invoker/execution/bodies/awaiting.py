@@ -1,4 +1,4 @@
-"""`Awaiting`: runs what a sync function returned to be awaited, on the loop, while the function's thread blocks."""
+"""`Awaiting`: runs the awaitable that a sync function returned, on the loop, while the function's thread blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Awaiting:
     """The awaitables for which the threads of one invocation wait.
 
     Args:
-        loop: Where it runs; None before the process has one.
+        loop: The loop on which they run; None before the process has one.
     """
 
     __slots__ = ("_is_cancelled", "_loop", "_running")
@@ -42,18 +42,18 @@ class Awaiting:
         future = asyncio.run_coroutine_threadsafe(run(), self._loop)
         self._running.add(future)
         if self._is_cancelled:
-            future.cancel()  # Add, then check; `cancel` does the reverse, so one of them sees it.
+            future.cancel()  # `cancel` does the reverse, so one of the two notices the other.
         try:
             return future.result()
         except concurrent.futures.CancelledError:
             if not self._is_cancelled:
                 raise
-            raise InputCancelled(Cancelled("the peer cancelled, or is gone")) from None
+            raise InputCancelled(Cancelled()) from None
         finally:
             self._running.discard(future)
 
     def cancel(self) -> None:
-        """Cancel everything that a thread waits for now or later."""
+        """Cancel all awaitables for which a thread waits, now or later."""
         self._is_cancelled = True
         for future in list(self._running):
             future.cancel()

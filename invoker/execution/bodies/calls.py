@@ -1,4 +1,4 @@
-"""What `Context.call` and `Context.stream` do, in the thread of a sync function and in the task of an async one.
+"""Implements `Context.call` and `Context.stream`, in the thread of a sync function and in the task of an async one.
 
 A sync callee of a sync function usually runs in the same thread (`Scope.here`). Otherwise the callee runs on the loop
 or in another thread, and the caller waits. If it gives iterators as arguments, they are advanced in the thread of the
@@ -35,10 +35,10 @@ class Waits(Protocol):
 
 
 def scope_of(context: Context) -> Scope:
-    """The scope of the function, by which it reaches others.
+    """The scope by which a function reaches other functions.
 
     Raises:
-        EncodeError: It runs without a scope.
+        EncodeError: The function runs without a scope.
     """
     if context.scope is None:
         raise EncodeError("this function runs where no other function can be called")
@@ -102,7 +102,7 @@ async def _encoded_async(values: AsyncIterator[Any], name: int | str, carries: s
 async def _encoded(values: Iterable[Any], name: int | str, carries: str) -> AsyncIterator[Message[bytes]]:
     for value in values:
         yield encode_argument(value, name, carries)
-        await asyncio.sleep(0)  # the iterator never waits, so others get their turn here
+        await asyncio.sleep(0)  # the iterator never waits, so other tasks get their turn here
 
 
 def _replies(
@@ -133,7 +133,7 @@ def _across(
 
 
 class _Advanced:
-    """An iterator of the caller, as the callee's driver sees it on the loop; the caller's thread advances it."""
+    """An iterator of the caller, for the callee's driver on the loop; the caller's thread advances it."""
 
     def __init__(self, turns: _Turns, values: Iterator[Any], name: int | str) -> None:
         self._turns = turns
@@ -161,7 +161,7 @@ class _Advanced:
             break
 
     def told(self) -> None:
-        """Let the callee's driver go on, on the loop."""
+        """Let the callee's driver continue, on the loop."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -182,14 +182,14 @@ class _Turns:
         self._has_iterators = False
 
     def argument(self, value: Any, name: int | str) -> Argument:
-        """An argument as `Scope.call` wants it."""
+        """Convert an argument to the form that `Scope.call` takes."""
         if not hasattr(value, "__next__"):
             return encode_argument(value, name, self.carries)
         self._has_iterators = True
         return _Advanced(self, value, name)
 
     def wanted(self, one: _Advanced) -> None:
-        """The callee's driver wants the next value of an iterator."""
+        """Note that the callee's driver wants the next value of an iterator."""
         self._wanted.append(one)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -221,7 +221,7 @@ class _Turns:
         return None
 
     def close(self) -> None:
-        """End the call; returns once it has ended, so that it holds no slot when the caller goes on."""
+        """End the call; returns once it has ended, so that it holds no slot when the caller continues."""
         if self._loop is None:
             return
         with contextlib.suppress(RuntimeError, concurrent.futures.CancelledError):  # the loop has closed

@@ -44,12 +44,12 @@ class LoopRunner:
     """Runs one async body as tasks of the running loop.
 
     Args:
-        invocation: What to run; owned by the loop.
+        invocation: The invocation to run; owned by the loop.
         host: The conversation it belongs to.
         threads: Where large payloads are decoded.
-        grace_s: How long user code may take to leave after its inputs failed, before it is cancelled.
+        grace_s: How long user code may take to return after its inputs failed, before it is cancelled.
         spawn: Makes the task of the body.
-        on_left: Called with the runner once user code has been left.
+        on_left: Called with the runner once user code has returned.
         debug: Whether the peer may see tracebacks.
     """
 
@@ -69,7 +69,7 @@ class LoopRunner:
         self.host = host
         self.grace_s = grace_s
         self.debug = debug
-        self.loop = asyncio.get_running_loop()  # to ask for it costs a system call
+        self.loop = asyncio.get_running_loop()  # the loop is kept, since getting it costs a system call
         self.has_left = False
         self.inputs: tuple[LoopInput, ...] = tuple([LoopInput(self, stream) for stream in invocation.inputs])
         self.name = f"body {invocation.id}"
@@ -79,7 +79,7 @@ class LoopRunner:
         self._has_begun = False
         self._drains: Sequence[asyncio.Task[None]] = ()
         self._grace: asyncio.TimerHandle | None = None
-        self._is_through = False  # no code of the function is left to run
+        self._is_through = False  # whether all code of the function has ended
         invocation.context.bind(self)
 
     def start(self) -> None:
@@ -99,10 +99,10 @@ class LoopRunner:
             one.wake()
 
     def close_output(self, command: CloseOutput) -> None:
-        """Nobody reads an output any more: its generator is closed when it gives another value."""
+        """Close an output without a reader: its generator is closed when it gives another value."""
         self.invocation.close_output(command.index)
 
-    # The methods of `invoker.context.Run`, by which the context passes on what the function asks.
+    # The methods of `invoker.context.Run`, by which the context passes on the function's questions.
 
     @property
     def outputs(self) -> Sequence[Any]:
@@ -110,11 +110,11 @@ class LoopRunner:
         return self.invocation.outputs
 
     def is_over(self) -> bool:
-        """Whether the invocation has ended, so that its body should leave."""
+        """Whether the invocation has ended, so its body should end."""
         return self.invocation.is_finished
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
-        """Refuse: the loop cannot block to wait for what it has to run itself."""
+        """Refuse, since the loop cannot block to wait for an awaitable that it must run itself."""
         raise cannot_wait(awaitable, is_over=False)
 
     async def send(self, index: int, value: Any) -> None:
@@ -127,7 +127,7 @@ class LoopRunner:
             await self._discarded()
 
     async def end(self, index: int) -> None:
-        """End an output as the function asks by its context."""
+        """End an output, as the function has asked by its context."""
         if self.invocation.end_sent(index):
             self.host.ended(self.invocation, index)
 
@@ -154,14 +154,14 @@ class LoopRunner:
         """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""
         await asyncio.sleep(0)
         if self.invocation.is_finished:
-            raise StopInvocation("the invocation is over")
+            raise StopInvocation
 
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only."""
         return self.invocation.finish(error)
 
     def stop(self) -> None:
-        """Make the body leave: readers that wait see the error, everything else is cancelled.
+        """Make the body end: readers that wait see the error, everything else is cancelled.
 
         A body that waits on an input gets `InputCancelled` there (R-110) and the grace to clean up; one that waits
         elsewhere is cancelled now (R-115).
@@ -169,7 +169,7 @@ class LoopRunner:
         waiting = {task for one in self.inputs for task in one.wake()}
         if self._is_through or self.has_left:
             return
-        current = asyncio.current_task(self.loop)  # this task reports the ending and ends by itself
+        current = asyncio.current_task(self.loop)  # this task reports the ending and then ends without being cancelled
         for task in self._tasks():
             if task not in waiting and task is not current:
                 task.cancel()
@@ -190,7 +190,7 @@ class LoopRunner:
     async def run(self) -> None:
         """Run the function to its end, in its task."""
         invocation, context = self.invocation, self.invocation.context
-        self._has_begun = True  # a task that is cancelled before would never report that it has left
+        self._has_begun = True  # a task that is cancelled before it begins would never report that it has ended
         RUNNING.set(context)
         try:
             try:
@@ -212,7 +212,7 @@ class LoopRunner:
 
     def _leave(self) -> None:
         self.has_left = True
-        self.inputs = ()  # they hold this object, and it would have to wait for the garbage collector
+        self.inputs = ()  # the inputs refer to this object, which would have to wait for the garbage collector
         if self._grace is not None:
             self._grace.cancel()
         self._on_left(self)
@@ -253,7 +253,7 @@ class LoopRunner:
                 else:
                     room = await turns.budget.run(partial(emitted, invocation, number, message))
                 if room is not None:
-                    del value, message  # the wire has them, and the peer may be slow
+                    del value, message  # the wire has the message, and the peer may be slow
                     await room
             if invocation.end_output(index):
                 self.host.ended(invocation, index)
@@ -264,7 +264,7 @@ class LoopRunner:
                 await _close(values, invocation)
 
     def _raised(self, error: BaseException, translate: Any) -> None:
-        """End the invocation with an exception that left user code, unless the invocation is over already."""
+        """End the invocation with an exception that user code raised, unless the invocation is over already."""
         if self.invocation.is_finished:
             if isinstance(error, (asyncio.CancelledError, StopInvocation)) or comes_of(error, self.invocation.error):
                 return
@@ -293,7 +293,7 @@ async def _close(values: AsyncIterator[Any], invocation: Invocation) -> None:
 
 
 class LoopInput:
-    """An input as an async function sees it: an async iterator of decoded values."""
+    """An input for an async function: an async iterator of decoded values."""
 
     __slots__ = ("_runner", "_stream", "_waiters")
 
@@ -338,7 +338,7 @@ class LoopInput:
         return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)
 
     def wake(self) -> list[asyncio.Task[Any] | None]:
-        """Wake every reader that waits; the tasks that were waiting."""
+        """Wake every reader that waits, and give the tasks that were waiting."""
         if not self._waiters:
             return []
         woken = list(self._waiters.values())
@@ -352,7 +352,7 @@ class LoopInput:
         waiter = runner.loop.create_future()
         self._waiters[waiter] = asyncio.current_task(runner.loop)
         self._stream.waiters += 1
-        runner.host.resume()  # the starvation rule: an empty input is waited for (R-129)
+        runner.host.resume()  # the starvation rule: the function waits for an empty input (R-129)
         try:
             await waiter
         finally:

@@ -1,10 +1,10 @@
 """A pool of daemon threads that grows on demand, for sync functions.
 
-A thread that finished its work waits for the next for a while and then leaves, so short invocations do not pay for
-starting one. While others work, one more is kept ready: whoever starts a thread waits until that runs, which takes 60
-ms while functions compute, and the event loop must not wait for it. So the thread that takes the place of the ready one
-starts the next before it works. The threads are daemons: user code that never returns must not keep the process from
-ending (R-116, R-028).
+A thread that finished its work waits for more work for a while and then ends, so short invocations do not pay for
+starting one. While other threads work, one more is kept ready: to start a thread means to wait until it runs, which
+takes 60 ms while functions compute, and the event loop must not wait for it. So the thread that takes the place of the
+ready one starts the next before it works. The threads are daemons: user code that never returns must not keep the
+process from ending (R-116, R-028).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Threads:
         full_since: When work was first refused since a slot was last given back, on the clock of ``time.monotonic``;
             0 when none was.
         turns: The turns of functions that give large values.
-        stuck: Threads whose invocation ended but whose user code did not leave within the grace.
+        stuck: Threads whose invocation ended but whose user code did not return within the grace.
     """
 
     def __init__(self, slots: int) -> None:
@@ -61,7 +61,7 @@ class Threads:
         self._work_came = threading.Condition(self._lock)
         self._work: deque[Work] = deque()
         self._idle = 0
-        self._is_starting = False  # a thread, which starts the next one if no other is ready then
+        self._is_starting = False  # whether a thread is starting, which starts the next one if no other is ready then
         self._retry_s = 0.0
         self._numbers = 0
         self._threads: set[threading.Thread] = set()
@@ -111,7 +111,7 @@ class Threads:
             self.full_since = 0.0
 
     def come_back(self) -> None:
-        """Take a slot again after `leave`, even if all are taken meanwhile. The caller leaves it again soon."""
+        """Take a slot again after `leave`, even if all are taken meanwhile. The caller must free it again soon."""
         with self._lock:
             self.busy += 1
 
@@ -154,7 +154,10 @@ class Threads:
         self._threads.discard(thread)
 
     def _start_next(self) -> None:
-        """Start a thread, so that one is ready. If there is none, what waits for it is done by a working one later."""
+        """Start a thread, so that one is ready.
+
+        If no thread can be started, a busy thread does the waiting work later.
+        """
         with self._lock:
             is_ready = self._is_starting or self._idle > len(self._work)
             if is_ready or self._is_closed or time.monotonic() < self._retry_s:
@@ -170,7 +173,7 @@ class Threads:
             log.warning("no thread can be started for a sync function, so it waits for another to end: %s", error)
 
     def close(self) -> None:
-        """Let idle threads leave at once, which takes no time, and working ones when they are done."""
+        """Let idle threads end at once, which takes no time, and busy ones when they are done."""
         with self._lock:
             self._is_closed = True
             self._work_came.notify_all()
@@ -191,7 +194,8 @@ class Threads:
         while work is not None:
             if self._idle <= len(self._work):  # no other thread is ready
                 self._start_next()
-            copy_context().run(work)  # what it sets in context variables shall not be seen by the next (R-012)
+            # context variables that the work sets must not be visible to the next work (R-012)
+            copy_context().run(work)
             work = None  # an idle thread must not keep an ended invocation alive (R-011)
             work = self._next()
         with self._lock:
@@ -209,7 +213,7 @@ class Threads:
                     if left <= 0:
                         if self._idle > 1 or self._idle == len(self._threads):
                             return None
-                        until += _IDLE_S  # others work, so that one has to be ready
+                        until += _IDLE_S  # other threads work, so one has to be ready
                     else:
                         self._work_came.wait(left)
                 return self._work.popleft()
@@ -218,7 +222,7 @@ class Threads:
 
 
 async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
-    """Do something in a thread, which must end by itself.
+    """Do work in a thread; the work must end by itself.
 
     Raises:
         Overloaded: The system gives no more threads.

@@ -1,11 +1,11 @@
 """`ProcessRunner`: runs a body in a child process, which can be killed (see `invoker.execution.isolation`).
 
-What an input was fed leaves for the child as far as its window goes: a number of messages, and of bytes. The rest
+Messages of an input are sent to the child as far as its window allows: a number of messages, and of bytes. The rest
 waits here, in the budget of the invocation. A reader that waits in the child counts as waiting here once nothing is on
 its way to it (the starvation rule, R-129).
 
-An ending goes to the child first, which then has the grace to leave, as a thread has. A child that does not use it is
-killed, and nothing of the invocation is left.
+An ending goes to the child first, which then has the same grace as a thread to return. A child that takes longer is
+killed, and nothing of the invocation remains.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class ProcessRunner:
     """Runs one body in a child.
 
     Args:
-        invocation: What to run.
+        invocation: The invocation to run.
         host: The conversation it belongs to.
         children: Where the child comes from.
-        grace_s: How long user code may take to leave after its invocation ended.
-        on_left: Called with the runner once user code has been left, or killed.
+        grace_s: How long user code may take to return after its invocation ended.
+        on_left: Called with the runner once user code has returned or was killed.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class ProcessRunner:
                 self._pass_on(lane)
 
     def close_output(self, command: CloseOutput) -> None:
-        """Nobody reads an output any more."""
+        """Close an output that has no reader any more."""
         self.invocation.close_output(command.index)
         if self._child is not None:
             self._child.send(Shut(command.index))
@@ -149,7 +149,7 @@ class ProcessRunner:
         return self.invocation.finish(error)
 
     def stop(self) -> None:
-        """Make the body leave, and kill its child if it does not."""
+        """Make the body end, and kill its child if it does not."""
         if self._asking is not None:
             self._asking.close()
         if self.has_left:
@@ -167,7 +167,7 @@ class ProcessRunner:
     # What the child reports; `Tenant`.
 
     def heard(self, frame: FromChild) -> Awaitable[None] | None:
-        """Take a frame of the child; what must be awaited before the next one."""
+        """Take a frame of the child, and give what must be awaited before the next one."""
         if isinstance(frame, Gave):
             return self._emitted(frame)
         if isinstance(frame, Wants):
@@ -185,7 +185,7 @@ class ProcessRunner:
         return None
 
     def child_ended(self, how: str, *, lacked_memory: bool) -> None:
-        """The process of the child has ended before user code was left."""
+        """Note that the process of the child has ended before user code returned."""
         bound = self.invocation.function.spec.bounds.memory_bytes
         if not self._is_done and not self.invocation.is_finished:
             name = self.invocation.function.spec.name
@@ -237,7 +237,7 @@ class ProcessRunner:
             self.host.resume()
 
     def _pass_on(self, lane: _Lane) -> None:
-        """Give the child what it has room for, and the end behind the last message."""
+        """Give the child the messages that it has room for, and the end after the last one."""
         assert self._child is not None
         for give in lane.next():
             self._child.send(give)
@@ -284,7 +284,7 @@ class _Lane:
     """The messages of one input that are on their way to the child, or unread there.
 
     Args:
-        stream: What the input was fed.
+        stream: The messages that the input was fed.
 
     Attributes:
         waits: The function waits for it, if nothing is on its way.
@@ -330,7 +330,7 @@ class _Lane:
 
 
 def _config(one: Any) -> Any:
-    """A config as it goes over the pipe; None for what only this process can use."""
+    """A config as it goes over the pipe; None for a config that only this process can use."""
     if isinstance(one, dict):
         return one
     if isinstance(getattr(one, "type_url", None), str) and isinstance(getattr(one, "value", None), bytes):

@@ -1,8 +1,8 @@
-"""What the two runners share: `Runner` runs the body of one invocation and reports to its conversation.
+"""The code that the two runners share: `Runner` runs the body of one invocation and reports to its conversation.
 
-`LoopRunner` runs an async body as tasks of the loop; `ThreadRunner` runs a sync body in a thread of its own. Both
-end in the same way: exactly one call of ``host.finished``, at the invocation's first ending. User code may need a
-little longer to leave; the runner then calls what it was given as ``on_left``.
+`LoopRunner` runs an async body as tasks of the loop; `ThreadRunner` runs a sync body in a thread of its own. Both end
+in the same way: exactly one call of ``host.finished``, at the invocation's first ending. User code may return a little
+later; the runner then calls ``on_left``.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _TWO_READERS = ("generator already executing", "anext(): asynchronous generator 
 
 
 class Body(Protocol):
-    """What becomes a task of the loop."""
+    """A body that runs as a task of the loop."""
 
     name: str
     task: asyncio.Task[None] | None
     invocation: Invocation
 
     def run(self) -> Coroutine[Any, Any, None]:
-        """The coroutine of the body's task; it ends when user code has left."""
+        """The coroutine of the body's task; it ends when user code has returned."""
 
 
 Spawn: TypeAlias = Callable[[Body], None]
@@ -65,7 +65,7 @@ Spawn: TypeAlias = Callable[[Body], None]
 
 
 class Host(Protocol):
-    """What a runner needs of the conversation that owns it; called on the loop only."""
+    """The methods of its conversation that a runner needs; called on the loop only."""
 
     @property
     def is_paused(self) -> bool:
@@ -76,10 +76,10 @@ class Host(Protocol):
         """Whether `resume` is called for every reader that waits, even while reading has not paused."""
 
     def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> Awaitable[None] | None:
-        """Send one output; returns what the body has to await before it goes on, or None."""
+        """Send one output; returns an awaitable that the body must await before it continues, or None."""
 
     def ended(self, invocation: Invocation, index: int) -> None:
-        """One of several outputs ended normally, after its last message."""
+        """Note that one of several outputs ended normally, after its last message."""
 
     def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """Called once, with the first ending of the invocation; None is a normal end."""
@@ -106,23 +106,23 @@ class Runner(Protocol):
         """Apply an EndInput to the invocation, and wake its readers."""
 
     def close_output(self, command: CloseOutput) -> None:
-        """Nobody reads an output any more: its generator is closed when it gives another value."""
+        """Close an output without a reader: its generator is closed when it gives another value."""
 
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only."""
 
     def stop(self) -> None:
-        """The invocation has finished: make the body leave, if it has not."""
+        """Make the body end, if it has not, because the invocation has finished."""
 
 
 def later(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
-    """Call something on a loop, from any thread. Nothing happens if the loop has closed."""
+    """Call a function on a loop, from any thread. Nothing happens if the loop has closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(call, *args)
 
 
 def check_thread() -> None:
-    """Refuse to block the loop: what a sync function sends waits for the loop to write it.
+    """Refuse to block the loop, since a value that a sync function sends waits until the loop writes it.
 
     Raises:
         EncodeError: This is the loop's thread.
@@ -132,24 +132,27 @@ def check_thread() -> None:
 
 
 def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:
-    """Give an input what it asked for besides the bare payload: the whole message, or its headers (R-040)."""
+    """Give an input the form that it asks for instead of the payload: the whole message, or its headers (R-040)."""
     if spec.take is Take.MESSAGE:
         return Message(value, as_headers(message.headers), message.media_type or "application/octet-stream")
     return as_headers(message.headers)
 
 
 def call_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
-    """The function's call raised before it handed back a stream (R-119)."""
+    """The function's call raised before it returned a stream (R-119)."""
     return _translated(error, CallError, debug=debug)
 
 
 def production_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
-    """The function raised while producing (R-033, R-123)."""
+    """The error of a function that raised while producing (R-033, R-123)."""
     return _translated(error, FunctionError, debug=debug)
 
 
 async def until_room(invocation: Invocation, room: Awaitable[None], slices: Slices) -> None:
-    """Wait until the peer takes more of an output, which counts as blocked meanwhile; then until few others go on."""
+    """Wait until the peer takes more of an output, which counts as blocked meanwhile.
+
+    Then for a turn among the bodies.
+    """
     invocation.blocked += 1
     try:
         await room
@@ -179,7 +182,7 @@ def _translated(error: BaseException, kind: type[InvocationError], *, debug: boo
         raise AssertionError("a stopped body has no ending of its own")  # noqa: TRY004 - it cannot happen
     hint = ""
     told = error.args[0] if type(error) in (ValueError, RuntimeError) and error.args else None
-    if type(told) is str and told in _TWO_READERS:  # the author's own exceptions may raise when they are printed
+    if type(told) is str and told in _TWO_READERS:  # exceptions of the author may raise when they are printed
         hint = "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
     if debug:
         hint += "\n" + traceback_of(error)

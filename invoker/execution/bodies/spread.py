@@ -1,7 +1,7 @@
 """`Spread`: the outputs of one whole conversation, each drained by a thread of its own.
 
 Each output may block on something of the author's, such as another output, so each needs a thread; but there is one
-invocation. All of them take turns under the lock of the body that called the function.
+invocation. All these threads take turns under the lock of the body that called the function.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Spread(SpreadBody):
     """Takes over from a body that called the function, once that has given several iterators.
 
     Args:
-        body: That body; it does not wait for input, and the holder of its lock may take it again.
-        inputs: As the function holds them; from now on they are pulled under the lock.
+        body: The body that called the function; it does not wait for input, and its lock is reentrant.
+        inputs: The function's own inputs; from now on they are pulled under the lock.
         threads: Where a thread for each further output comes from.
     """
 
@@ -41,13 +41,13 @@ class Spread(SpreadBody):
         self.invocation.context.bind(self)
 
     def run(self, outputs: Sequence[Iterator[Any]]) -> None:
-        """Drain them all; returns once no thread is in user code any more."""
+        """Drain all outputs; returns once no thread is in user code any more."""
         self.drain_all(outputs)
         self.leave()
         self._all_left.wait()
 
     def thread_left(self) -> None:
-        """Wake the thread that waits for all of them."""
+        """Wake the thread that waits for all threads of the function."""
         if not self.running:
             self._all_left.set()
 
@@ -60,7 +60,7 @@ class Spread(SpreadBody):
         """Send one message; the other threads wait meanwhile if they send, too."""
         with self.lock:
             if self.invocation.is_finished:
-                raise StopInvocation("the invocation is over")
+                raise StopInvocation
             self._body.put(index, message)
 
     def tell_end(self, index: int) -> None:

@@ -1,9 +1,9 @@
-"""`SyncBody`: what a thread does that runs a sync function, however the function's values reach the peer.
+"""`SyncBody`: the work of a thread that runs a sync function, however the function's values reach the peer.
 
 The function is opened once; each iterator that it gives is drained by one thread, encoded value by encoded value, and
-closed there. Whatever leaves user code as an exception is an ending, unless the invocation has ended already. What the
-function asks by its context is answered here as well. The kinds of bodies say only how a value leaves and who hears of
-an ending:
+closed there. An exception that user code raises ends the invocation, unless it has ended already. The function's
+questions to its context are answered here as well. The kinds of bodies differ only in how a value is sent and in who is
+notified of an ending:
 
 * `Single` writes to the wire in the thread that runs the function;
 * `Several` does so in several threads, which take turns under the lock of the wire;
@@ -39,12 +39,12 @@ class SyncBody(ABC):
     """One sync function at work in one thread; the `Run` of its context.
 
     Args:
-        invocation: What to run.
+        invocation: The invocation to run.
 
     Attributes:
         began_ns: When the function was opened, on the processor clock of the thread that did it.
-        failure: What user code, or the codec of an input, has ended the invocation with.
-        lock: Held while the invocation is changed by what user code did.
+        failure: The error with which user code, or the codec of an input, has ended the invocation.
+        lock: Held while user code's actions change the invocation.
     """
 
     __slots__ = ("began_ns", "failure", "invocation")
@@ -56,11 +56,11 @@ class SyncBody(ABC):
         self.invocation = invocation
         self.failure: InvocationError | None = None
 
-    # What each subclass does in its own way.
+    # Each subclass implements the following in its own way.
 
     @property
     def encode(self) -> Callable[[int, Any], tuple[int, Message[bytes]]]:
-        """Serialises what the body gives; as `Invocation.encode`."""
+        """Encodes the values of the body; as `Invocation.encode`."""
         return self.invocation.encode
 
     @property
@@ -96,7 +96,7 @@ class SyncBody(ABC):
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
 
-    # The methods by which the context passes on what the function asks.
+    # The methods by which the context passes on the function's questions.
 
     @property
     def outputs(self) -> Sequence[Any]:
@@ -151,7 +151,7 @@ class SyncBody(ABC):
     def _gone(self, error: InvocationError) -> StopInvocation:
         """End the invocation, since the peer is gone, and make the exception that stops the function."""
         self.raised(error, production_failed)
-        return StopInvocation("the invocation is over")
+        return StopInvocation()
 
     # These methods run in the threads of the body.
 
@@ -172,7 +172,8 @@ class SyncBody(ABC):
 
     def drain(self, index: int, values: Iterator[Any]) -> None:
         """Send what one iterator gives until it ends, fails, or the invocation is over."""
-        began_ns = time.thread_time_ns() if index else self.began_ns  # the first one is drained where it was opened
+        # the first iterator is drained in the thread that opened it
+        began_ns = time.thread_time_ns() if index else self.began_ns
         try:
             self.send_all(index, values)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
@@ -192,7 +193,7 @@ class SyncBody(ABC):
             except Discarded:
                 self.check_over()
                 continue
-            del value  # its message is enough while the peer is slow
+            del value  # the encoded message is enough while the peer is slow
             put(number, message)
         with self.lock:
             if self.invocation.end_output(index):
@@ -206,10 +207,10 @@ class SyncBody(ABC):
     def check_over(self) -> None:
         """Stop the function after a dropped value if the invocation is over, since no write has failed."""
         if self.is_over():
-            raise StopInvocation("the invocation is over")
+            raise StopInvocation
 
     def raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
-        """End the invocation with an exception that left user code, unless the invocation is over already."""
+        """End the invocation with an exception that user code raised, unless the invocation is over already."""
         if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
             return
         invocation = self.invocation
@@ -219,7 +220,8 @@ class SyncBody(ABC):
                 self.failure = translate(error, debug=self.debug)
                 self.break_off(self.failure)
                 if invocation.error not in (None, self.failure):
-                    let_go(self.failure)  # another ending counts, so nobody logs this one; its frames hold the body
+                    # another ending counts, so this error is never logged; its frames hold the body
+                    let_go(self.failure)
                 return
         if not isinstance(error, StopInvocation) and not comes_of(error, ending):
             log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})
@@ -242,7 +244,7 @@ class SpreadBody(SyncBody):
     """A body with a thread for each iterator that its function gives, since each may block on an input of its own.
 
     Attributes:
-        running: Threads that have not left user code yet; the first one is there from the beginning.
+        running: Threads that are still in user code; the first one counts from the beginning.
         threads: Where the others come from.
     """
 
@@ -281,14 +283,14 @@ class SpreadBody(SyncBody):
             self.leave()
 
     def leave(self) -> None:
-        """This thread has left user code."""
+        """Note that this thread has left user code."""
         with self.lock:
             self.running -= 1
             self.thread_left()
 
 
 class SyncInput:
-    """An input as a sync function sees it: an iterator of decoded values, which its body pulls for it."""
+    """An input for a sync function: an iterator of decoded values, which its body pulls for it."""
 
     __slots__ = ("_body", "_pull", "_stream")
 

@@ -1,9 +1,9 @@
 """`ThreadRunner`: runs a sync body in a thread of its own, so that it may block without stalling anybody.
 
 The invocation is owned by two threads in turns: the loop feeds it, the body's thread takes from it, and each does so
-while it holds this runner's one lock. Values cross in batches: what the body emits while the loop is busy writing
-waits in a short queue, and the loop is woken once for all of it; also once for the last value of a call and its end.
-Decoding and encoding happen in the body's thread.
+while it holds this runner's one lock. Values cross in batches: values that the body emits while the loop is busy
+writing wait in a short queue, and the loop is woken once for all of them; also once for the last value of a call and
+its end. Decoding and encoding happen in the body's thread.
 
 Each output has a thread that drains it (the first shares the body's), since each may block on an input of its own.
 """
@@ -43,13 +43,13 @@ class ThreadRunner(SpreadBody):
     """Runs one sync body in threads of the pool.
 
     Args:
-        invocation: What to run.
+        invocation: The invocation to run.
         host: The conversation it belongs to; called on the loop only.
         threads: Where the threads come from.
-        grace_s: How long user code may take to leave before its thread counts as stuck (R-116).
-        on_left: Called with the runner on the loop once user code has been left.
+        grace_s: How long user code may take to return before its thread counts as stuck (R-116).
+        on_left: Called with the runner on the loop once user code has returned.
         debug: Whether the peer may see tracebacks.
-        memory: Counts large values that the body has made and that are not at the wire yet; None: nothing does.
+        memory: Counts large values that the body has made and that are not yet written to the wire; None: nothing does.
     """
 
     def __init__(
@@ -75,12 +75,13 @@ class ThreadRunner(SpreadBody):
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
         self.is_stopped = False
-        self._queue: list[tuple[int, Message[bytes] | None]] = []  # as the body gave it; None is the end of an output
+        # in the order of the body; None is the end of an output
+        self._queue: list[tuple[int, Message[bytes] | None]] = []
         self._queued = [0] * len(invocation.outputs)
-        self._made = 0  # bytes of large values that are not at the wire
+        self._made = 0  # bytes of large values that are not yet written to the wire
         self._unread = Unread(memory) if memory is not None else None
         self._is_due = False  # whether readers will be woken at the end of the turn
-        self._is_awake = False  # whether the forwarder knows, or will, that there is something to do
+        self._is_awake = False  # whether the forwarder is already awake, or will be woken, to send
         self._is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY and len(invocation.outputs) == 1
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
@@ -133,14 +134,15 @@ class ThreadRunner(SpreadBody):
             return self.invocation.finish(error)
 
     def stop(self) -> None:
-        """Make the body leave: its next pull or emit raises; one that stays counts as stuck after the grace."""
+        """Make the body end: its next pull or emit raises; a body that goes on counts as stuck after the grace."""
         with self.lock:
             self.is_stopped = True
             self._queue = []
             self._count(-self._made)
             self.changed.notify_all()
         self._awaiting.cancel()
-        forwarder, self._forwarder = self._forwarder, None  # a cancelled task holds what it was about to write
+        # a cancelled task still refers to the batch that it was about to write
+        forwarder, self._forwarder = self._forwarder, None
         if forwarder is not None and forwarder is not asyncio.current_task():
             forwarder.cancel()
         if not self.has_left:
@@ -154,7 +156,7 @@ class ThreadRunner(SpreadBody):
         self.threads.stuck += 1
         self._is_counted_stuck = True
 
-    # These methods run on the loop, and send what the body emitted.
+    # These methods run on the loop, and send the values that the body emitted.
 
     async def _forward(self) -> None:
         budget = self.threads.turns.budget
@@ -192,19 +194,19 @@ class ThreadRunner(SpreadBody):
         self.host.finished(self.invocation, self.failure)
 
     def _make_room(self, index: int) -> None:
-        """The wire has room for the next large value of an output."""
+        """Note that the wire has room for the next large value of an output."""
         with self.lock:
             self._queued[index] = max(0, self._queued[index] - OUTPUT_QUEUE)
             self.changed.notify_all()
 
     def _batch(self) -> list[tuple[int, Message[bytes] | None]] | None:
-        """Take what waits for the wire, in the order in which the body gave it.
+        """Take the values that wait for the wire, in the order in which the body gave them.
 
         Each output has room for a few values, so a fast one does not starve the others (R-131). Returns None when the
         body is over and everything is sent.
         """
         with self.lock:
-            batch, self._queue = self._queue, []  # never the queue itself, which the body's thread goes on to fill
+            batch, self._queue = self._queue, []  # a new list, since the body's thread continues to fill the queue
             if batch:
                 self._queued = [0] * len(self._queued)
                 for index, message in batch:
@@ -218,24 +220,27 @@ class ThreadRunner(SpreadBody):
             return batch
 
     def _wake(self) -> None:
-        """Let the forwarder go on; the first time it begins."""
+        """Wake the forwarder; start it the first time."""
         if self._forwarder is None and not self.is_stopped:
             self._forwarder = self.loop.create_task(self._forward(), name=f"forward {self.invocation.id}")
         elif self._wakeup is not None and not self._wakeup.done():
             self._wakeup.set_result(None)
 
     def _wake_forwarder(self) -> None:
-        """Wake the loop, once, because there is something to do; called with the lock held."""
+        """Wake the loop once, because there are values to send; called with the lock held."""
         if not self._is_awake:
             self._is_awake = True
             self.call_on_loop(self._wake)
 
     def call_on_loop(self, callback: Callable[[], None]) -> None:
-        """Call something on the loop from a body's thread; no other way leads there. A closed loop ignores it."""
+        """Call a function on the loop from a body's thread; this is the only way to the loop.
+
+        A closed loop ignores it.
+        """
         try:
             self.loop.call_soon_threadsafe(callback)
         except RuntimeError:
-            log.debug("the loop closed before a body left", extra={"invocation": self.invocation.id})
+            log.debug("the loop closed before a body returned", extra={"invocation": self.invocation.id})
 
     # These methods run in the body's threads.
 
@@ -249,12 +254,12 @@ class ThreadRunner(SpreadBody):
 
     @property
     def encode(self) -> Callable[[int, Any], tuple[int, Message[bytes]]]:
-        """Serialises what the body gives; large values one after another."""
+        """Encodes the values of the body; large values one after another."""
         invocation = self.invocation
         return partial(self.threads.turns.encode_any, invocation.encode, invocation.function.spec.name)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Queue one message for the wire; waits while its output has no room there."""
+        """Queue one message for the wire; waits while its output has no room."""
         weight = _weight(message)
         with self.lock:
             if weight and not self.is_stopped:
@@ -264,15 +269,15 @@ class ThreadRunner(SpreadBody):
                     break
                 self.changed.wait()
             if self.is_stopped or self.failure is not None:
-                # R-112: an endless output must not outlive the error of another one.
-                raise StopInvocation("the invocation is over")
+                # R-112: an endless output must not outlive the error of another output.
+                raise StopInvocation
             self._queue.append((index, message))
             self._queued[index] += OUTPUT_QUEUE if weight > LARGE_BYTES else 1
             if not self._is_awake and not self._is_last():
                 self._wake_forwarder()
 
     def _count(self, change: int) -> None:
-        """Count large values that are made, or that left; called with the lock held."""
+        """Count large values that were made or sent; called with the lock held."""
         self._made = max(0, self._made + change)
         if self._unread is None or not change:
             return
@@ -282,11 +287,14 @@ class ThreadRunner(SpreadBody):
             self._unread.take()
 
     def _is_last(self) -> bool:
-        """Whether the body leaves without running any more of the author's code, and wakes the forwarder then."""
+        """Whether the body ends without running more of the author's code, and then wakes the forwarder."""
         return self._is_mapped and all(one.is_ended and not one.queue for one in self.invocation.inputs)
 
     def send(self, index: int, value: Any) -> None:
-        """Emit a value that the function sends by its context. The function goes on, so the value leaves now."""
+        """Emit a value that the function sends by its context.
+
+        The function continues to run, so the value is sent now.
+        """
         super().send(index, value)
         with self.lock:
             self._wake_forwarder()
@@ -310,7 +318,7 @@ class ThreadRunner(SpreadBody):
         return self._awaiting.wait(awaitable)
 
     def break_off(self, error: InvocationError) -> None:  # noqa: ARG002 - the loop finds it in `failure`
-        """Let the loop end the invocation."""
+        """Make the loop end the invocation."""
         self._wake_forwarder()
 
     def thread_left(self) -> None:
@@ -364,6 +372,6 @@ class ThreadRunner(SpreadBody):
 
 
 def _weight(message: Message[bytes]) -> int:
-    """Bytes of a large value; nobody counts a small one."""
+    """Bytes of a large value; 0 for a small one, which is not counted."""
     size = len(message.payload)
     return size if size > STEP_BYTES else 0

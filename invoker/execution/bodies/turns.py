@@ -1,10 +1,10 @@
 """`Turns`: lets bodies encode and decode large values one after another, with pauses.
 
-To encode twenty megabytes of numbers takes a tenth of a second, in which no other thread of the process runs Python,
-nor the event loop, wherever that is done. Ten bodies that do so at once would hold up everybody else for as long as
-they give values. So values that have many members, and all of a function that has once given a large one, are encoded
-while nobody else encodes such ones, and as much time as that took is left to others before the next one. So are large
-messages decoded.
+To encode twenty megabytes of numbers takes a tenth of a second, in which neither another thread of the process nor the
+event loop runs Python, in whatever thread it is done. Ten bodies that do so at once would hold up all others for as
+long as they give values. So values that have many members, and all values of a function that has once given a large
+one, are encoded one at a time, and as much time as that took is left to others before the next one. Large messages are
+decoded in the same way.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Turns:
         self._lock = threading.Lock()
 
     def encode_any(self, encode: Encode, name: str, index: int, value: Any) -> tuple[int, Message[bytes]]:
-        """Encode a value of a function, in a thread, which waits for its turn if that may be large."""
+        """Encode a value of a function, in a thread, which waits for its turn if the value may be large."""
         if name in self.known or is_of_many(value):
             return self.encode(encode, index, value)
         made = encode(index, value)

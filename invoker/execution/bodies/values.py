@@ -2,8 +2,9 @@
 
 They are encoded although caller and callee may be in one process: the callee gets values of its own, which are checked
 against its annotations, and it may as well be in a child process. MessagePack comes first: it is the fastest, and keeps
-integers, bytes and the keys of dicts as they are. What it would change, or cannot hold, is a ``google.protobuf.Any``
-(`invoker.codecs.exact`), and the rest takes the first codec that can. Another scope may carry another media type.
+integers, bytes and the keys of dicts as they are. A value that MessagePack would change or cannot hold is a
+``google.protobuf.Any`` (`invoker.codecs.exact`), and other values take the first codec that can encode them. Another
+scope may carry another media type.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def encode_value(value: Any, accept: str = ACCEPTS) -> Message[bytes]:
 
     Args:
         value: A value of any class.
-        accept: Media types for it.
+        accept: Media types that the value may have.
 
     Raises:
         EncodeError: No codec takes the value.
@@ -56,10 +57,10 @@ def encode_argument(value: Any, name: int | str, carries: str = ACCEPTS) -> Mess
     Args:
         value: A value of any class.
         name: Its position, or its keyword.
-        carries: As `invoker.context.Scope` says.
+        carries: See `invoker.context.Scope`.
 
     Raises:
-        NestedError: It has no form there.
+        NestedError: The value has no form in these media types.
     """
     try:
         return encode_value(value, carries)
@@ -70,13 +71,13 @@ def encode_argument(value: Any, name: int | str, carries: str = ACCEPTS) -> Mess
 def refused_argument(error: EncodeError, name: int | str, carries: str = ACCEPTS) -> NestedError:
     """The error that names the argument whose value cannot be encoded; see `encode_argument`."""
     place = Place("argument", name) if isinstance(name, int) else Place("argument", name=name)
-    kind = "ValidationError" if carries == ANY else ""  # as the tool bridge calls it, for which Any is
+    kind = "ValidationError" if carries == ANY else ""  # the tool bridge, for which Any is, uses this name
     details = {**getattr(error.__cause__, "details", {}), "field": str(name)}
     return NestedError(Status.INVALID_ARGUMENT, error.said_at(str(place)), kind=kind, details=details)
 
 
 def decode_value(message: Message[bytes]) -> Any:
-    """Decode one result; one of several outputs becomes an `Output` with its name, and `Metadata` stays that.
+    """Decode one result; one of several outputs becomes an `Output` with its name, and `Metadata` stays `Metadata`.
 
     Raises:
         DecodeError: The payload is not what its media type says.

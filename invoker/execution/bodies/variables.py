@@ -1,4 +1,4 @@
-"""`Variables`: what `Context.variables` gives a function: the variables of the host session in which it runs.
+"""`Variables`: the result of `Context.variables`: the variables of the host session in which it runs.
 
 Values are encoded and decoded where the function runs, and questions are those of `invoker.core.variables`; so this
 works in a child process as well.
@@ -33,24 +33,24 @@ class Variables:
         self._run = run
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a variable, or ``default`` where there is none."""
+        """The value of a variable, or ``default`` if there is none."""
         return self._run(_get(name, default))
 
     def set(self, name: str, value: Any, *, tags: Mapping[str, str] | None = None) -> Any:
-        """Write a variable; ``tags`` replace those that it has. Watchers hear of it, also of an equal value."""
+        """Write a variable; ``tags`` replace the variable's tags. Watchers are notified, also of an equal value."""
         return self._run(_set(name, pack(value), tags))
 
     def delete(self, name: str) -> Any:
-        """Delete a variable, if it is there."""
+        """Delete a variable, if it exists."""
         return self._run(delete(OWN, name, may_be_missing=True))
 
     def list(self, prefix: str = "", *, tags: Sequence[str] = (), limit: int = 1000) -> Any:
-        """The names of variables, sorted: those with this prefix, and with all tags (``key``, or ``key=value``)."""
+        """The sorted names of the variables with this prefix and with all these tags (``key``, or ``key=value``)."""
         return self._run(_list(prefix, tags, limit))
 
 
 def blocking(ask: Callable[[Question], Any]) -> Variables:
-    """For a sync function; ``ask`` blocks its thread."""
+    """The variables of a sync function; ``ask`` blocks its thread."""
     return Variables(partial(_finish, ask))
 
 

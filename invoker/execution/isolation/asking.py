@@ -1,7 +1,7 @@
-"""`Asking`: what a function in a child asks of its scope, in the serving process; `PipeScope` is its other end.
+"""`Asking`: answers in the serving process what a function in a child asks of its scope; `PipeScope` is its other end.
 
 Results of a nested call, and the values of iterators that are its arguments, cross the pipe when the other end wants
-the next one. So neither end holds more than one of each.
+the next one. So neither end holds more than one value of each.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _QUESTIONS: dict[str, Any] = {
 
 
 class Asking:
-    """Does what one invocation in a child asks.
+    """Answers what one invocation in a child asks.
 
     Args:
         context: The context of the invocation, whose scope is used.
-        send: To the child.
+        send: Sends a frame to the child.
     """
 
     def __init__(self, context: Context, send: Callable[[ToChild], None]) -> None:
@@ -46,7 +46,7 @@ class Asking:
         self._calls: dict[int, _Call] = {}
 
     def heard(self, frame: Asked) -> None:
-        """Begin, go on with, or drop something."""
+        """Begin, continue or drop a call, a stream or a question."""
         if frame.what in ("call", "stream", "ask"):
             if frame.number not in self._calls:
                 self._calls[frame.number] = _Call(self._context, frame, self._send)
@@ -80,17 +80,17 @@ class _Call:
         self._task = asyncio.get_running_loop().create_task(self._run(context, frame), name="nested of a child")
 
     def piece(self, frame: Asked) -> None:
-        """The next value of an iterator that is an argument."""
+        """Take the next value of an iterator that is an argument."""
         slot = frame.value
         if isinstance(slot, int) and 0 <= slot < len(self._streams):
             self._streams[slot].came(frame.args[0] if frame.args else None)
 
     def wants(self, slot: int) -> None:
-        """Ask for the next value of an iterator."""
+        """Request the next value of an iterator."""
         self._send(Answer(self._number, wants=slot))
 
     def close(self) -> None:
-        """Nobody waits for it any more."""
+        """Close it, since its result is no longer wanted."""
         self._task.cancel()
 
     async def _run(self, context: Context, frame: Asked) -> None:
@@ -104,7 +104,7 @@ class _Call:
         except asyncio.CancelledError:
             raise
         except Exception:
-            log.exception("what an isolated function asked of its scope failed")
+            log.exception("a request of an isolated function to its parent process failed")
             self._send(Answer(self._number, fault=fault_of(InternalError())))
         else:
             self._send(Answer(self._number, is_end=True))
@@ -135,7 +135,7 @@ class _Call:
 
 
 class _Pieces:
-    """An iterator in a child, as the callee's driver sees it."""
+    """An iterator in a child, for the callee's driver."""
 
     def __init__(self, call: _Call, slot: int) -> None:
         self._call = call
@@ -154,7 +154,7 @@ class _Pieces:
         return unpacked(item)
 
     def came(self, item: Packed | None) -> None:
-        """The value that was wanted; None at the end."""
+        """Take the wanted value; None at the end."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(item)
 
@@ -163,10 +163,10 @@ class PipeScope:
     """The scope of functions in a child: asks the serving process; see `invoker.context.Scope`.
 
     Args:
-        send: To the serving process.
+        send: Sends a frame to the serving process.
 
     Attributes:
-        carries: What the scope of the invocation that runs carries there.
+        carries: Media types that the scope of the running invocation carries in the serving process.
     """
 
     carries = ACCEPTS
@@ -185,7 +185,7 @@ class PipeScope:
     async def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool  # noqa: ARG002 - the serving process knows the caller
     ) -> AsyncIterator[Message[bytes]]:  # fmt: skip
-        """Invoke another function in the serving process, and give what it gives."""
+        """Invoke another function in the serving process, and give its result."""
         reply = self._begin([*args, *kwargs.values()])
         what = "stream" if streams else "call"
         given = [_packed(one) for one in args]
@@ -202,7 +202,7 @@ class PipeScope:
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool  # noqa: ARG002 - as `Scope`
     ) -> Iterator[Message[bytes]] | None:  # fmt: skip
-        """None, since no other function runs in this process."""
+        """Give None, since no other function runs in this process."""
         return None
 
     async def ask(self, caller: Context, question: Any) -> Any:  # noqa: ARG002 - the serving process knows the caller
@@ -258,7 +258,7 @@ class _Reply:
             one.cancel()
 
     async def _advance(self, slot: int) -> None:
-        """Send the next value of an iterator of the function's; its exceptions end the call."""
+        """Send the next value of a function's iterator; its exceptions end the call."""
         try:
             message = await anext(self._streams[slot], None)
         except Exception as error:  # noqa: BLE001 - the function's own iterator may raise anything
@@ -289,7 +289,7 @@ def _argument(one: Packed | None, streams: Iterator[Any]) -> Argument:
 
 
 def _told(answer: Any) -> Any:
-    """An answer of the store, for the pipe."""
+    """Convert an answer of the store for the pipe."""
     if isinstance(answer, tuple):
         return ["tuple", [_told(one) for one in answer]]
     if type(answer).__name__ in _ANSWERS:
@@ -298,7 +298,7 @@ def _told(answer: Any) -> Any:
 
 
 def _heard(value: Any) -> Any:
-    """The answer of the store that came over the pipe."""
+    """Convert an answer of the store that came over the pipe."""
     if not isinstance(value, list):
         return None
     name, rest = value

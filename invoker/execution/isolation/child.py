@@ -1,4 +1,4 @@
-"""`Child`: a child process as the serving process sees it: frames to it, frames from it, and its end."""
+"""`Child`: a child process from the view of the serving process: frames to it, frames from it, and its end."""
 
 from __future__ import annotations
 
@@ -32,26 +32,29 @@ class Tenant(Protocol):
     """The user of a child: the runner of an invocation. Called on the loop."""
 
     def heard(self, frame: FromChild) -> Awaitable[None] | None:
-        """Take a frame; what must be awaited before the next one, or None."""
+        """Take a frame, and give what must be awaited before the next one, or None."""
 
     def given(self, child: Child) -> None:
-        """Take a child that was waited for."""
+        """Take the child for which this tenant has waited."""
 
     def child_ended(self, how: str, *, lacked_memory: bool) -> None:
-        """The child is gone; ``how`` says how its process ended, ``lacked_memory`` that the kernel took its memory."""
+        """The child is gone.
+
+        ``how`` says how its process ended, ``lacked_memory`` that the kernel killed it for want of memory.
+        """
 
 
 class Keeper(Protocol):
     """The pool that a child belongs to."""
 
     def ready(self, child: Child, problem: str) -> None:
-        """The child has loaded its functions, or says why it cannot."""
+        """Note that the child has loaded its functions, or why it cannot."""
 
     def left(self, child: Child, *, is_worn: bool) -> None:
         """Called when the child's invocation has left user code."""
 
     def ended(self, child: Child) -> None:
-        """The process has ended, and has been waited for."""
+        """Note that the process has ended, and has been waited for."""
 
 
 class Child(asyncio.Protocol):
@@ -62,11 +65,11 @@ class Child(asyncio.Protocol):
         loop: On which everything happens.
 
     Attributes:
-        is_ready: It has loaded its functions.
+        is_ready: Whether the child has loaded its functions.
         is_gone: Its pipe is closed, or about to be.
         served: Invocations that it has begun.
-        tenant: The runner that uses it; None: nobody does.
-        is_leaving: Its invocation is over; user code is about to be left.
+        tenant: The runner that uses it; None: it is free.
+        is_leaving: Its invocation is over, and user code is about to return.
         idle_since: When it was given back, on the clock of the loop.
     """
 
@@ -119,7 +122,7 @@ class Child(asyncio.Protocol):
         return self._process.pid
 
     def send(self, frame: ToChild) -> None:
-        """Send a frame; a child that is gone gets none."""
+        """Send a frame; does nothing if the child is gone."""
         if self.is_gone:
             return
         data = framed(frame)
@@ -130,13 +133,13 @@ class Child(asyncio.Protocol):
 
     @property
     def has_room(self) -> bool:
-        """Whether little of what was sent still waits in this process."""
+        """Whether few of the sent bytes still wait in this process."""
         if self._transport is None:
             return sum(map(len, self._waiting)) < _HIGH_BYTES
         return self._transport.get_write_buffer_size() < _HIGH_BYTES
 
     def close(self) -> None:
-        """Let an idle child end by itself: it stops its functions first."""
+        """Ask an idle child to end: it stops its functions first."""
         self.is_gone = True
         if self._transport is not None:
             self._transport.close()
@@ -160,7 +163,7 @@ class Child(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport, and send the frames that wait for it."""
-        self._transport = cast("asyncio.Transport", transport)  # the transport of uvloop is of no class of asyncio
+        self._transport = cast("asyncio.Transport", transport)  # the transport of uvloop has no class of asyncio
         for data in self._waiting:
             self._transport.write(data)
         self._waiting.clear()
@@ -168,14 +171,14 @@ class Child(asyncio.Protocol):
             self._transport.close()
 
     def resume_writing(self) -> None:
-        """Nobody waits for it: what fits is decided by windows."""
+        """Do nothing: windows decide how much is sent."""
 
     def data_received(self, data: bytes) -> None:
-        """Take frames; nothing more is read while the peer of the invocation has no room."""
+        """Take frames; reading pauses while the peer of the invocation has no room."""
         try:
             self._inbox += self._frames.feed(data)
         except Cut as error:
-            log.error("a child process is killed, because it writes what is no message of ours: %s", error)
+            log.error("a child process is killed, because its output is not a valid message: %s", error)
             self.kill()
             return
         if self._turn is None:
@@ -227,7 +230,7 @@ class Child(asyncio.Protocol):
         self._late = self._loop.call_later(limit_s, self.kill)
         try:
             handle = os.pidfd_open(self._process.pid)
-        except (AttributeError, OSError):  # not on Linux, or an old one
+        except (AttributeError, OSError):  # not Linux, or an old version
             self._look()
         else:
             self._loop.add_reader(handle, self._ended, handle)
@@ -236,11 +239,12 @@ class Child(asyncio.Protocol):
         assert self._process is not None
         self._loop.remove_reader(handle)
         os.close(handle)
-        kill_group(self._process.pid)  # what it has started; its number is nobody else's until it is waited for
+        # the programs that it has started; its number is not reused until it is waited for
+        kill_group(self._process.pid)
         self._look()
 
     def _look(self) -> None:
-        """Whether the process has ended; where the system gives no notice of that, look again soon."""
+        """Whether the process has ended; if the system gives no notice of it, look again soon."""
         assert self._process is not None
         if self._process.poll() is None:
             self._loop.call_later(_LOOK_S, self._look)

@@ -1,4 +1,4 @@
-"""Errors of invocations, as they cross a pipe: in their parts, so that the other end can make errors of its own."""
+"""Errors of invocations, as they cross a pipe: in parts, from which the other end makes its own errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MemoryExceeded(LimitExceeded):
     """
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"the function took more memory than the {limit} bytes that it may (memory_bytes)")
+        super().__init__(f"the function exceeded its limit of {limit} bytes of memory (memory_bytes)")
         self.details = {"code": "memory", "limit": limit}
 
 
@@ -64,7 +64,7 @@ def raised_by(fault: Fault) -> InvocationError:
 
 
 def _remote(fault: Fault) -> RemoteTraceback:
-    """An exception whose class has the name of the one in the child, since protocols send that name (T-065)."""
+    """An exception whose class has the same name as its class in the child, since protocols send that name (T-065)."""
     module, name = fault.raised
     called = {"__module__": module, "__qualname__": name}
     made: RemoteTraceback = type(name.rpartition(".")[2], (RemoteTraceback,), called)(fault.trace)
@@ -76,6 +76,6 @@ _BY_STATUS = ("TimedOut", "LimitReached")
 
 
 def _status(fault: Fault) -> Status:
-    """The status; one that an error cannot have counts as unknown."""
+    """The status; a status that an error cannot have counts as unknown."""
     known = fault.status in Status._value2member_map_ and fault.status != Status.OK
     return Status(fault.status) if known else Status.UNKNOWN

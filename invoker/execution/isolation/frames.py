@@ -1,4 +1,4 @@
-"""What goes over the pipe between a serving process and a child: MessagePack, each frame behind its length.
+"""The frames of the pipe between a serving process and a child: MessagePack, each frame behind its length.
 
 ::
 
@@ -66,7 +66,7 @@ _LONGEST: Final = 2 * MOST_BYTES
 
 
 class Packed(msgspec.Struct, array_like=True):
-    """A `Message` as frames carry it; see `packed` and `unpacked`."""
+    """A `Message` in the form that frames carry; see `packed` and `unpacked`."""
 
     payload: bytes
     media_type: str
@@ -82,11 +82,11 @@ class Loaded(msgspec.Struct, array_like=True):
 
 
 class Hello(msgspec.Struct, tag=1, array_like=True):
-    """What a child is to load, and how it is to run it.
+    """The functions that a child must load, and the settings for them.
 
     Attributes:
-        path: Where modules are found.
-        functions: Isolated ones.
+        path: The search path of modules.
+        functions: The isolated functions.
         settings: The settings of the engine and the driver, by name; see `invoker.server.isolated`.
     """
 
@@ -109,13 +109,14 @@ class End(msgspec.Struct, tag=4, array_like=True):
 
 
 class Begin(msgspec.Struct, tag=3, array_like=True):
-    """One invocation: what its `Open` said, the id by which the log knows it, and what its context has.
+    """Begins one invocation: the fields of its `Open`, its id in the log, and the data of its context.
 
     Attributes:
         memory_bytes: How much memory it may take; 0: any amount.
         configs: Dicts, and messages of protobuf by type URL, bytes, and the class that holds them as "module:name".
-        given: What its inputs have so far, and ``ended`` which of them have ended. The function is called after these.
-        carries: As `invoker.context.Scope` says.
+        given: The messages of its inputs so far; ``ended`` says which inputs have ended. The function is called after
+            these.
+        carries: See `invoker.context.Scope`.
     """
 
     id: str
@@ -136,13 +137,13 @@ class Begin(msgspec.Struct, tag=3, array_like=True):
 
 
 class Shut(msgspec.Struct, tag=5, array_like=True):
-    """Nobody reads an output any more."""
+    """An output has no reader any more."""
 
     index: int
 
 
 class Stop(msgspec.Struct, tag=6, array_like=True):
-    """The invocation is over for the serving process; user code has to leave."""
+    """The invocation is over for the serving process; user code has to return."""
 
 
 class Fault(msgspec.Struct, array_like=True):
@@ -168,10 +169,10 @@ class Fault(msgspec.Struct, array_like=True):
 
 
 class Answer(msgspec.Struct, tag=7, array_like=True):
-    """To an `Asked`: a message or an answer of the store, the end of them, an error, or the wish for more of a stream.
+    """Answers an `Asked`: a message or an answer of the store, their end, an error, or the wish for more of a stream.
 
     Attributes:
-        number: That of the `Asked`.
+        number: The id of the `Asked`.
         wants: The argument of which the next value is wanted; -1: none.
     """
 
@@ -189,7 +190,10 @@ class Ready(msgspec.Struct, tag=8, array_like=True):
 
 
 class Wants(msgspec.Struct, tag=9, array_like=True):
-    """Of what was given to an input, at least ``taken`` messages were taken; ``waits``: it is empty, and waited for."""
+    """At least ``taken`` of the messages that were given to an input are taken.
+
+    ``waits``: it is empty, and waited for.
+    """
 
     index: int
     taken: int
@@ -223,7 +227,7 @@ class Done(msgspec.Struct, tag=12, array_like=True):
 
 
 class Idle(msgspec.Struct, tag=13, array_like=True):
-    """User code has been left. ``is_worn``: the child should not be used again."""
+    """User code has returned. ``is_worn``: the child should not be used again."""
 
     is_worn: bool = False
 
@@ -233,11 +237,11 @@ class Asked(msgspec.Struct, tag=14, array_like=True):
 
     Attributes:
         number: Chosen by the child.
-        what: ``call``, ``stream``, ``ask``; or ``more``, ``piece`` and ``drop`` of what is under way.
+        what: ``call``, ``stream``, ``ask``; or ``more``, ``piece`` and ``drop`` of one that is under way.
         name: The name of the function that is called, or of the question that is asked.
         args: By position; None stands for a stream of values.
         kwargs: By keyword, likewise.
-        value: What is asked; the next value of a stream.
+        value: The question, or the next value of a stream.
     """
 
     number: int
@@ -255,7 +259,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Cut(Exception):
-    """The bytes are no frames of the other end."""
+    """Raised if the bytes are no frames of the other end."""
 
 
 class Frames:
@@ -270,7 +274,7 @@ class Frames:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[Any]:
-        """The frames that are whole now.
+        """Take bytes, and give the frames that they complete.
 
         Raises:
             Cut: One cannot be read.
@@ -300,7 +304,7 @@ def framed(frame: ToChild | FromChild) -> bytes:
 
 
 def packed(message: Message[bytes]) -> Packed:
-    """A message as it goes over the pipe."""
+    """A message in the form for the pipe."""
     return Packed(bytes(message.payload), message.media_type, dict(message.headers))
 
 

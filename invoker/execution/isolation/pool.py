@@ -1,11 +1,12 @@
-"""`Children`: the warm pool. Each isolated invocation takes a child of its own, and gives it back when it has left.
+"""`Children`: the warm pool. Each isolated invocation takes a child of its own, and gives it back afterwards.
 
 Idle children are warm: started, with the functions loaded. When a call takes the last idle one, another is started for
-the next call. Those that a burst has left are ended when they have been idle for a while. A child that has served many
-invocations, or that says that it is worn, is not used again.
+the next call. Children that remain after a burst are ended when they have been idle for a while. A child that has
+served many invocations, or that reports that it is worn, is not used again.
 
-A child that starts takes a core for about a second, for its imports. So only some start at once, and calls that find
-neither an idle one nor such a place wait for either; a burst of them must not take the cores from everything else.
+A child that starts takes a core for about a second, for its imports. So only some children start at once, and calls
+that find neither an idle child nor a place to start one wait; a burst of calls must not take the cores from everything
+else.
 
 Where children end before they are ready, new ones are started ahead of calls only after a pause, which doubles each
 time; a call that finds no idle child starts one in any case, and fails with the reason if that fails.
@@ -67,12 +68,12 @@ class Children:
     """The children of one serving process; used on its loop only.
 
     Args:
-        functions: All that is served; those that ask for isolation are loaded by each child.
+        functions: All functions that are served; each child loads those that ask for isolation.
         settings: How many.
 
     Attributes:
         busy: Children that hold an invocation.
-        died: How many ended although nobody asked them to.
+        died: How many ended unasked.
     """
 
     def __init__(self, functions: Sequence[Function], settings: ChildrenSettings | None = None) -> None:
@@ -110,7 +111,7 @@ class Children:
         """Start the warm children, and wait until the first one is ready.
 
         Raises:
-            HookError: It could not load the functions, or a hook failed.
+            HookError: A child could not load the functions, or a hook failed.
         """
         if not self._functions:
             return
@@ -132,10 +133,10 @@ class Children:
     def take(self, tenant: Tenant) -> Child | None:
         """A child for one invocation; it may still be starting, and takes frames nevertheless.
 
-        None: one is given to the tenant once it is left, or may be started.
+        None: the tenant gets a child later, once one is free or may be started.
 
         Raises:
-            Overloaded: As many run as may, or the system cannot start one more process.
+            Overloaded: The allowed number of children runs, or the system cannot start one more process.
         """
         places = self.settings.most + sum(one.is_leaving for one in self.busy)
         if len(self.busy) + len(self._waiting) >= places:
@@ -149,7 +150,7 @@ class Children:
         return self._taken(child, tenant)
 
     def _found(self) -> Child | None:
-        """A child that nobody uses: the one that was used last, or a new one; None: not now.
+        """A free child: the one that was used last, or a new one; None: not now.
 
         Raises:
             Overloaded: The system cannot start one more process.
@@ -178,12 +179,12 @@ class Children:
         return child
 
     def give_up(self, tenant: Tenant) -> None:
-        """The tenant needs no child any more."""
+        """Note that the tenant needs no child any more."""
         if tenant in self._waiting:
             self._waiting.remove(tenant)
 
     def give_back(self, child: Child) -> None:
-        """Take back a child whose invocation has left user code, or was never begun."""
+        """Take back a child whose user code has returned, or was never begun."""
         child.tenant = None
         self.busy.discard(child)
         self._keep(child)
@@ -214,7 +215,7 @@ class Children:
                 self._trimming = asyncio.get_running_loop().call_later(_IDLE_S, self._trim)
 
     async def stop(self) -> None:
-        """Let all children end; those that take too long are killed."""
+        """Let all children end; kill those that take too long."""
         self._is_closed = True
         for timer in (self._warming, self._trimming):
             if timer is not None:
@@ -228,7 +229,7 @@ class Children:
         self._janitor.close()
 
     def abandon(self) -> None:
-        """Kill all children, where no loop is left that could wait for them."""
+        """Kill all children; for a process whose loop has ended and cannot wait for them."""
         self._is_closed = True
         for one in list(self._all):
             one.kill()
@@ -237,7 +238,7 @@ class Children:
     # What children report; `Keeper`.
 
     def ready(self, child: Child, problem: str) -> None:  # noqa: ARG002 - as `Keeper`
-        """The child has loaded its functions, or says why it cannot."""
+        """Note that the child has loaded its functions, or why it cannot."""
         if self._first is not None and not self._first.done():
             self._first.set_result(problem)
         if problem:
@@ -248,7 +249,7 @@ class Children:
         self._warm_later()
 
     def left(self, child: Child, *, is_worn: bool) -> None:
-        """The child's invocation has left user code."""
+        """Take note that the child's user code has returned."""
         child.is_worn = child.is_worn or is_worn
         self.give_back(child)
 
@@ -271,19 +272,19 @@ class Children:
     # Private helpers.
 
     def _warm_later(self) -> None:
-        """Start what is missing, in a later turn."""
+        """Start the missing children, in a later turn of the loop."""
         if self._warming is None and not self._is_closed and self._is_short and self._may_start:
             self._warming = asyncio.get_running_loop().call_later(self._pause_s, self._warm_up)
 
     @property
     def _is_short(self) -> bool:
-        """Whether one more child should be there: too few are, or the next call would find none."""
+        """Whether one more child should start: there are too few, or the next call would find none."""
         count = len(self._idle) + len(self.busy)
         warm, most = self.settings.warm, self.settings.most
         return count < warm or (not self._idle and warm > 0 and count < most)
 
     def _trim(self) -> None:
-        """End the children that a burst has left, those first that were used longest ago."""
+        """End the children that remain after a burst, the least recently used first."""
         self._trimming = None
         spare = len(self._idle) - self.settings.warm
         for child in self._idle[: max(0, spare)]:
@@ -326,7 +327,7 @@ class Children:
 
 
 class Janitor:
-    """Kills what children have started, should this process be killed; a program of its own, see `janitor`."""
+    """Kills the programs that children have started if this process is killed; see `janitor`, a program of its own."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -336,7 +337,7 @@ class Janitor:
         if self._process is None:
             program = Path(__file__).with_name("janitor.py")
             ours, theirs = os.pipe()
-            # It inherits that these are blocked: it lives as long as this process, which takes its time to end.
+            # The janitor inherits these blocked signals, so it lives until this process ends, which takes its time.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -357,11 +358,11 @@ class Janitor:
         self._tell(f"+{group}\n")
 
     def ended(self, group: int) -> None:
-        """Nothing is left of that group."""
+        """Note that no process of the group remains."""
         self._tell(f"-{group}\n")
 
     def close(self) -> None:
-        """Let the janitor's process end, and wait for that."""
+        """Let the janitor's process end, and wait for its end."""
         process, self._process = self._process, None
         if process is not None:
             os.close(self._told)
@@ -377,7 +378,7 @@ def _loaded(function: Function) -> Loaded:
     spec = function.spec
     if spec.entrypoint:
         return Loaded(spec.name, spec.entrypoint)
-    import cloudpickle  # only functions that are at hand, and were not loaded, have no entrypoint
+    import cloudpickle  # only functions that were given as objects, not loaded, have no entrypoint
 
     try:
         return Loaded(spec.name, "", cloudpickle.dumps(function.hooks.target))

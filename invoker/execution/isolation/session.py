@@ -1,8 +1,8 @@
 """`ChildSession`: the pipe as a protocol, at the child's end. Pure, like every session: frames in, steps out.
 
 The serving process sends what fits into a window and learns by `Wants` how much was taken. So a function that reads one
-input to its end before another one never makes the pipe stop: what the child has no room for waits at the other end,
-where the budget of the invocation is.
+input to its end before another one never makes the pipe stop: messages for which the child has no room wait at the
+other end, where the budget of the invocation is.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ WINDOW = 64
 
 
 class ChildSession:
-    """Translates what the serving process sends into steps on the one invocation that runs.
+    """Translates the frames of the serving process into steps on the one running invocation.
 
     Args:
-        scope: What functions can reach, over the pipe.
-        configs: Makes the configs of a context of what came.
+        scope: The scope that functions reach over the pipe.
+        configs: Makes the configs of a context from those that came.
         done: Called with the ending of an invocation; reports it to the serving process.
 
     Attributes:
         key: The key of the invocation that runs; empty when there is none.
-        begun: What it began with.
+        begun: The frame with which the invocation began.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -103,7 +103,7 @@ class ChildSession:
         return (Cancel(key, Cancelled("the invocation is over")),)
 
     def half_close(self) -> Sequence[Step]:
-        """The serving process is gone; the program of the child ends."""
+        """Do nothing: the serving process is gone, and the child's program ends."""
         return ()
 
     def deliver(self, event: Event) -> Sequence[Step]:
@@ -148,7 +148,7 @@ class ChildSession:
         )
 
     def _wants(self, event: Wants) -> Sequence[Step]:
-        """Report how much was taken at least: all, where the input is empty; else all but half a window."""
+        """Report how much was taken at least: all messages if the input is empty; otherwise all but half a window."""
         given = self._given.get(event.index, 0)
         told = (given if event.waits else max(0, given - WINDOW // 2), event.waits)
         if not event.waits:

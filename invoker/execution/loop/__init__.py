@@ -1,3 +1,3 @@
-"""Drives conversations on an asyncio loop, whose callbacks bring their frames."""
+"""Drives conversations on an asyncio loop, whose callbacks deliver their frames."""
 
 __all__: list[str] = []

@@ -1,9 +1,9 @@
-"""`AheadReactor`: a conversation whose function may go on while the peer is slow, as far as a bound in bytes.
+"""`AheadReactor`: a conversation whose function may run ahead of a slow peer, up to a bound in bytes.
 
 The session says how far: its ``ahead_bytes``. With 0 it is a `Reactor` like any other, and the function waits for the
-peer. Otherwise what the wire has no room for waits here, in order, and a task writes it as soon as there is room. When
-more waits than is allowed, the invocation ends; the session sends that error after all that was given before. A single
-value that is more than is allowed makes the function wait until it is written.
+peer. Otherwise frames for which the wire has no room wait here, in order, and a task writes them as soon as there is
+room. When more waits than is allowed, the invocation ends; the session sends that error after all that was given
+before. A single value that is larger than the bound makes the function wait until it is written.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = ["AheadReactor", "AheadSession", "BufferFull"]
 
 
 class BufferFull(LimitExceeded):
-    """The peer takes so slowly that more would wait than is allowed.
+    """The peer is so slow that more frames would wait than allowed.
 
     Attributes:
-        details: What a protocol may say about it.
+        details: Details that a protocol may report.
     """
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"the caller takes too slowly: more than {most} bytes wait to be sent")
+        super().__init__(f"the caller reads too slowly: more than {most} bytes wait to be sent")
         self.details = {"code": "stream_buffer", "limit": str(most)}
 
 
 class AheadSession(Session, Protocol):
-    """A session that says how far its function may go on."""
+    """A session that says how far its function may run ahead."""
 
     ahead_bytes: int
 
@@ -65,12 +65,12 @@ class AheadReactor(Reactor):
             if len(message.payload) > self._ahead.session.ahead_bytes:
                 return self._ahead.empty()
             self.finished(invocation, BufferFull(self._ahead.session.ahead_bytes))
-            raise StopInvocation("the invocation is over")
+            raise StopInvocation
         return room
 
 
 class _Ahead:
-    """The wire of such a conversation: what has no room on the real one waits here."""
+    """The wire of such a conversation: frames without room on the real wire wait here."""
 
     def __init__(self, session: AheadSession, wire: Wire, driver: Driver, on_close: Callable[[Close], None]) -> None:
         self.session = session
@@ -89,7 +89,7 @@ class _Ahead:
 
     @property
     def is_too_much(self) -> bool:
-        """Whether more waits than is allowed."""
+        """Whether more frames wait than allowed."""
         return self._held > self.session.ahead_bytes > 0
 
     def accepted(self) -> None:
@@ -121,7 +121,7 @@ class _Ahead:
             await asyncio.wait((self._writing,))
 
     def close(self, close: Close) -> None:
-        """Close the real wire behind what waits."""
+        """Close the real wire after the frames that wait."""
         if self._writing is None:
             self._on_close(close)
         else:

@@ -1,7 +1,9 @@
-"""`HoldingReactor`: a conversation that keeps what it was sent until it is over; the process counts that (ADR 14).
+"""`HoldingReactor`: a conversation that keeps the frames that it received until it is over.
 
-A `Reactor` counts what its invocations have not read. A session that opens them one after the other, or asks others to
-work with what it was sent, holds the frame itself all the while: a thousand such calls of 10 MiB are 10 GB.
+The process counts their bytes (ADR 14).
+
+A `Reactor` counts what its invocations have not read. A session that opens them one after the other, or passes parts of
+a frame on to others, holds the frame itself meanwhile: a thousand such calls of 10 MiB are 10 GB.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ class HoldingReactor(Reactor):
 class ArrivingReactor(Reactor):
     """A conversation with one large request that is read elsewhere before its invocation is opened; see `Reactor`.
 
-    The request counts from its arrival on, before anything is made of it. Once the invocation is opened, what that is
-    fed counts instead. Of several that come at once, those that do not fit are refused before they are parsed.
+    The request counts from its arrival on, before it is parsed. Once the invocation is opened, the messages that it is
+    fed count instead. Of several requests that come at once, those that do not fit are refused before they are parsed.
     """
 
     def __init__(

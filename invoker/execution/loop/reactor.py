@@ -1,10 +1,10 @@
-"""`Reactor`: one conversation on the loop whose frames are brought by callbacks, without a task for reading.
+"""`Reactor`: one conversation on the loop whose frames come by callbacks, without a task for reading.
 
 A call, or the task of a request (`execution.loop.request`), calls `arrived` for each frame, whose steps are applied
 at once; bodies write to the call themselves. Only they are tasks.
 
-The conversation ends with the session's `Close`. Bodies that have not left user code by then are asked to leave, and
-are watched by the driver, so a peer never waits for somebody's ``finally``.
+The conversation ends with the session's `Close`. Bodies whose user code has not returned by then are asked to end, and
+are watched by the driver, so a peer never waits for a function's ``finally``.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Reactor:
         driver: Runs bodies.
         on_close: Called once, with the ending to send to the peer.
         deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by the wire.
-        is_counted: Whether the engine counts what invocations hold; else the wire does.
-        is_early: It began before the drain, which therefore does not refuse what it opens (G-104).
+        is_counted: Whether the engine counts the bytes that invocations hold; otherwise the wire does.
+        is_early: The conversation began before the drain, which therefore does not refuse its invocations (G-104).
     """
 
     hears_waits = False
@@ -96,11 +96,11 @@ class Reactor:
         self._subscription: StoreSubscription | None = None
         driver.entered(self)
 
-    # The listener of the call, which hears what the peer sends.
+    # The following implements the listener of the call, which receives what the peer sends.
 
     @property
     def settles(self) -> bool:
-        """Whether the call must make sure that an end of the input is not a cancel (R-109)."""
+        """Whether the call must check that an end of the input is not a cancel (R-109)."""
         if len(self.runners) == 1:
             (runner,) = self.runners.values()
             return runner.invocation.heeds_end
@@ -131,7 +131,7 @@ class Reactor:
                 return True
         if not self.runners or self._wants_input():
             return True
-        # Set the flag, then check again; a body's thread does the reverse, so one of the two sees it.
+        # Set the flag, then check again; a body's thread does the reverse, so one of the two notices the other.
         self.is_paused = True
         heed_all(self, self.runners.values())
         if not self._wants_input():
@@ -142,7 +142,7 @@ class Reactor:
     def gone(self) -> None:
         """End everything without an answer, because the peer is gone (R-115)."""
         late = self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S
-        error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
+        error = DeadlineExceeded() if late else Cancelled()
         self._leave(error)
 
     def _wants_input(self) -> bool:
@@ -150,7 +150,7 @@ class Reactor:
         return all(one.wants_input for one in running) or any(one.is_starving for one in running)
 
     def resume(self) -> None:
-        """Go on reading if there is room again, or if a reader starves (R-129)."""
+        """Continue to read if there is room again, or if a reader starves (R-129)."""
         if self.is_paused and self._wants_input():
             self.is_paused = False
             self.wire.ask()
@@ -177,7 +177,7 @@ class Reactor:
 
     def _feed(self, step: Feed) -> None:
         if (runner := self.runners.get(step.id)) is None:
-            return  # R-076, R-114: its function has returned
+            return  # R-076, R-114: the function has returned
         try:
             runner.feed(step)
         except InvocationError as error:
@@ -218,7 +218,7 @@ class Reactor:
         self.wire.accepted()
 
     def _join(self, key: str, *, is_owner: bool) -> bool:
-        """Hold a shared invocation, and return whether there is one. If not, a caller that wants to own it opens it."""
+        """Hold a shared invocation, and return whether it exists; if not, a caller that wants to own it opens it."""
         shared: Shared | None = self.driver.shared.get(key)
         if shared is not None:
             self.runners[key] = shared.join(self, is_owner=is_owner)
@@ -227,7 +227,7 @@ class Reactor:
         return shared is not None
 
     def let_go(self, key: str, error: InvocationError | None) -> None:
-        """A shared invocation that this conversation held is over."""
+        """Forget a shared invocation that this conversation held, since it is over."""
         self.runners.pop(key, None)
         self.tell(Finished(key, error))
         self.resume()
@@ -240,13 +240,13 @@ class Reactor:
         self._timer = asyncio.get_running_loop().call_later(step.delay_s, self.tell, Elapsed())
 
     def _at_store(self, step: Ask | Await | Subscribe) -> None:
-        """Ask the store, or listen to it. The first time makes the subscription."""
+        """Ask the store, or subscribe to a space. The first call makes the subscription."""
         if self._subscription is None:
             self._subscription = StoreSubscription(self.driver, self)
         self._subscription.perform(step)
 
     def _relieve(self, key: str, error: InvocationError) -> None:
-        """End this invocation, because the process holds too much and this one most of it."""
+        """End this invocation, because the process holds too many bytes and this invocation the most of them."""
         runner = self.runners.get(key)
         if runner is not None:
             self._finish(runner, error)
@@ -258,7 +258,7 @@ class Reactor:
         return self.driver.engine.open(step, deadline=deadline, is_counted=is_counted, is_early=self.is_early)
 
     def _start(self) -> None:
-        """Start the bodies that a frame opened. All its steps are done by then, so what it fed is checked."""
+        """Start the bodies that a frame opened. All steps of the frame are done, so its messages are checked."""
         opened, self._opened = self._opened, []
         for runner in opened:
             if runner.invocation.is_finished:
@@ -275,7 +275,7 @@ class Reactor:
                 self._finish(runner, error)
 
     def _may_begin(self, runner: Runner) -> bool:
-        """Whether all inputs are here that the call of the body needs (R-166)."""
+        """Whether all inputs have come that the call of the body needs (R-166)."""
         invocation = runner.invocation
         if not invocation.may_begin():
             if (patience_s := invocation.patience_s) is not None:
@@ -290,29 +290,29 @@ class Reactor:
     # What bodies report; `Host`.
 
     def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> Awaitable[None] | None:
-        """Send one output; gives what to await until the peer has room for it (E-110), or until others had a turn."""
+        """Send one output; gives an awaitable until the peer has room (E-110), or until other bodies had a turn."""
         if invocation.is_finished:
-            raise StopInvocation("the invocation is over")
+            raise StopInvocation
         invocation.emit(index, message)
         self._has_room = True
         self._deliver(Emitted(invocation.key, index, message))
         if self._opened:
             self._start()
         if invocation.is_finished:
-            raise StopInvocation("the invocation is over")  # this output ended it; nobody would end its wait for room
+            raise StopInvocation  # its wait for room would never end
         if not self._has_room:
             return until_room(invocation, self.wire.room(), self.driver.slices)
         self._emitted += 1
         return None if self._emitted % SLICE else self.driver.slices.next()
 
     def ended(self, invocation: Invocation, index: int) -> None:
-        """One of several outputs ended normally."""
+        """Note that one of several outputs ended normally."""
         if not invocation.is_finished:
             self._deliver(OutputEnded(invocation.key, index))
             self.resume()
 
     def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
-        """The invocation's ending; later ones are ignored."""
+        """Take the invocation's ending; later ones are ignored."""
         runner = self.runners.get(invocation.key)
         if runner is not None and runner.invocation is invocation:
             self._finish(runner, error)
@@ -322,7 +322,7 @@ class Reactor:
     # Endings.
 
     def fail(self, error: InvocationError) -> None:
-        """End the conversation and its invocations at once: a frame breaks its protocol, or it cannot go on."""
+        """End the conversation and its invocations at once: a frame breaks its protocol, or it cannot continue."""
         for runner in list(self.runners.values()):
             self._finish(runner, error)
         self._close(Close(error))
@@ -349,7 +349,7 @@ class Reactor:
         return True
 
     def tell(self, event: Event) -> bool:
-        """Give the session an event that comes by itself; False when the next one should wait for room on the wire."""
+        """Give the session an event that no frame has caused; False when the next one should wait for room."""
         if self._is_closed:
             return True
         self._has_room = True
@@ -368,7 +368,7 @@ class Reactor:
                     self._has_room = self.wire.write(step.frame)
                 else:
                     self._perform(step)
-        except Exception as error:  # who delivers may be a task that nobody awaits, so the call would hang
+        except Exception as error:  # the caller may be a task that is never awaited, so the call would hang
             if isinstance(error, InvocationError):
                 raise
             log.exception("a session failed")
@@ -383,16 +383,16 @@ class Reactor:
         self.driver.waiting.discard(self)
         if self._subscription is not None:
             self._subscription.leave()
-            self._subscription = None  # it holds this reactor, which would wait for the garbage collector
-        for runner in list(self.runners.values()):  # those that the session left open when it closed
+            self._subscription = None  # it refers to this reactor, which would wait for the garbage collector
+        for runner in list(self.runners.values()):  # the invocations that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)
-        let_go(close.error)  # its frames know a step with it, which is a circle around what came last
-        self._on_close, self.wire = GONE.close, GONE  # which know this reactor, and would be kept with what they carry
+        let_go(close.error)  # its frames refer to a step that refers to it, a cycle around the last message
+        self._on_close, self.wire = GONE.close, GONE  # both refer to this reactor and would live as long as it
         self.driver.exited(self)
 
     def _lingers(self) -> None:
-        for runner in (one for one in self.runners.values() if one.host is self):  # others may still feed shared ones
+        for runner in (one for one in self.runners.values() if one.host is self):  # others may feed shared ones
             log.warning(
                 "an invocation goes on although its inputs ended %s s ago",
                 self.driver.settings.lingering_s,

@@ -1,8 +1,8 @@
 """`converse`: one conversation on the loop, in the task of the request that it answers; `carry_on`: the rest of one.
 
 A request whose task reads it needs no call of its own: the task gives each frame to a `Reactor`, waits while the
-reactor wants none, and then waits until the conversation is over. What the session sends is kept by the caller, who
-writes it afterwards, so that a slow client holds no invocation.
+reactor wants none, and then waits until the conversation is over. The caller keeps what the session sends and writes it
+afterwards, so that a slow client holds no invocation.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ async def converse(
             or sent what the transport refuses. It is cancelled when the conversation ends while it waits.
         keep: Takes what the session sends; it must not wait.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
-        is_counted: Whether the driver counts what invocations hold; else the caller does.
-        is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
-        peer: Who calls, for the log.
+        is_counted: Whether the driver counts the bytes that invocations hold; otherwise the caller does.
+        is_early: The conversation began before the drain, which therefore does not refuse its invocations (G-104).
+        peer: The caller, for the log.
 
     Returns:
         The error to send to the peer as the conversation's status; None for OK.
@@ -70,7 +70,7 @@ async def converse(
                 log.exception("a session or request failed")
                 reactor.fail(InternalError())
             elif not wire.is_closed:  # otherwise only the reading was cut short
-                reactor.fail(DeadlineExceeded("the deadline has passed"))
+                reactor.fail(DeadlineExceeded())
         return wire.error
     finally:
         if not wire.is_closed:
@@ -87,11 +87,11 @@ async def carry_on(
     is_counted: bool = True,
     is_early: bool = False,
 ) -> Close:
-    """Run the rest of a conversation that began in a thread, and whose frames are all there.
+    """Run the rest of a conversation that began in a thread, and all of whose frames have arrived.
 
     Args:
         session: Translates; it has translated every frame, but not their end.
-        steps: What it has given for the last of them.
+        steps: The steps that the session gave for the last frame.
         driver: As `converse`.
         keep: As `converse`.
         deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by the task that waits here.
@@ -117,7 +117,7 @@ async def carry_on(
 
 
 class _Begun:
-    """A session whose first steps are known."""
+    """A session whose first steps are already known."""
 
     def __init__(self, session: Session, steps: Iterable[Step]) -> None:
         self._steps = steps
@@ -139,7 +139,7 @@ class _Request:
         self.error: InvocationError | None = None
         self.closed: Close | None = None
         self._keep = keep
-        self._limit: asyncio.Timeout | None = None  # the limit of the reading that runs now
+        self._limit: asyncio.Timeout | None = None  # the limit of the running read
         self._waiter: asyncio.Future[None] | None = None
 
     # These methods are called by the reactor.

@@ -1,8 +1,8 @@
-"""`SessionReactor`: one session of many invocations on the loop, which stores what it is sent.
+"""`SessionReactor`: one session of many invocations on the loop, which stores what it receives.
 
 A `Reactor` whose session bounds its own memory (ADR 8). What differs:
 
-* A frame that no function wants yet is the session's to keep. So reading pauses only while the session says that it
+* The session keeps a frame that no function wants yet. So reading pauses only while the session says that it
   `is_full`. The session *stalls* an input that was fed enough, and is given `Wants` when the function has taken most
   of it.
 * A session that `hears_waits` is also notified which inputs are waited for: once the peer has half-closed it alone can
@@ -38,6 +38,7 @@ from invoker.core.steps import (
 )
 from invoker.core.streams import Limits
 from invoker.errors import InternalError, InvocationError, ShuttingDown, Status
+from invoker.errors.wording import draining
 from invoker.execution.bodies.runner import Runner, later
 from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
@@ -55,7 +56,7 @@ _MANY_FRAMES = 2**31
 
 
 class StoringSession(Protocol):
-    """A session that stores what it is sent; see `invoker.core.session` for what is the same in all sessions."""
+    """A session that stores what it receives; see `invoker.core.session` for the methods that all sessions have."""
 
     headers: tuple[tuple[str, str], ...]
     """Headers of the response, sent when the session starts."""
@@ -65,7 +66,7 @@ class StoringSession(Protocol):
 
     @property
     def hears_waits(self) -> bool:
-        """Whether the session wants a `Wants` also for each empty input for which a function waits."""
+        """Whether the session also wants a `Wants` for each empty input for which a function waits."""
 
     @property
     def is_full(self) -> bool:
@@ -73,7 +74,7 @@ class StoringSession(Protocol):
 
     @property
     def held(self) -> int:
-        """Payload bytes that the session stores now."""
+        """Payload bytes that the session stores."""
 
     def receive(self, frame: Any) -> Iterable[Step]:
         """Translate one frame of the peer."""
@@ -85,7 +86,7 @@ class StoringSession(Protocol):
         """Translate an event of an invocation or the store into steps."""
 
     def release(self) -> None:
-        """The conversation is over, however it ended: drop what is stored (E-003)."""
+        """Drop everything that is stored, since the conversation is over (E-003)."""
 
 
 class SessionWire(Wire, Protocol):
@@ -139,7 +140,7 @@ class SessionReactor(Reactor):
         wire.headers = (*wire.headers, *session.headers)
         wire.accepted()  # E-014
 
-    # The listener of the call, which hears what the peer sends.
+    # The following implements the listener of the call, which receives what the peer sends.
 
     @property
     def settles(self) -> bool:
@@ -148,7 +149,7 @@ class SessionReactor(Reactor):
 
     @property
     def stalled(self) -> Collection[tuple[str, int]]:
-        """The inputs, by invocation and index, for which the session holds back what has come."""
+        """The inputs, by invocation and index, for which the session holds back messages."""
         return self._storing.stalled
 
     def arrived(self, frame: Any | None) -> bool:
@@ -179,7 +180,7 @@ class SessionReactor(Reactor):
             share.shrink(held)
 
     def resume(self) -> None:
-        """Some input may have room again, or is waited for: look at all of them once this turn is over."""
+        """Check all inputs once this turn is over, since one may have room again or be waited for."""
         if not self._is_looking and not self._is_closed and (self.is_paused or self.hears_waits):
             self._is_looking = True
             self._loop.call_soon(self._look)
@@ -201,7 +202,7 @@ class SessionReactor(Reactor):
             self._look_again()
 
     def _look_again(self) -> None:
-        """Resume if a stalled input is low, because its thread may have read it before more was held back."""
+        """Resume if a stalled input has room, because its thread may have read it before messages were held back."""
         for key, index in self._storing.stalled:
             runner = self.runners.get(key)
             if runner is not None and len(runner.invocation.inputs[index].queue) <= self._low:
@@ -211,7 +212,7 @@ class SessionReactor(Reactor):
     # Steps.
 
     def _take(self, steps: Iterable[Step]) -> None:
-        """Do the session's steps, behind those that are there, and start what they opened."""
+        """Do the session's steps after the waiting ones, and start the invocations that they opened."""
         self._work.extend(steps)
         self.is_paused = bool(self._storing.stalled)  # set first: a body's thread reads, then checks this
         self.hears_waits = self._storing.hears_waits
@@ -304,7 +305,7 @@ class SessionReactor(Reactor):
     def _drained(self) -> None:
         """End the session if it has no invocations, since it may open no more while the process drains (ET-93)."""
         if not self.runners and not self._is_working and not self._is_closed:
-            self.fail(ShuttingDown("this invoker is draining and takes no new actions"))
+            self.fail(ShuttingDown(draining("actions")))
 
     def _close(self, close: Close) -> None:
         if self._is_closed:
@@ -317,7 +318,7 @@ class SessionReactor(Reactor):
         self._tell_end(close.error)
         super()._close(close)
         self._share.close()
-        self._storing.release()  # a body that does not end keeps this object, but not what it stored
+        self._storing.release()  # a body that does not end keeps this object alive, but not what the session stored
 
     def _tell_end(self, error: InvocationError | None) -> None:
         """Count the session, and log how it ended, which the log lines of its actions need not show."""

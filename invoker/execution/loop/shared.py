@@ -1,16 +1,16 @@
 """`Shared`: an invocation to which several conversations hold references.
 
-Theory. A conversation owns what it opens, and what it opens ends with it. An invocation that is opened as *shared*
-stands in the driver's table by its key instead, and belongs to all who hold it::
+Theory. A conversation owns the invocations that it opens, and they end with it. An invocation that is opened as
+*shared* stands in the driver's table by its key instead, and belongs to all conversations that hold it::
 
     holder   holds it by     feeds it  ends inputs, closes outputs  hears outputs  hears Wants, Finished  keeps it alive
     -------  --------------  --------  ---------------------------  -------------  ---------------------  --------------
     owner    Open, is_shared    yes                yes                   yes                yes                 yes
     feeder   Join               yes                no                    no                 yes                 no
 
-A holder leaves by `Cancel`, by a wrong `Feed`, or when its conversation is over; the invocation goes on unless that was
-its last owner. When it ends, by its body or with its last owner, all that still hold it are notified. It has no
-deadline, since none of its holders' is its own. The conversations run on one loop, the driver's.
+A holder leaves by `Cancel`, by a wrong `Feed`, or when its conversation is over; the invocation continues unless that
+was its last owner. When it ends, by its body or with its last owner, all that still hold it are notified. It has no
+deadline, since its holders' deadlines are not its own. The conversations run on one loop, the driver's.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Holder(Protocol):
         """Give its session an event; False when its wire has no room."""
 
     def resume(self) -> None:
-        """Some input may have room again."""
+        """Note that an input may have room again."""
 
     def let_go(self, key: str, error: InvocationError | None) -> None:
         """Forget invocation ``key``, which is over; an error of None is a normal end."""
@@ -61,7 +61,7 @@ class Shared:
     Args:
         driver: Knows it by its key until it ends.
         invocation: Was admitted.
-        owner: Who opened it.
+        owner: The conversation that opened it.
 
     Attributes:
         owners: Conversations with which it ends, in the order in which they came.
@@ -100,7 +100,10 @@ class Shared:
             self.is_paused = True
 
     def leave(self, holder: Holder, error: InvocationError | None) -> None:
-        """Let a conversation go. When the last owner leaves, the invocation ends with the error of that one."""
+        """Remove a conversation from the holders.
+
+        When the last owner leaves, the invocation ends with that owner's error.
+        """
         for several in (self.owners, self.feeders, self._heeding):
             several.pop(holder, None)
         for one, task in self._waits:
@@ -110,11 +113,11 @@ class Shared:
             self.finish(error)
 
     def finish(self, error: InvocationError | None) -> None:
-        """End it, and notify all that hold it; only the first ending counts."""
+        """End the invocation, and notify all holders; only the first ending counts."""
         runner, driver = self.runner, self._driver
         if runner is None or not runner.finish(error):
             return
-        self.runner = None  # which knows this; a cycle would keep what the invocation was given until it is collected
+        self.runner = None  # the runner refers to this object; a cycle would keep the inputs until it is collected
         del driver.shared[runner.invocation.key]
         driver.ended(runner)
         holders = (*self.owners, *self.feeders)
@@ -136,11 +139,11 @@ class Shared:
 
     @property
     def hears_waits(self) -> bool:
-        """Whether a holder wants a notice of every reader that waits; it gets those of room as well."""
+        """Whether a holder wants a notice of every reader that waits; it also gets the notices of room."""
         return self.is_paused
 
     def resume(self) -> None:
-        """Some input may have room again."""
+        """Note that an input may have room again."""
         heeding, self._heeding, self.is_paused = self._heeding, {}, False
         for one in heeding:
             one.resume()
@@ -150,25 +153,25 @@ class Shared:
     async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
         """Give one output to all owners; returns when each of their peers has room for it."""
         if invocation.is_finished:
-            raise StopInvocation("the invocation is over")
+            raise StopInvocation
         invocation.emit(index, message)
         event = Emitted(invocation.key, index, message)
         full = [one for one in tuple(self.owners) if not one.tell(event)]
         if invocation.is_finished:
-            raise StopInvocation("the invocation is over")  # this output ended it
+            raise StopInvocation  # this output ended it
         for one in full:
             await self._room(one)
         if not full:
             await asyncio.sleep(0)
 
     def ended(self, invocation: Invocation, index: int) -> None:
-        """One of several outputs ended normally."""
+        """Note that one of several outputs ended normally."""
         if not invocation.is_finished:
             for one in tuple(self.owners):
                 one.tell(OutputEnded(invocation.key, index))
 
     def finished(self, invocation: Invocation, error: InvocationError | None) -> None:  # noqa: ARG002 - see `Host`
-        """The body's ending; later ones are ignored."""
+        """Take the body's ending; later ones are ignored."""
         self.finish(error)
 
     async def _room(self, owner: Holder) -> None:

@@ -1,4 +1,4 @@
-"""`StoreSubscription`: the place of one conversation at the store that all of them share.
+"""`StoreSubscription`: connects one conversation to the store that all conversations share.
 
 It performs `Ask`, `Await` and `Subscribe`, and brings `Answered` and `StoreChanged`, each in a turn of its own: a
 session is never called from within its own step, whether a store answers at once or late. News are delivered only while
@@ -43,7 +43,7 @@ class Subscribed(Protocol):
 
 
 class StoreSubscription:
-    """A subscriber of the store.
+    """The subscriber of the store for one conversation.
 
     Args:
         driver: Has the store.
@@ -56,13 +56,13 @@ class StoreSubscription:
         self._subscribed = subscribed
         self._tell = subscribed.tell
         self._loop = asyncio.get_running_loop()
-        self._news: list[News] = []  # those that hold changes to deliver; few, as all that is here
+        self._news: list[News] = []  # the `News` that hold changes to deliver; there are few of them
         self._telling: asyncio.Task[None] | None = None
         self._awaiting: list[asyncio.Future[Any]] = []
         self._has_left = False
 
     def perform(self, step: Ask | Await | Subscribe) -> None:
-        """Ask the store, listen to one of its spaces, or await something else."""
+        """Ask the store, subscribe to one of its spaces, or await another awaitable."""
         if isinstance(step, Await):
             self._begin(step)
         elif isinstance(step, Ask):
@@ -73,7 +73,6 @@ class StoreSubscription:
             self._driver.drains.add(self._drained)
             if self._driver.engine.is_draining:
                 self._loop.call_soon(self._drained)
-        self._driver.sweep_store()
 
     def leave(self) -> None:
         """Leave the store, because the conversation is over."""
@@ -88,7 +87,7 @@ class StoreSubscription:
     # The methods of `Subscriber`, which the store calls.
 
     def answered(self, key: str, value: Any) -> None:
-        """Give the session an answer, in a later turn; a conversation that is over then drops it."""
+        """Give the session an answer, in a later turn; it is dropped if the conversation is over by then."""
         self._loop.call_soon(self._tell, Answered(key, value))
 
     def has_news(self, news: News) -> None:
@@ -100,12 +99,15 @@ class StoreSubscription:
     # Private helpers.
 
     def _drained(self) -> None:
-        """End a conversation that only listens, since it would hold up the end of the process."""
+        """End a conversation that only listens, since it would delay the end of the process."""
         if not self._subscribed.runners and not self._has_left:
             self._subscribed.fail(ShuttingDown("this invoker is draining; listen again elsewhere"))
 
     def _begin(self, step: Await) -> None:
-        """Await something. A future needs no task, which a conversation that waits for long would keep."""
+        """Await the awaitable of a step.
+
+        A future needs no task, which a conversation that waits for long would keep.
+        """
         awaited = step.begin()
         if not isinstance(awaited, asyncio.Future):
             awaited = self._loop.create_task(_awaited(awaited), name=f"await {step.key}")
@@ -120,11 +122,11 @@ class StoreSubscription:
         if value is None:
             value = awaited.result()
         elif not isinstance(value, InvocationError):
-            log.error("something that a session awaited has failed", exc_info=value)
+            log.error("an operation that a session waited for has failed", exc_info=value)
             value = InternalError()
         self._tell(Answered(key, value))
         if isinstance(value, InvocationError):
-            let_go(value)  # its frames hold what was awaited, and stand in a circle with it
+            let_go(value)  # the error's frames refer to the awaitable, and form a cycle with it
 
     async def _tell_news(self) -> None:
         """Deliver all news, one of each space in turn, and wait for room on the wire between them."""
@@ -135,7 +137,7 @@ class StoreSubscription:
                     self._news.remove(news)
                 elif not self._tell(StoreChanged(news.space, change)):
                     await self._subscribed.wire.room()
-            await asyncio.sleep(0)  # give other tasks a turn even if the session writes for each piece of news
+            await asyncio.sleep(0)  # give other tasks a turn even if the session writes for each change
         self._telling = None
 
 

@@ -1,4 +1,4 @@
-"""`Wire`: what a transport offers to a conversation on the loop."""
+"""`Wire`: the interface of a transport for a conversation on the loop."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ class Wire(Protocol):
         """Whether the peer will get nothing any more."""
 
     def accepted(self) -> None:
-        """Send the peer what it can know now that the first invocation was admitted (R-133)."""
+        """Send the peer the headers, since the first invocation was admitted (R-133)."""
 
     def ask(self) -> None:
-        """Go on reading, after `arrived` has stopped it by returning False."""
+        """Continue to read, after `arrived` has stopped it by returning False."""
 
     def write(self, frame: Any) -> bool:
-        """Send one frame, behind the headers; False when the next one should wait for `room`."""
+        """Send one frame, after the headers; False when the next one should wait for `room`.
+
+        gRPC calls whose frames are not joined take a `core.frames.SharedFrame`, too.
+        """
 
     async def room(self) -> None:
         """Wait until a frame may be written."""
 
 
 class _Gone:
-    """Stands in for the wire of a conversation that is over; so neither of the two holds the other."""
+    """Replaces the wire of a conversation that is over, so that neither refers to the other."""
 
     is_gone = True
 

@@ -1,8 +1,8 @@
 """`Inline`: runs a sync function in the thread of the sync function that calls it, value by value.
 
-Nothing is handed from thread to thread: to take the next result is to run the callee until it gives one, and when the
-callee wants a value of an iterator that its caller gave, that is advanced. So nobody waits for anybody, there is no
-queue, and a callee whose values are not taken does not go on.
+Nothing passes between threads: to take the next result is to run the callee until it gives one, and when the callee
+wants a value of an iterator that its caller gave, that iterator is advanced. So no thread waits for another, there is
+no queue, and a callee whose values are not taken does not run on.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Inline(SyncBody):
     Args:
         driver: Knows the engine.
         invocation: Was admitted.
-        given: The values that are here, and which inputs have ended.
+        given: The values that have come, and which inputs have ended.
         iterators: The iterators of the caller, by the index of the input that they feed.
     """
 
@@ -64,9 +64,9 @@ class Inline(SyncBody):
         invocation.may_be_ended(self._fail)
 
     def run(self) -> Generator[Emitted, None, None]:
-        """Give the results as the function makes them; raises the error that the invocation ends with."""
+        """Give the results as the function makes them; raises the error with which the invocation ends."""
         invocation, variables = self.invocation, copy_context()
-        ending: InvocationError | None = Cancelled("its caller takes no more values")
+        ending: InvocationError | None = Cancelled("its caller reads no more values")
         try:
             self._feed()
             if not (invocation.function.awaits_values and invocation.got_nothing):
@@ -102,7 +102,7 @@ class Inline(SyncBody):
             yield from self._flush()
 
     def _advance(self, index: int, values: Iterator[Any]) -> Any:
-        """Run the function to its next value, and encode that; None where nobody reads it."""
+        """Run the function to its next value, and encode it; None if the output has no reader."""
         try:
             for value in values:
                 self.check_over()
@@ -117,7 +117,7 @@ class Inline(SyncBody):
         return _END
 
     def _flush(self) -> Iterator[Emitted]:
-        """Give what the function has sent by its context."""
+        """Give the values that the function has sent by its context."""
         sent, self._sent = self._sent, []
         yield from sent
 
@@ -129,7 +129,7 @@ class Inline(SyncBody):
                 self.invocation.end_inputs(step)
         self.invocation.may_begin()
 
-    # What `SyncBody` asks of each kind of body.
+    # The following is what `SyncBody` asks of each kind of body.
 
     def pull(self, stream: InputStream) -> Any:
         """Take a message of ``stream``, which may advance an iterator of the caller; None when it has ended.
@@ -145,7 +145,10 @@ class Inline(SyncBody):
         return stream.take()
 
     def _advance_caller(self, index: int, values: Iterator[Any]) -> None:
-        """Feed the next value of an iterator of the caller. What that raises is the caller's, and ends the call."""
+        """Feed the next value of an iterator of the caller.
+
+        An error of the iterator is the caller's, and ends the call.
+        """
         try:
             for value in values:
                 try:
@@ -161,12 +164,12 @@ class Inline(SyncBody):
         self.invocation.end_inputs(EndInput(self.invocation.key, index))
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Keep what the function sends by its context until the caller takes it, with the next value."""
+        """Keep a message that the function sends by its context until the caller takes the next value."""
         self.invocation.emit(index, message)
         self._sent.append(Emitted(self.invocation.key, index, message))
 
     def tell_end(self, index: int) -> None:
-        """Do nothing: the caller hears of the end of all."""
+        """Do nothing: the caller is notified when all outputs have ended."""
 
     def break_off(self, error: InvocationError) -> None:
         """End the invocation with this error, unless it has ended."""
@@ -180,7 +183,7 @@ class Inline(SyncBody):
             return True
         if context.deadline is None:
             return False
-        now = time.monotonic()  # `TimeLimit.stop` moves the end of the limit to now
+        now = time.monotonic()  # `TimeLimit.stop` sets the end of the limit to now
         return now >= context.deadline or (invocation.limit is not None and now >= invocation.limit.ends_at)
 
     @property
@@ -195,12 +198,12 @@ class Inline(SyncBody):
         return caller.wait(awaitable)
 
     def check_thread(self) -> None:
-        """Allow any thread: what is sent is kept."""
+        """Allow any thread, since messages are only kept."""
 
     # Endings.
 
     def _fail(self, error: InvocationError) -> None:
-        """End the invocation from another thread: the next pull or value sees it."""
+        """End the invocation from another thread: the next pull or value notices it."""
         self._cut = error
 
     def _why(self) -> InvocationError:
@@ -210,15 +213,15 @@ class Inline(SyncBody):
         if limit is not None and now >= limit.ends_at:
             return limit.error
         if deadline is not None and now >= deadline:
-            return DeadlineExceeded("the deadline has passed")
+            return DeadlineExceeded()
         return Cancelled("its caller is over")
 
     def _end_as_cut(self) -> None:
-        """End the invocation after its function has left on request."""
+        """End the invocation after its function has returned on request."""
         self.break_off(self._why())
 
 
 def check_caller(caller: Context, error: InvocationError) -> None:
-    """Raise StopInvocation where a callee was cancelled because its caller is over, which must leave, too."""
+    """Raise StopInvocation if a callee was cancelled because its caller is over, since the caller must end, too."""
     if isinstance(error, Cancelled) and caller.cancelled:
-        raise StopInvocation("the invocation is over")
+        raise StopInvocation

@@ -1,6 +1,6 @@
 """`Inside`: the wire of a conversation inside the process, on the loop: commands go in, events come out.
 
-It gives a `Reactor` the steps of one invocation, and is an async iterator of what that emits. A reader that does not
+It gives a `Reactor` the steps of one invocation, and is an async iterator of its messages. A reader that does not
 come makes the function wait, as a slow peer would. Iterators among the arguments are read by a task each, as long as
 the reactor wants more.
 """
@@ -32,7 +32,7 @@ class Inside:
     """One conversation.
 
     Args:
-        session: Translates; what it sends is what the reader gets.
+        session: Translates between the reactor and the reader, who gets what the session sends.
         driver: Runs the body.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
     """
@@ -65,9 +65,9 @@ class Inside:
         self._feeding.append(self._loop.create_task(self._read(key, index, values), name="feed a nested call"))
 
     def leave(self, error: InvocationError | None = None) -> None:
-        """End the conversation, if it goes on; nobody reads any more."""
+        """End the conversation if it still runs, since its reader has gone."""
         if self._reactor is not None:
-            self._reactor.fail(error or Cancelled("its caller takes no more values, or is over"))
+            self._reactor.fail(error or Cancelled("its caller reads no more values, or is over"))
 
     def abandon(self) -> None:
         """End the conversation from any thread, because its caller is over."""
@@ -102,19 +102,19 @@ class Inside:
         """Do nothing: the reader gets nothing before the first value."""
 
     def ask(self) -> None:
-        """Let the tasks go on that feed the inputs."""
+        """Let the tasks continue that feed the inputs."""
         self._is_paused = False
         self._wake(self._asking)
 
     def write(self, frame: Any) -> bool:
-        """Keep one frame for the reader; False when there are enough."""
+        """Keep one frame for the reader; False when enough frames are kept."""
         self._frames.append(frame)
         self._bytes += _size(frame)
         self._wake_reader()
         return self._has_room
 
     async def room(self) -> None:
-        """Wait until the reader has taken some."""
+        """Wait until the reader has taken some frames."""
         while not self._has_room and self._closed is None:
             writer = self._loop.create_future()
             self._writers.append(writer)
@@ -127,11 +127,11 @@ class Inside:
         return len(self._frames) < _HIGH_FRAMES and self._bytes < _HIGH_BYTES
 
     def _late(self) -> None:
-        self.leave(DeadlineExceeded("the deadline has passed"))
+        self.leave(DeadlineExceeded())
 
     def _close(self, close: Close) -> None:
         self._closed = close
-        self._reactor = None  # it holds this object, which would have to wait for the garbage collector
+        self._reactor = None  # it refers to this object, which would have to wait for the garbage collector
         if self._timer is not None:
             self._timer.cancel()
         for one in self._feeding:

@@ -1,4 +1,4 @@
-"""`Order`: what a nested call asks of a driver, however the callee is run: its `Open`, and its arguments by input.
+"""`Order`: the steps of a nested call, however the callee is run: its `Open`, and its arguments by input.
 
 It also knows how the messages of the outputs become the one result of `Context.call`.
 """
@@ -29,7 +29,7 @@ class Order:
 
     Args:
         engine: Knows the functions.
-        caller: Of the function that calls.
+        caller: The context of the function that calls.
         name: The name of the function that is called.
         args: By position; whatever has ``__next__`` or ``__anext__`` gives values one by one.
         kwargs: By keyword; likewise.
@@ -41,7 +41,8 @@ class Order:
         arguments: The arguments in the order of the inputs.
 
     Raises:
-        NestedError: There is no such function, or the arguments are not those of its parameters, or it is too deep.
+        NestedError: There is no such function, the arguments do not fit its parameters, or the call is nested too
+            deeply.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Order:
         self._most_bytes = engine.limits.hard_bytes
 
     def takes_stream(self, index: int) -> bool:
-        """Whether an input is a stream to the function, so that each item of a list is a value of its own."""
+        """Whether the function takes an input as a stream, so that each item of a list is a value of its own."""
         return self.spec.style is Style.STREAMING and not self.spec.inputs[index].single
 
     def given(self) -> Iterator[Feed | EndInput]:
@@ -103,7 +104,7 @@ class Order:
         return {index: one for index, one in enumerate(self.arguments) if is_iterator(one)}
 
     def result(self, events: Sequence[Emitted]) -> Message[bytes]:
-        """All values as one: that of the only output, if it gives one value a call; else lists."""
+        """All values as one: the single value of the only output, if it gives one a call; otherwise lists."""
         count = len(self.spec.outputs)
         events = [one for one in events if not one.message.headers or METADATA not in one.message.headers]
         if count <= 1 and self._is_single:
@@ -130,7 +131,7 @@ class Order:
         """Refuse to collect more bytes than an invocation may hold.
 
         Raises:
-            LimitExceeded: It is too much.
+            LimitExceeded: The result is too large.
         """
         if count > self._most_bytes:
             raise LimitExceeded(
@@ -147,7 +148,7 @@ def nested_error(error: InvocationError) -> NestedError:
 
 
 def labelled(spec: FunctionSpec, event: Emitted) -> Message[bytes]:
-    """A value as `Scope.call` gives it: with the name of its output, where there are several."""
+    """A value in the form of `Scope.call`: with the name of its output if there are several."""
     message = event.message
     if len(spec.outputs) < 2:
         return message
@@ -164,10 +165,10 @@ def _plain(argument: Any) -> Any:
 
 
 def check_depth(caller: Context, name: str, most_depth: int) -> None:
-    """Refuse a call that is within too many others.
+    """Refuse a call that is nested in too many others.
 
     Raises:
-        NestedError: It is; the text names all of them.
+        NestedError: The call is nested too deeply; the text names all callers.
     """
     chain, one = [name], caller
     while True:
@@ -177,6 +178,4 @@ def check_depth(caller: Context, name: str, most_depth: int) -> None:
         one = one.caller
     if len(chain) - 1 > most_depth:
         text = " > ".join(reversed(chain))
-        raise NestedError(
-            Status.RESOURCE_EXHAUSTED, f"functions may call each other {most_depth} deep at most; this is: {text}"
-        )
+        raise NestedError(Status.RESOURCE_EXHAUSTED, f"nested calls exceed the limit of {most_depth} levels: {text}")

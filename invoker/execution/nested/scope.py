@@ -1,12 +1,11 @@
 """`CatalogScope`: what every function can reach by its context: the other functions of its process, and the store.
 
 A nested call goes the way of any other: it is admitted, negotiated, limited, counted and logged. It never waits for
-room: where there is none it fails at once, because those who hold the room may be the ones who call.
+room: without room it fails at once, because the room may be taken by the callers themselves.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +14,10 @@ from invoker.codecs.exact import ACCEPTS
 from invoker.context import Argument, Context
 from invoker.core.stepping import StepSession
 from invoker.core.steps import Emitted
-from invoker.core.store import News, Question
+from invoker.core.store import Question
 from invoker.core.variables import OWN
 from invoker.errors import InvocationError, Status, VariableError
+from invoker.execution.asker import Asker
 from invoker.execution.driver import Driver, Placement, placement_of
 from invoker.execution.nested.inline import Inline, check_caller
 from invoker.execution.nested.inside import Inside
@@ -28,7 +28,7 @@ __all__ = ["CatalogScope", "runs_inline"]
 
 
 class CatalogScope:
-    """The functions of one process, for those functions.
+    """The scope in which the functions of one process can call each other.
 
     Args:
         driver: Runs them.
@@ -42,7 +42,7 @@ class CatalogScope:
     async def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
     ) -> AsyncGenerator[Message[bytes], None]:
-        """Invoke a function, and give what it gives; see `invoker.context.Scope`."""
+        """Invoke a function, and give its result; see `invoker.context.Scope`."""
         order = self._order(caller, name, args, kwargs)
         inside = Inside(StepSession(), self._driver, deadline=caller.deadline)
         caller.hold(inside)
@@ -70,7 +70,7 @@ class CatalogScope:
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
     ) -> Iterator[Message[bytes]] | None:
-        """Run the function in this thread, if it is sync and gives one iterator at most."""
+        """Run the function in this thread, if it is sync and has at most one output."""
         order = self._order(caller, name, args, kwargs)
         return self._inline(order, streams=streams) if runs_inline(order.spec) else None
 
@@ -86,13 +86,11 @@ class CatalogScope:
                 "variables belong to a session of the tool bridge, and this function was not called in one",
                 code="no_session",
             )
-        store, subscriber = self._driver.store, _Asking()
+        asker = Asker(self._driver.store)
         try:
-            store.ask(subscriber, "", question)
-            self._driver.sweep_store()
-            return await subscriber.answer
+            return await asker.ask(question)
         finally:
-            store.leave(subscriber)
+            asker.leave()
 
     def _order(self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Order:
         driver = self._driver
@@ -123,21 +121,6 @@ class CatalogScope:
         except InvocationError as error:
             check_caller(order.open.caller, error)
             raise nested_error(error) from error
-
-
-class _Asking:
-    """A subscriber of the store with one question."""
-
-    def __init__(self) -> None:
-        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def answered(self, key: str, value: Any) -> None:  # noqa: ARG002 - there is one question only
-        """Give the answer to the function that waits for it."""
-        if not self.answer.done():
-            self.answer.set_result(value)
-
-    def has_news(self, news: News) -> None:
-        """Do nothing: it subscribes to nothing."""
 
 
 def runs_inline(spec: FunctionSpec) -> bool:

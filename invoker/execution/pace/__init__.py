@@ -1,3 +1,3 @@
-"""What is counted and measured for calls, whoever waits for them: turns of the loop, tasks, time limits of threads."""
+"""Counts and measures calls for every driver: turns of the loop, tasks, time limits of threads."""
 
 __all__: list[str] = []

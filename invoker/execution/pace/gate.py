@@ -4,9 +4,9 @@ Each operation on a completion queue releases the interpreter's lock; with many 
 another one, and the machine is busy with switching. So they take turns, in order of arrival; a turn lasts from news to
 the next wait, or until others have waited for a batch of frames.
 
-A turn in which nothing moves for two beats of the sweeper belongs to a function that blocks: everybody who waits is let
-in at once, and for a second that function passes by without a turn. So user code that blocks stalls nobody for longer
-than some milliseconds, and once a second at most.
+A turn in which nothing moves for two beats of the sweeper belongs to a function that blocks: all waiting threads are
+let in at once, and for a second that function passes the gate without a turn. So user code that blocks stalls others
+for some milliseconds at most, and once a second at most.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pays."""
 
 
 class Pace:
-    """What is known of a function: until when it passes the gate without a turn, on the clock of ``time.monotonic``."""
+    """Until when a function passes the gate without a turn, on the clock of ``time.monotonic``."""
 
     __slots__ = ("slow_until",)
 
@@ -46,7 +46,7 @@ class Ticket:
 
     Args:
         pace: The pace of its function.
-        work: What it has to do in a turn; a change of its length shows that something moves.
+        work: The work of a turn; a change of its length shows progress.
     """
 
     __slots__ = ("bell", "pace", "turns", "work")
@@ -63,10 +63,10 @@ class Gate:
     """Lets one thread at a time take a turn; the module's docstring explains turns.
 
     Attributes:
-        is_crowded: Whether there are so many threads that each should come here, not only those with a batch to do.
+        is_crowded: Whether there are so many threads that each should pass the gate, not only those with a batch.
 
     Args:
-        on_enter: Called whenever a thread begins a turn or waits for one, so that somebody sees to long turns.
+        on_enter: Called whenever a thread begins a turn or waits for one, so that the sweeper watches for long turns.
     """
 
     def __init__(self, on_enter: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class Gate:
         self._owner: Ticket | None = None
         self._waiting: deque[Ticket] = deque()
         self._seen: tuple[Ticket, int, int] | None = None
-        self._still = 0  # how many beats nothing has moved
+        self._still = 0  # the number of beats without progress
 
     def join(self) -> None:
         """Count one more thread that may come to the gate."""

@@ -1,8 +1,8 @@
-"""`Slices`: lets few of the bodies that give without waiting go on in one turn of the loop.
+"""`Slices`: lets only a few bodies that never wait continue in one turn of the loop.
 
-A body that never waits gives a *slice* of its outputs, then lets others have a turn. With a thousand of them, all of
-their slices together hold the loop for a second, and a client that connects then waits for several of its turns. So of
-those that come back for another slice, a few go on in each turn, and the others wait in order of arrival.
+A body that never waits gives a *slice* of its outputs, then lets others have a turn. The slices of a thousand such
+bodies together hold the loop for a second, and a client that connects then waits for several turns. So of the bodies
+that want another slice, a few continue in each turn, and the others wait in order of arrival.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Slices:
     """The bodies of one loop that have given a slice; called there only.
 
     Args:
-        most: How many of them go on in one turn.
+        most: How many of them continue in one turn.
     """
 
     __slots__ = ("_given", "_most", "_parked")
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._given = 0  # since a turn began; when they are the most, the next turn is waited for
+        self._given = 0  # slices since the turn began; when they reach the limit, bodies wait for the next turn
         self._parked: deque[asyncio.Future[None]] = deque()
 
     def next(self) -> Awaitable[None]:
@@ -40,7 +40,7 @@ class Slices:
         return self.wait() or asyncio.sleep(0)
 
     def wait(self) -> asyncio.Future[None] | None:
-        """The future that a body awaits before it goes on after another wait; None: it may go on at once."""
+        """The future that a body awaits before it continues after another wait; None: it may continue at once."""
         if self._given < self._most:
             self._given += 1
             if self._given == self._most:

@@ -1,9 +1,10 @@
 """`Sweeper`: one thread that looks after conversations whose own threads are busy in user code.
 
-A thread that runs a sync function waits for its peer only when the function pulls or emits. Three things must not
-wait for that: a frame that was held for company is sent after a beat; a peer that is gone is noticed within a look, so
-that the context can notify the function and a deaf thread is counted (R-115, R-116); an invocation that outlives its
-inputs is logged (R-134). Without traffic the thread sleeps from look to look; without conversations it just sleeps.
+A thread that runs a sync function waits for its peer only when the function pulls or emits. Three things must not wait
+for user code: a frame that was held for company is sent after a beat; a peer that is gone is noticed at the next look,
+so that the context can notify the function, and a thread that ignores it is counted (R-115, R-116); an invocation that
+outlives its inputs is logged (R-134). Without traffic the thread sleeps from look to look; without conversations it
+just sleeps.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ class Swept(Protocol):
     """A conversation that the sweeper looks at in each beat."""
 
     def sweep(self, now: float) -> bool:
-        """Look after the conversation; False when it is over."""
+        """Check the conversation; False when it is over."""
 
 
 class Busy(Protocol):
-    """What a leading thread is busy with."""
+    """The work of a leading thread."""
 
     def beat(self) -> None:
-        """Note that the thread is busy with this for longer than a beat; called by the sweeper."""
+        """Note that the thread has been busy with this work for longer than a beat; called by the sweeper."""
 
 
 class Followed(Protocol):
     """A thread whose work is noticed once it lasts for longer than a beat.
 
     Attributes:
-        busy: What the thread does; None while it waits for work.
-        seen: What the sweeper saw it do at its last beat.
+        busy: The thread's current work; None while it waits for work.
+        seen: The work that the sweeper saw at its last beat.
     """
 
     busy: Busy | None
@@ -60,7 +61,7 @@ class Sweeper:
     """Looks after calls and conversations from a daemon thread, which starts with the first of them.
 
     Attributes:
-        gate: Where the threads of quick functions take turns; long ones end with a beat.
+        gate: The gate where the threads of quick functions take turns; a beat ends long turns.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class Sweeper:
         self._is_closed = False
 
     def add(self, conversation: Swept) -> None:
-        """Look after a conversation until its `sweep` says that it is over."""
+        """Watch a conversation until its `sweep` returns that it is over."""
         with self._lock:
             self._conversations.add(conversation)
             self._start()
@@ -86,32 +87,36 @@ class Sweeper:
             self._wakeup.set()
 
     def watch(self, call: Any) -> None:
-        """From now on, send within two beats what this call holds."""
+        """From now on, send the held frame of this call within two beats."""
         with self._lock:
             call.is_swept = True
             self._hot.add(call)
         self.call()
 
     def follow(self, thread: Followed) -> None:
-        """From now on, notice what this thread is busy with for longer than a beat. It calls `call` when it begins."""
+        """From now on, notice what this thread is busy with for longer than a beat.
+
+        The thread calls `call` when it begins.
+        """
         with self._lock:
             self._followed.add(thread)
             self._start()
 
     def unfollow(self, thread: Followed) -> None:
-        """Forget a thread; nothing happens if it is not followed."""
+        """Forget a thread; does nothing if it is not followed."""
         with self._lock:
             self._followed.discard(thread)
 
     def call(self) -> None:
-        """Make sure that beats go on for a while, because a caller needs them."""
-        # Set the flag, then check `_is_asleep`; the thread does the reverse, so one of the two sees it.
+        """Keep the beats going for a while, because a caller needs them."""
+        # Set the flag, then check `_is_asleep`; the thread does these in the reverse order, so one of the two notices
+        # the other.
         self._is_called = True
         if self._is_asleep:
             self._wakeup.set()
 
     def close(self) -> None:
-        """Let the thread end, and wait for that for at most a second."""
+        """Let the thread end, and wait for its end for at most a second."""
         with self._lock:  # another thread may be starting this one
             self._is_closed = True
             thread = self._thread
@@ -164,7 +169,7 @@ class Sweeper:
             try:
                 self._beat_call(call)
             except Exception:
-                log.exception("what a call holds could not be sent")
+                log.exception("the held frames of a call could not be sent")
                 with self._lock:
                     call.is_swept = False
                     self._hot.discard(call)
@@ -175,7 +180,7 @@ class Sweeper:
             if call.seen is None:
                 self._forget(call)
             call.seen = None
-        elif held is call.seen:  # it was held at the last beat already
+        elif held is call.seen:  # it was already held at the last beat
             with call.lock:
                 if call.held is held:
                     call.flush()
@@ -192,14 +197,18 @@ class Sweeper:
                 try:
                     busy.beat()
                 except Exception:
-                    log.exception("a call that lasts could not be looked after")
+                    log.exception("a long call could not be checked")
             thread.seen = busy
         return any(thread.seen is not None for thread in followed)
 
     def _forget(self, call: Any) -> None:
-        """Forget a call that has held nothing for two beats. The next frame that it holds brings it back."""
+        """Forget a call that has held nothing for two beats.
+
+        Stop watching a call; the next frame that it holds adds it again.
+        """
         with self._lock:
-            # Clear the flag, then check `held`; the call's thread does the reverse, so one of the two sees it.
+            # Clear the flag, then check `held`; the call's thread does these in the reverse order, so one of the two
+            # notices the other.
             call.is_swept = False
             if call.held is None:
                 self._hot.discard(call)
@@ -213,7 +222,7 @@ class Sweeper:
             try:
                 goes_on = conversation.sweep(now)
             except Exception:
-                log.exception("a look after a conversation failed")
+                log.exception("a conversation could not be checked")
                 goes_on = False
             if not goes_on:
                 with self._lock:

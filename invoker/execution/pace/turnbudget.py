@@ -1,10 +1,10 @@
 """`TurnBudget`: how long bodies may decode, and send large values, in one turn of the loop, all together.
 
-A body that finds its next message never waits, so it would decode all that is here in one go, and a request may consist
-of a thousand messages each of which takes some milliseconds; or of a thousand small calls that all begin in one turn.
-A value of ten megabytes is copied for the wire, and a hundred calls may give theirs in one turn. So what this takes is
-added up, and when it is much, bodies wait here before they go on. One of them does in each turn, in order of arrival,
-until none is left.
+A body that finds its next message never waits, so it would decode all messages that have come in one turn, and a
+request may consist of a thousand messages each of which takes some milliseconds; or of a thousand small calls that all
+begin in one turn. A value of ten megabytes is copied for the wire, and a hundred calls may give theirs in one turn. So
+this time is added up, and when it is much, bodies wait here before they continue. One of them continues in each turn,
+in order of arrival, until none is left.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TurnBudget:
         self._parked: deque[asyncio.Future[None]] = deque()
 
     def spend(self, seconds: float) -> None:
-        """Add up what decoding or sending took."""
+        """Add the time that decoding or sending took."""
         self._spent_s += seconds
         if self._spent_s >= TURN_S and not self.is_spent:
             self.is_spent = True
@@ -49,13 +49,13 @@ class TurnBudget:
             loop.call_soon(self._turn, loop)
 
     def next(self) -> asyncio.Future[None]:
-        """The future that a body awaits before it goes on, which it may once then."""
+        """The future that a body awaits before it may continue once."""
         parked = asyncio.get_running_loop().create_future()
         self._parked.append(parked)
         return parked
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do something that may take some milliseconds, in this turn or in a later one."""
+        """Do work that may take some milliseconds, in this turn or in a later one."""
         if self.is_spent:
             await self.next()
         began_s = time.monotonic()

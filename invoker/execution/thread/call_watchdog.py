@@ -1,8 +1,8 @@
-"""`CallWatchdog`: what the sweeper does about a conversation whose thread is busy in user code for too long.
+"""`CallWatchdog`: acts on a conversation whose thread is in user code for too long.
 
-A function that goes on long after its inputs have ended is logged (R-134). One whose peer is gone gets a grace to
-leave; after that its thread is counted as stuck until it does (R-116). Whatever such a function waits for on the loop
-is cancelled when its peer goes (R-115).
+A function that runs long after its inputs have ended is logged (R-134). A function whose peer is gone gets a grace to
+return; after that its thread counts as stuck until it does (R-116). Whatever such a function waits for on the loop is
+cancelled when its peer goes (R-115).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CallWatchdog:
     """Checks the time limits of one conversation.
 
     Args:
-        driver: Knows the times, and counts threads that are stuck.
+        driver: Has the times, and counts threads that are stuck.
 
     Attributes:
         ended_at: When the inputs ended, on the clock of ``time.monotonic``; 0 before, and once it was logged.
@@ -57,7 +57,7 @@ class CallWatchdog:
     def notice_gone(self, now: float, invocation: Invocation | None) -> None:
         """Act on a peer that is gone, or to which an error was sent, while user code is busy."""
         if not self.gone_at:
-            # Set this, then check for a thread that waits; `wait` does the reverse, so one of them sees it.
+            # Set this, then check for a waiting thread; `wait` does the reverse, so one of the two notices the other.
             self.gone_at = now
             if self._awaiting is not None:
                 self._awaiting.cancel()
@@ -79,7 +79,7 @@ class CallWatchdog:
         return awaiting.wait(awaitable)
 
     def left(self) -> None:
-        """The thread has left user code."""
+        """Note that the thread has left user code."""
         with self._lock:
             self._has_left = True
             if self._is_stuck:
@@ -90,14 +90,14 @@ def why_gone(error: InvocationError, cut: InvocationError | None, deadline: floa
     """The error with which a conversation ends whose peer is gone.
 
     Args:
-        error: What says that it is gone.
+        error: The error that says that the peer is gone.
         cut: Why we cut the conversation ourselves, if we did.
         deadline: The deadline of the conversation, on the clock of ``time.monotonic``.
     """
     if cut is not None:
         return cut
     if deadline is not None and time.monotonic() >= deadline - _EARLY_S:
-        return DeadlineExceeded("the deadline has passed")
+        return DeadlineExceeded()
     return error
 
 

@@ -2,8 +2,8 @@
 
 There is no hop: pulling an input reads the next frame, emitting writes one (`Single`). The thread owns the session and
 the invocation, so neither needs a lock, and user code that blocks stalls nobody else. A function with several output
-iterators gets a thread for each, since each may block on an input of its own; those take turns under the wire's lock
-(`Several`).
+iterators gets a thread for each, since each may block on an input of its own; these threads take turns under the wire's
+lock (`Several`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class DirectConversation:
         deadline: The deadline on the clock of ``time.monotonic``, or None.
 
     Attributes:
-        turns: Notified of every event of the wire, once several threads take turns there.
+        turns: Notified of every event of the wire, once several threads share it.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class DirectConversation:
         self._cut: InvocationError | None = None
         self.turns: threading.Condition | None = None
         self._due: list[Any] = []  # frames that wait for room, of several threads or of the sweeper
-        self._guard: Any = None  # of a body with a time limit: held while the session gets an event
+        self._guard: Any = None  # for a body with a time limit: held while the session gets an event
         self._is_ending = self._is_stalled = False
         self._watchdog = CallWatchdog(driver)
         self._lookahead: LookaheadValidator | None = None  # only the sweeper makes and uses it
@@ -94,7 +94,7 @@ class DirectConversation:
             log.exception("a session or wire failed")
             return Close(InternalError())
         finally:
-            if self.invocation is not None:  # the context may outlive the invocation, so it lets go of it
+            if self.invocation is not None:  # the context may outlive the invocation, so it must not refer to it
                 self.invocation.context.release()
                 if self.invocation.has_place:
                     self.driver.engine.left(self.invocation)
@@ -107,7 +107,7 @@ class DirectConversation:
                 self._receive()
         except InvocationError as error:
             ending = self._ending(error)
-            return self._closed or Close(ending)  # the session may have said how it ends, with trailers
+            return self._closed or Close(ending)  # the session may have set its ending, with trailers
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished and self._may_serve(invocation):
             copy_context().run(self._serve, invocation)  # the thread may serve other calls later (R-012)
@@ -116,7 +116,7 @@ class DirectConversation:
         return self._closed or Close(None if invocation is None else invocation.error)
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation, which has a time limit, and notify its session, at the next look of the sweeper."""
+        """End the invocation, which has a time limit, and notify its session, when the sweeper next looks."""
         if self.invocation is not None and self.invocation.limit is not None:
             self.invocation.limit.stop(error)
 
@@ -138,7 +138,7 @@ class DirectConversation:
             self.perform(step)
 
     def _hand_over(self, steps: Iterable[CallStep]) -> None:
-        """Let the loop run the conversation to its end, because the session asks the store."""
+        """Hand the conversation over to the loop until its end, because the session asks the store."""
         frames: list[Any] = []
         rest = carry_on(self.session, steps, self.driver, frames.append, deadline=self.deadline)
         self._closed = LoopHandoff(self.driver, self.wire.look).run(rest)
@@ -176,7 +176,7 @@ class DirectConversation:
             raise InternalError
 
     def _write(self, frame: Any) -> None:
-        """Send one frame behind those that wait for room already."""
+        """Send one frame after the frames that already wait for room."""
         if self._is_ending:
             self._due.append(frame)
             return
@@ -190,7 +190,7 @@ class DirectConversation:
                 self.wire.put(self._due.pop(0))
 
     def _close(self, step: Close) -> None:
-        """Close the conversation as the session says; a function that still runs is asked to leave."""
+        """Close the conversation as the session says; a function that still runs is asked to end."""
         self._closed = step
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished:
@@ -227,7 +227,7 @@ class DirectConversation:
     # The body.
 
     def _may_serve(self, invocation: Invocation) -> bool:
-        """Receive until the body may be opened, and return whether it must be opened at all."""
+        """Receive until the body may be opened, and return whether it still needs to be opened."""
         try:
             while not invocation.is_finished and not invocation.may_begin():
                 self.wire.settles = invocation.heeds_end
@@ -265,7 +265,7 @@ class DirectConversation:
     # Endings.
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation and notify the peer at once, since user code may take its time to leave (R-075, R-112)."""
+        """End the invocation and notify the peer at once, since user code may need time to return (R-075, R-112)."""
         ending = self.finish(error)
         if ending is not None:
             self._tell(self._closed or Close(ending))
@@ -278,7 +278,7 @@ class DirectConversation:
 
     def _tell(self, close: Close) -> None:
         if self._is_ending:
-            return  # the status leaves behind the frames that are due
+            return  # the status is sent after the frames that are due
         code, detail = (0, "") if close.error is None else (int(close.error.status), str(close.error))
         if self.turns is not None:
             self._send_status(close)
@@ -286,11 +286,11 @@ class DirectConversation:
             self.wire.finish(code, detail, close.trailers)
 
     def finish(self, error: InvocationError | None) -> InvocationError | None:
-        """End the invocation, unless it has ended; the error of the ending that counts."""
+        """End the invocation, unless it has ended; gives the error of the ending that counts."""
         invocation = self.invocation
         assert invocation is not None
         if error is None and self.wire.is_gone:
-            error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that
+            error = Cancelled()  # the function may have returned because of the cancel
         if type(error) is Cancelled:
             error = why_gone(error, self._cut, self.deadline)
         if invocation.finish(error):
@@ -315,7 +315,7 @@ class DirectConversation:
     # What other threads call meanwhile.
 
     def sweep(self, now: float) -> bool:
-        """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
+        """Notice that the peer is gone while user code is busy, and code that takes too long; see `Sweeper`."""
         wire = self.wire
         if self._is_over:
             return False
@@ -335,7 +335,7 @@ class DirectConversation:
         return True
 
     def _look_at_limit(self, now: float, invocation: Invocation, limit: TimeLimit) -> None:
-        """End an invocation whose time is over in the stead of its function; called by the sweeper."""
+        """End an invocation that has reached its time limit instead of its function; called by the sweeper."""
         is_late = now >= limit.ends_at and not invocation.is_finished
         guard = self.turns or self._guard
         if not is_late and not self._due:
@@ -351,14 +351,17 @@ class DirectConversation:
             finally:
                 self._is_ending = False
                 guard.release()
-        elif is_late and self._is_stalled:  # a function that comes to send now ends by itself, so it came before
+        elif is_late and self._is_stalled:  # its thread began to send before the limit; else it would end by itself
             self.fail(limit.error)
         else:
             self._is_stalled = is_late
 
     def _send_due(self, invocation: Invocation) -> None:
-        """Send what waits and the status behind it, as far as that need not wait; the guard is held."""
-        if self.turns is not None:  # the guard is the lock of the wire
+        """Send the waiting frames and then the status, as far as that is possible without waiting.
+
+        The guard is held.
+        """
+        if self.turns is not None:  # here the guard is the lock of the wire
             self._send_late(invocation)
         else:
             with self.wire.lock:
@@ -370,10 +373,10 @@ class DirectConversation:
             del self._due[0]
         if not self._due and invocation.is_finished:
             self._send_status(self._closed or Close(invocation.error))
-            wire.is_gone = True  # so that a thread which waits for a frame does so no more
+            wire.is_gone = True  # so that a thread which waits for a frame stops waiting
 
     def _write_due(self) -> None:
-        """Send what the sweeper could not send yet, in the thread of the function, which is back."""
+        """Send the frames that the sweeper could not send, in the function's thread after user code has returned."""
         try:
             with self._guard:  # so that the sweeper does not send them as well
                 while self._due:

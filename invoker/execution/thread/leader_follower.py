@@ -1,7 +1,7 @@
 """`LeaderFollower`: threads that take turns at waiting for the work of one transport, so that most work needs no hop.
 
 One thread *leads*: it waits for work (a call, a connection that can be read) and serves that itself. It keeps the lead
-while what it serves is short. The lead is passed on to another thread of the pool
+while the work that it serves is short. The lead is passed on to another thread of the pool
 
 * before the leader waits for anything else,
 * before it enters a function that has lately been slow,
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 
 
 class Turn:
-    """One thread's time at the lead, and the work that it took from there.
+    """One thread's time as the leader, and the work that it took then.
 
     Attributes:
-        busy: What the thread serves in user code; the caller of `begin` clears it once that has been left.
+        busy: The work that the thread serves in user code; the caller of `begin` clears it once user code has returned.
         let_go: Sends what the thread has held back, if its transport does that; called before it waits, or when its
             work takes long.
-        seen: What the sweeper saw at its last beat.
+        seen: The work that the sweeper saw at its last beat.
     """
 
     __slots__ = ("_leader_follower", "_sweeper", "busy", "let_go", "seen")
@@ -48,16 +48,16 @@ class Turn:
 
     @property
     def leads(self) -> bool:
-        """Whether this thread shall wait for more work."""
+        """Whether this thread should wait for more work."""
         return self._leader_follower.leader is self
 
     def begin(self, busy: Busy) -> None:
-        """User code is about to be entered. If it takes longer than a beat, the sweeper calls ``busy.beat()``."""
+        """Note that user code is about to run. If it takes longer than a beat, the sweeper calls ``busy.beat()``."""
         self.busy = busy
         self._sweeper.call()
 
     def pass_on(self) -> None:
-        """Let another thread lead, since this one may not come back for a while. A second call does nothing."""
+        """Let another thread lead, since this one may be busy for a while. A second call does nothing."""
         self.let_go()
         if self._leader_follower.leader is self:
             self._leader_follower.replace(self)
@@ -69,10 +69,10 @@ class LeaderFollower:
     Args:
         threads: Where they come from; they take no slot.
         sweeper: Notices what takes long.
-        lead: What a leading thread does: it waits for work and serves it, again and again while its turn `leads`.
+        lead: The work of a leading thread: it waits for work and serves it, again and again while its turn `leads`.
 
     Attributes:
-        leader: Whose turn it is; None before `start` and after `stop`.
+        leader: The current leader's turn; None before `start` and after `stop`.
     """
 
     def __init__(self, threads: Threads, sweeper: Sweeper, lead: Callable[[Turn], None]) -> None:
@@ -92,12 +92,12 @@ class LeaderFollower:
             self._appoint()
 
     def stop(self) -> None:
-        """Appoint no leader any more. The transport wakes the thread that waits; the others finish what they serve."""
+        """Appoint no leader any more. The transport wakes the thread that waits; the others finish their work."""
         with self._lock:
             self.leader = None
 
     def replace(self, turn: Turn) -> None:
-        """Let another thread lead instead; the same one leads on if there is no other."""
+        """Let another thread lead instead; the same one keeps the lead if there is no other."""
         with self._lock:
             if self.leader is not turn:
                 return

@@ -18,8 +18,8 @@ class LookaheadValidator:
     """Looks ahead in one direct conversation, for the sweeper.
 
     The frames stay where they are, since the session and the invocation belong to the thread that runs the function. A
-    copy of the session judges each frame once, and only frames that were there at the last look already: a function
-    that pulls judges its frames itself.
+        copy of the session judges each frame once, and only frames that had already come at the last look: a function
+        that pulls judges its frames itself.
     """
 
     __slots__ = ("_count", "_oldest", "_wrong")
@@ -30,7 +30,7 @@ class LookaheadValidator:
         self._wrong: InvocationError | None = None
 
     def look(self, wire: Wire, session: CallSession, invocation: Invocation) -> InvocationError | None:
-        """Find the error of the first waiting frame that is wrong; None if all are right."""
+        """Find the error of the first invalid waiting frame; None if all are valid."""
         frames = wire.look_ahead()
         if not frames or frames[0] is not self._oldest:
             self._oldest, self._count, self._wrong = frames[0] if frames else None, 0, None

@@ -1,8 +1,8 @@
-"""`LoopHandoff`: what a thread does while the loop carries on with its conversation.
+"""`LoopHandoff`: the work of a thread while the loop continues its conversation.
 
 A session asks the store, whose answer comes on the loop. From then on the loop runs the conversation to its end, and
-the thread waits, without the slot that the function may need, and sends what was kept. The sweeper looks whether the
-peer is still there; when it is gone, or cancels, so does the loop's half of the conversation.
+the thread waits, without the slot that the function may need, and sends the kept frames. The sweeper looks whether the
+peer is still there; when it is gone or cancels, the loop's half of the conversation is cancelled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["LoopHandoff"]
 
 
 class LoopHandoff:
-    """A conversation that goes on on the loop.
+    """A conversation that continues on the loop.
 
     Args:
         driver: Knows the loop, the sweeper and the slots.
@@ -35,14 +35,14 @@ class LoopHandoff:
         self._is_back = False
 
     def run(self, rest: Coroutine[Any, Any, Close]) -> Close:
-        """Wait until the loop has run the rest of the conversation; how that ended."""
+        """Wait until the loop has run the rest of the conversation, and give its ending."""
         driver = self._driver
         driver.sweeper.add(self)
         driver.threads.leave()
         try:
             return self._awaiting.wait(rest)  # type: ignore[no-any-return]  # what it awaits gives it
         except InputCancelled:
-            return Close(Cancelled("the peer cancelled, or is gone"))
+            return Close(Cancelled())
         finally:
             driver.threads.come_back()
             self._is_back = True

@@ -1,8 +1,11 @@
 """`Several`: the outputs of one direct conversation, each drained by a thread of its own.
 
-Each output may block on an input of its own, so each needs a thread; but there is one wire and one invocation. All of
-them take turns under the wire's lock. Threads that wait, wait for the wire: one of them polls, the others sleep until
+Each output may block on an input of its own, so each needs a thread; but there is one wire and one invocation. All
+threads take turns under the wire's lock. Waiting threads wait for the wire: one of them polls, the others sleep until
 it has news. Nothing is held or combined with a receive, since another output may have something to send meanwhile.
+
+A thread that acts on a frame may have to wait for room in its midst, which releases the lock. Until all steps of a
+frame are done, no thread that wants an input polls, since the rest of the frame would not wake it.
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ class Several(SpreadBody):
     """Takes over from the body that called the function, once that has given several iterators.
 
     Args:
-        single: That body.
-        inputs: As the function holds them; from now on they are pulled under the lock.
+        single: The body that called the function.
+        inputs: The function's own inputs; from now on they are pulled under the lock.
         threads: Where a thread for each further output comes from.
     """
 
-    __slots__ = ("changed", "conversation", "lock", "wire")
+    __slots__ = ("_is_receiving", "changed", "conversation", "lock", "wire")
 
     def __init__(self, single: Single, inputs: Sequence[SyncInput], threads: Threads) -> None:
         super().__init__(single.invocation, threads)
@@ -38,12 +41,13 @@ class Several(SpreadBody):
         self.conversation = single.conversation
         self.wire = single.conversation.wire
         self.lock = self.changed = self.conversation.turns = self.wire.share()
+        self._is_receiving = False
         for one in inputs:
             one.belong_to(self)
         self.invocation.context.bind(self)
 
     def run(self, outputs: Sequence[Iterator[Any]]) -> None:
-        """Drain them all; returns once no thread is in user code any more."""
+        """Drain all outputs; returns once no thread is in user code any more."""
         self.drain_all(outputs)
         self.leave()
         with self.lock:
@@ -68,9 +72,12 @@ class Several(SpreadBody):
                     self.break_off(error)
 
     def _receive(self) -> None:
-        """Apply a frame that is here, or wait until something happens."""
+        """Apply a frame that has come, or wait for the next event."""
         wire, conversation = self.wire, self.conversation
         self._check_peer()
+        if self._is_receiving:
+            self.changed.wait()
+            return
         frame = wire.next_frame()
         if frame is not None:
             steps = conversation.session.receive(frame)
@@ -82,16 +89,20 @@ class Several(SpreadBody):
             wire.ask()
             self._turn()
             return
-        for step in steps:
-            if type(step) is Feed:
-                self.invocation.feed(step)
-            else:
-                conversation.perform(step)
-        self.changed.notify_all()
+        self._is_receiving = True
+        try:
+            for step in steps:
+                if type(step) is Feed:
+                    self.invocation.feed(step)
+                else:
+                    conversation.perform(step)
+        finally:
+            self._is_receiving = False
+            self.changed.notify_all()
 
     def _check_peer(self) -> None:
         if self.wire.is_gone:
-            raise Cancelled("the peer cancelled, or is gone")
+            raise Cancelled
 
     def _turn(self) -> None:
         if self.wire.is_done:
@@ -100,12 +111,12 @@ class Several(SpreadBody):
             self.wire.turn()
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Write one message when there is room. The other threads go on while this one waits."""
+        """Write one message when there is room. The other threads continue while this one waits."""
         invocation = self.invocation
         with self.lock:
             self.wire.await_room()
             if invocation.is_finished:
-                raise StopInvocation("the invocation is over")
+                raise StopInvocation
             invocation.emit(index, message)
             self.conversation.deliver(Emitted(invocation.key, index, message))
 
@@ -127,7 +138,7 @@ class Several(SpreadBody):
         return self.conversation.wait(awaitable)
 
     def thread_left(self) -> None:
-        """Wake the thread that waits for all of them."""
+        """Wake the thread that waits for all threads of the function."""
         self.changed.notify_all()
 
     def break_off(self, error: InvocationError) -> None:

@@ -1,8 +1,8 @@
 """`Single`: a sync function that gives one iterator, in the thread that reads and writes its wire stream.
 
 Pulling an input reads the next frame, and emitting writes one. Frames are *held* for the next pull (see `ThreadCall`)
-when that is sure to follow: after each result of a request/reply function, and after those of a generator that has come
-back at once the last time.
+when a pull is sure to follow: after each result of a request/reply function, and after the values of a generator that
+asked for input at once the last time.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Single(SyncBody):
     """The body of a direct conversation; made in the thread that it belongs to.
 
     Args:
-        conversation: Whose session, wire and endings these are.
-        invocation: That of the conversation.
+        conversation: The conversation that has the session and the wire.
+        invocation: The invocation of the conversation.
     """
 
     __slots__ = ("_is_prompt", "_thread", "_wrote_at", "conversation", "lock")
@@ -74,7 +74,7 @@ class Single(SyncBody):
                 return stream.take()
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
-        """Write each value; the end of the only iterator is that of the invocation."""
+        """Write each value; the end of the only iterator ends the invocation."""
         invocation, conversation = self.invocation, self.conversation
         encode, key = invocation.encode, invocation.key
         deliver, write, perform = conversation.session.deliver, conversation.wire.write, conversation.perform
@@ -100,7 +100,7 @@ class Single(SyncBody):
                 self._wrote_at = clock()
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Write what the function sends by its context."""
+        """Write a message that the function sends by its context."""
         self.invocation.emit(index, message)
         self.conversation.deliver(Emitted(self.invocation.key, index, message))
 

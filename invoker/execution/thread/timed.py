@@ -1,8 +1,8 @@
 """`TimedSingle`: a `Single` whose invocation may be ended by the sweeper, because it has a time limit.
 
-Two threads give events to the session of such an invocation: that of the function, and the sweeper where the
-function does not come back in time. Each does so while it holds the lock of this body. The thread does not hold it
-while it waits for a frame or is in user code. While it waits for room on the wire it does, and then the sweeper cuts
+Two threads give events to the session of such an invocation: the function's thread, and the sweeper if the function
+does not return in time. Each does so while it holds the lock of this body. The thread does not hold it while it waits
+for a frame or is in user code. The thread does hold it while it waits for room on the wire, and then the sweeper cuts
 the conversation.
 """
 
@@ -68,16 +68,16 @@ class TimedSingle(Single):
         SyncBody.send_all(self, index, values)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Write one message, unless the time is over."""
+        """Write one message, unless the time limit has passed."""
         with self.lock:
             self._check_time()
             if self.invocation.is_finished:
-                raise StopInvocation("the invocation is over")
+                raise StopInvocation
             self.invocation.emit(index, message)
             self.conversation.deliver(Emitted(self.invocation.key, index, message))
 
     def _check_time(self) -> None:
-        """End the invocation if its time is over."""
+        """End the invocation if its time limit has passed."""
         limit = self.invocation.limit
         if limit is not None and time.monotonic() >= limit.ends_at and not self.invocation.is_finished:
             self.conversation.break_off(limit.error)

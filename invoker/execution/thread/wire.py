@@ -1,4 +1,4 @@
-"""`Wire` and `Conversation`: what the body of a direct call reads and writes, and what it belongs to."""
+"""`Wire` and `Conversation`: the interfaces that the body of a direct call uses to read and write, and its owner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Conversation", "Wire"]
 
 
 class Wire(Protocol):
-    """What a transport offers to the thread of one conversation; see `transports.grpc.threadcall.ThreadCall`."""
+    """The interface of a transport for the thread of one conversation; see `transports.grpc.threadcall.ThreadCall`."""
 
     lock: Any
     is_gone: bool
@@ -31,13 +31,13 @@ class Wire(Protocol):
         """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
 
     def await_frame(self, delay_s: float) -> bool:
-        """Wait at most this long for the next frame; returns whether it is here, which is False after a half-close."""
+        """Wait at most this long for the next frame; returns whether it has come, which is False after a half-close."""
 
     def write(self, frame: Any, *, hold: bool) -> None:
-        """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
+        """Send one frame, or hold it for a frame that follows at once; waits while the peer is slow."""
 
     def accepted(self) -> None:
-        """Send the peer what it can know now that the invocation was admitted (R-133)."""
+        """Send the peer the headers, since the invocation was admitted (R-133)."""
 
     def look(self) -> bool:
         """Whether the peer is gone; does not wait."""
@@ -47,20 +47,20 @@ class Wire(Protocol):
 
     @property
     def waiting(self) -> Sequence[Any]:
-        """The frames that came and wait for the function; from any thread."""
+        """The frames that came and wait for the function; may be called from any thread."""
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the thread waits while the peer takes nothing of what was sent."""
+        """Whether the thread waits because the peer takes none of the sent frames."""
 
     def refuse(self, code: int, detail: str) -> bool:
         """Send the status while the conversation's thread is busy; False if that is impossible now."""
 
     def send_now(self, frame: Any) -> bool:
-        """Send one frame unless it would have to wait, and return whether that was done; with the lock held."""
+        """Send one frame unless it would have to wait, and return whether it was sent; with the lock held."""
 
     def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
-        """Send what is held, then the status and its metadata; the first one counts."""
+        """Send the held frames, then the status and its metadata; the first status counts."""
 
     def cut(self, code: int, detail: str) -> None:
         """End the conversation with a status, from any thread."""
@@ -68,23 +68,23 @@ class Wire(Protocol):
     # Several threads may call these, each with the lock held.
 
     def share(self) -> threading.Condition:
-        """From now on several threads use this wire; the condition is notified of every event."""
+        """Let several threads use this wire from now on; gives a condition that is notified of every event."""
 
     @property
     def is_done(self) -> bool:
         """Whether the wire is over, so that no event comes any more."""
 
     def turn(self) -> None:
-        """Wait for one event, or for the thread that waits for it. The lock is released meanwhile."""
+        """Wait for one event, or for the thread that already waits for events. The lock is released meanwhile."""
 
     def glance(self) -> None:
-        """Take the events that are there already, unless another thread waits for them."""
+        """Take the events that have already come, unless another thread waits for them."""
 
     def ask(self) -> None:
         """Begin to receive one more frame; it comes by `next_frame`."""
 
     def next_frame(self) -> Any | None:
-        """A frame that is here already."""
+        """A frame that has already come."""
 
     def await_room(self) -> None:
         """Wait until a frame can be sent; Cancelled when the peer is gone."""
@@ -93,11 +93,11 @@ class Wire(Protocol):
         """Send one frame now, when there is room."""
 
     def send_status(self, code: int, detail: str, trailers: Trailers = ()) -> None:
-        """Send what is held, then the status and its metadata; the first one counts."""
+        """Send the held frames, then the status and its metadata; the first status counts."""
 
 
 class Conversation(Protocol):
-    """What a body needs of the direct conversation that it belongs to; called in a thread of the body.
+    """The methods of its direct conversation that a body needs; called in a thread of the body.
 
     Once several threads take turns at the wire, they hold its lock whenever they call.
     """
@@ -126,7 +126,7 @@ class Conversation(Protocol):
         """Block the calling thread until the loop has run ``awaitable``, or the peer is gone."""
 
     def finish(self, error: InvocationError | None) -> InvocationError | None:
-        """End the invocation, unless it has ended; the error of the ending that counts."""
+        """End the invocation, unless it has ended; gives the error of the ending that counts."""
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation and notify the peer at once, since user code may take its time to leave (R-075, R-112)."""
+        """End the invocation and notify the peer at once, since user code may need time to return (R-075, R-112)."""

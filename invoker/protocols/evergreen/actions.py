@@ -1,4 +1,4 @@
-"""`ActionServiceSettings`: the settings that protocols have in common whose sessions run many actions."""
+"""`ActionServiceSettings`: the common settings of protocols whose sessions run many actions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ class ActionServiceSettings:
 
     actions: tuple[tuple[str, str], ...] = setting(
         (), "INVOKER_ACTIONS", parse.pairs("NAME=module:function"),
-        "One more name by which Evergreen clients find a function, as NAME=module:function; the function is "
+        "A further name by which Evergreen clients find a function, as NAME=module:function; the function is "
         "loaded if it is not served yet.", flag="--action", many=True, heading="Evergreen", before="allowed_origins",
     )  # fmt: skip
     inputs: tuple[tuple[str, str], ...] = setting(
         (), "INVOKER_INPUTS", parse.pairs("ALIAS=parameter"),
-        "One more name by which Evergreen clients may give a parameter, as ALIAS=parameter.", flag="--input", many=True,
+        "A further name by which Evergreen clients may give a parameter, as ALIAS=parameter.", flag="--input",
+        many=True,
     )  # fmt: skip
     session_bytes: int = setting(
         256 * 1024 * 1024, "INVOKER_SESSION_BYTES", parse.whole(1),

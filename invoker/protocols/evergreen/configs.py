@@ -1,4 +1,4 @@
-"""`ActionConfig`: one configuration of an action, as its function sees it in ``ctx.configs`` (E-088)."""
+"""`ActionConfig`: one configuration of an action, which its function finds in ``ctx.configs`` (E-088)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ActionConfig:
         return self.type_url.rpartition("/")[2]
 
     def unpack(self, kind: type[M]) -> M | None:
-        """The message, if it is one of ``kind``; else None.
+        """The message, if it is of the type ``kind``; otherwise None.
 
         Raises:
             ValueError: Its type URL names ``kind``, but it cannot be parsed.
@@ -44,11 +44,11 @@ class ActionConfig:
         try:
             made.ParseFromString(self.value)
         except WireError:
-            raise ValueError(f"{len(self.value)} bytes are not a {self.type_name}") from None
+            raise ValueError(f"{len(self.value)} bytes are not a valid {self.type_name}") from None
         return made
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The message as a dict, if its type is known in this process; a Struct as what it stands for.
+        """The message as a dict, if its type is known in this process; a Struct as the value that it represents.
 
         Raises:
             ValueError: Its type is known, but it cannot be parsed.
@@ -74,4 +74,4 @@ def _as_dict(message: Message) -> dict[str, Any]:
     try:
         return json_format.MessageToDict(message, preserving_proto_field_name=True)
     except json_format.Error as error:
-        raise ValueError(f"a {message.DESCRIPTOR.full_name} has no form as a dict: {error}") from None
+        raise ValueError(f"a {message.DESCRIPTOR.full_name} cannot be converted to a dict: {error}") from None

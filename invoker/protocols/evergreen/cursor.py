@@ -1,6 +1,6 @@
-"""`Cursor`: reads the leaves below one root: depth first and left to right, as far as they are here.
+"""`Cursor`: reads the leaves below one root: depth first and left to right, as far as they have come.
 
-It never recurses and never makes a list of what lies below: an exponential number of leaves may be named by a few
+It never recurses and never makes a list of the leaves below: an exponential number of leaves may be named by a few
 shared nodes (E-066). Where a node is known, its sums show at once that a limit will be exceeded.
 """
 
@@ -34,11 +34,11 @@ class Cursor:
     Args:
         root: Where to begin.
         settings: Limits.
-        pieces: ``"bytes"``, ``"text"`` or empty: leaves are handed on piece by piece (text only where it is UTF-8).
-        markers: Whether marks at the end of a turn are handed on.
+        pieces: ``"bytes"``, ``"text"`` or empty: leaves are given piece by piece (text only if it is UTF-8).
+        markers: Whether marks at the end of a turn are given.
 
     Attributes:
-        root: As given.
+        root: The root.
         awaited: The node that was waited for when `next` said `WAIT`.
         asked: The reference that it waits for, if it is one.
     """
@@ -56,7 +56,7 @@ class Cursor:
         self._pieces = pieces
         self._markers = markers
         self._nodes = [root]
-        self._places = [-1]  # the position in each node; -1 for a leaf that was not begun
+        self._places = [-1]  # the position in each node; -1 for a leaf that has not begun
         self._leaves = self._bytes = self._inner = 0
         self._tail = b""
         self._given = self._is_reading = self._is_sure = False
@@ -107,13 +107,13 @@ class Cursor:
         return not self._nodes
 
     def close(self) -> None:
-        """Stop reading: release what was held for this cursor."""
+        """Stop reading, and release the nodes that were held for this cursor."""
         if self._nodes and self._is_reading:
             self._nodes[-1].readers -= 1
         self._nodes.clear()
 
     def _enter(self, node: Node) -> None:
-        """Look ahead as far as sums are known."""
+        """Enter a node; limits are checked ahead, as far as sums are known."""
         self._check_depth(len(self._nodes) - 1 + (node.height if node.is_known else 1), node)
         if node.is_known:
             self._check(self._leaves + node.leaves, self._bytes + node.size)
@@ -126,13 +126,17 @@ class Cursor:
     def _check(self, leaves: int, size: int) -> None:
         settings = self._settings
         if leaves > settings.leaves:
-            raise limit(f"node {quoted(self.root.id)} flattens to more than {settings.leaves} leaves")
+            raise limit(
+                f"node {quoted(self.root.id)} exceeds the limit of {settings.leaves} leaves when it is flattened"
+            )
         if size > settings.session_bytes:
-            raise limit(f"node {quoted(self.root.id)} flattens to more than {settings.session_bytes} bytes")
+            raise limit(
+                f"node {quoted(self.root.id)} exceeds the limit of {settings.session_bytes} bytes when it is flattened"
+            )
 
     def _descend(self, child: Node) -> None:
         if child.is_known and child.fault is None and not (child.leaves if self._markers else child.solid):
-            # Nothing to hand on is below it, however often it is shared.
+            # No leaf that counts is below it, however often it is shared.
             self._check_depth(len(self._nodes) + child.height, child)
             self._leaves += child.leaves
             self._check(self._leaves, self._bytes)
@@ -151,9 +155,9 @@ class Cursor:
     # Leaves.
 
     def _leaf(self, node: Node) -> Found | str | None:
-        """The next piece of the leaf, or the whole leaf; None when all of it was read."""
+        """The next piece of the leaf, or the whole leaf; None when the whole leaf was read."""
         if not node.count:
-            return self._wait(node)  # the first fragment, which has the media type, is not here yet
+            return self._wait(node)  # the first fragment, which has the media type, has not come yet
         if not self._markers and is_marker(node.media_type):
             if not node.is_complete:
                 return self._wait(node)
@@ -183,7 +187,7 @@ class Cursor:
     def _piece(self, node: Node) -> Found | str | None:
         if not self._is_reading:
             self._is_reading = True
-            node.readers += 1  # while somebody reads piece by piece, the node keeps its pieces apart
+            node.readers += 1  # while a reader reads piece by piece, the node keeps its pieces apart
         places, content = self._places, node.content
         while (place := places[-1]) < len(content):
             piece = content[place]
@@ -215,7 +219,7 @@ class Cursor:
         if not data:
             return None
         if self._given:
-            # A mark of the byte order is one only at the start of a leaf; decoders drop one from each message.
+            # a byte order mark counts only at the start of a leaf, but decoders drop one from each message
             return node, (_BOM + data if self._pieces == "text" and data.startswith(_BOM) else data)
         self._begin()
         return node, data
@@ -236,7 +240,7 @@ class Cursor:
 
 
 def whole_characters(data: bytes) -> tuple[bytes, bytes]:
-    """Cut UTF-8 before a character that is not complete; what is not UTF-8 is left for the decoder to refuse."""
+    """Cut UTF-8 before an incomplete character; bytes that are not UTF-8 are left for the decoder to refuse."""
     size = len(data)
     if not size or data[-1] < 0x80:
         return data, b""

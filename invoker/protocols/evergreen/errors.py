@@ -1,7 +1,7 @@
 """The statuses that an Evergreen session ends with: table 0.1 of docs/reference/evergreen.md, each a function.
 
-A text begins with the title of its kind, then says what was met, what was expected and where. Errors of the machinery
-are translated to these kinds too (`translated`).
+An error text begins with the title of its kind, then says what was met, what was expected and where. Errors of the
+machinery are translated to these kinds too (`translated`).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ __all__ = [
 
 
 class EvergreenError(InvocationError):
-    """A session ends with this status.
+    """The error with which a session ends.
 
     Args:
         status: The status of the conversation.
-        title: The first words of the text, as the table has them.
+        title: The first words of the text, as in the table.
         detail: What was met, what was expected, where.
     """
 
@@ -62,63 +62,63 @@ class EvergreenError(InvocationError):
 
 
 def bad_fragment(detail: str) -> EvergreenError:
-    """FRAG: rules of seq, metadata, kind, id or ownership are broken."""
+    """The error FRAG: rules of seq, metadata, kind, id or ownership are broken."""
     return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Fragment", detail)
 
 
 def bad_graph(detail: str) -> EvergreenError:
-    """GRAPH: a node includes itself, directly or by its children."""
+    """The error GRAPH: a node includes itself, directly or by its children."""
     return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Graph", detail)
 
 
 def bad_action(detail: str) -> EvergreenError:
-    """ACT: names of parameters, duplicates, or output ids in use."""
+    """The error ACT: wrong names of parameters, duplicates, or output ids in use."""
     return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Action", detail)
 
 
 def not_found(detail: str) -> EvergreenError:
-    """ANF: no function has the name of the action."""
+    """The error ANF: no function has the name of the action."""
     return EvergreenError(Status.NOT_FOUND, "Evergreen: Action Not Found", detail)
 
 
 def target_not_found(detail: str) -> EvergreenError:
-    """TNF: an action names a target that is not configured."""
+    """The error TNF: an action names a target that is not configured."""
     return EvergreenError(Status.NOT_FOUND, "Evergreen: Target Not Found", detail)
 
 
 def bad_input(detail: str) -> EvergreenError:
-    """BAD: a media type that the parameter does not take, or a payload that cannot be decoded."""
+    """The error BAD: a media type that the parameter does not take, or a payload that cannot be decoded."""
     return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Bad Input", detail)
 
 
 def incomplete(detail: str) -> EvergreenError:
-    """MISS: a node that is needed cannot become complete any more."""
+    """The error MISS: a node that is needed cannot become complete any more."""
     return EvergreenError(Status.FAILED_PRECONDITION, "Evergreen: Incomplete Input", detail)
 
 
 def reference_refused(detail: str) -> EvergreenError:
-    """REFD: the policy does not allow this URI."""
+    """The error REFD: the policy does not allow this URI."""
     return EvergreenError(Status.PERMISSION_DENIED, "Evergreen: Reference Refused", detail)
 
 
 def reference_failed(detail: str, *, is_missing: bool = False) -> EvergreenError:
-    """REFX: an allowed reference is missing, or cannot be reached."""
+    """The error REFX: an allowed reference is missing, or cannot be reached."""
     status = Status.NOT_FOUND if is_missing else Status.UNAVAILABLE
     return EvergreenError(status, "Evergreen: Reference Failed", detail)
 
 
 def failed(detail: str) -> EvergreenError:
-    """FAIL: the function raised, or gave what cannot be sent."""
+    """The error FAIL: the function raised, or gave a value that cannot be sent."""
     return EvergreenError(Status.UNKNOWN, "Evergreen: Action Failed", detail)
 
 
 def limit(detail: str) -> EvergreenError:
-    """LIM: a limit of sizes, numbers or depth."""
+    """The error LIM: a limit of sizes, numbers or depth."""
     return EvergreenError(Status.RESOURCE_EXHAUSTED, "Evergreen: Limit Exceeded", detail)
 
 
 def shutting_down(detail: str) -> EvergreenError:
-    """SHUT: the process drains and takes no more work."""
+    """The error SHUT: the process drains and takes no more work."""
     return EvergreenError(Status.UNAVAILABLE, "Evergreen: Shutting Down", detail)
 
 
@@ -128,10 +128,10 @@ def translated(error: InvocationError, where: str, names: Mapping[Place, str] | 
     Args:
         error: The error with which an invocation ended.
         where: The action or node that the text names.
-        names: What the client calls inputs and outputs, by their places.
+        names: The client's names of inputs and outputs, by their places.
 
     Returns:
-        The error to send. Errors of this protocol, those that a function chose itself, and ends of the call stay as
+        The error to send. Errors of this protocol, errors that a function chose itself, and ends of the call stay as
         they are.
     """
     if isinstance(error, EvergreenError | StatusError | Cancelled | DeadlineExceeded | InternalError):

@@ -1,4 +1,4 @@
-"""`Extensions`: what a client may ask for beyond the specification, by the metadata ``evergreen-extensions`` (E-118).
+"""`Extensions`: a client's requests beyond the specification, by the metadata ``evergreen-extensions`` (E-118).
 
 ======================= ===========================================================================================
 ``drop``                the action ``DROP`` releases a node (E-119)
@@ -45,13 +45,13 @@ _STATUS_TYPE = "application/x-protobuf; type=google.rpc.Status"
 
 
 def accepted(metadata: Headers) -> tuple[str, ...]:
-    """The extensions that a client asks for and that are known here."""
+    """The known extensions that a client asks for."""
     asked = {token.strip().lower() for token in metadata.get("evergreen-extensions", "").split(",")}
     return tuple(one for one in EXTENSIONS if one in asked)
 
 
 class Extended(Protocol):
-    """What the extensions need of their session; see `EvergreenSession`."""
+    """The methods of their session that the extensions need; see `EvergreenSession`."""
 
     graph: Graph
     table: Table
@@ -67,7 +67,7 @@ class Extensions:
 
     Args:
         session: The session that has them.
-        names: Those that were negotiated.
+        names: The extensions that were negotiated.
         clock: The clock in seconds; never goes back.
 
     Attributes:
@@ -114,7 +114,7 @@ class Extensions:
         return made, ids[0]
 
     def contains(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> bool:
-        """Whether an action's failure stays its own; then its outputs have been ended."""
+        """Whether the session goes on after an action's failure; if so, this has ended the action's outputs."""
         is_limit = isinstance(error, EvergreenError) and error.status is Status.RESOURCE_EXHAUSTED
         if not action.is_cancelled and (not self.is_partial or is_limit):
             return False
@@ -138,7 +138,7 @@ class Extensions:
                 graph.wake(node)
 
     def tell_status(self, action: RunningAction, error: InvocationError | None, steps: list[Step]) -> None:
-        """Write ``__status__``, if it is listed."""
+        """Write the action's ``__status__``, if the client has listed it."""
         node = action.status
         if node is None or node.is_dropped:
             return
@@ -194,7 +194,7 @@ class Extensions:
         return {cursor.root for cursor in cursors if not cursor.is_closed}
 
     def released(self) -> None:
-        """An action has ended: nodes that were kept for it may go."""
+        """Release nodes that were kept for an action, since it has ended."""
         if self._names:
             self._lifetimes.settle(self._roots())
 
@@ -216,7 +216,7 @@ class Extensions:
         self.elapsed(steps)
 
     def elapsed(self, steps: list[Step]) -> None:
-        """Release what has expired, and ask to be woken for the next."""
+        """Release expired nodes, and ask to be woken for the next ones."""
         self._release(self._lifetimes.expired(), steps)
         delay_s = self._lifetimes.next_s()
         if delay_s is not None:

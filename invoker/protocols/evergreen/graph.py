@@ -1,4 +1,4 @@
-"""`Graph`: takes in the fragments that a client sends.
+"""`Graph`: builds the nodes of a session from the fragments that a client sends.
 
 A fragment passes these checks in a fixed order, so that one of several errors always wins:
 
@@ -32,7 +32,7 @@ class Graph(NodeStore):
     """The nodes of one session.
 
     Args:
-        settings: Limits, and what becomes of stray metadata.
+        settings: Limits, and the treatment of stray metadata.
     """
 
     def __init__(self, settings: EvergreenSettings) -> None:
@@ -44,7 +44,7 @@ class Graph(NodeStore):
         """Take in one fragment of the client.
 
         Raises:
-            EvergreenError: It breaks a rule, which aborts the session.
+            EvergreenError: The fragment breaks a rule, which aborts the session.
         """
         id, seq = fragment.id, fragment.seq
         node = self.nodes.get(id)
@@ -63,7 +63,8 @@ class Graph(NodeStore):
             return
         elif node.owner is not None:
             raise bad_fragment(
-                f"node {quoted(id)}, seq {seq}: it is an output of {node.owner.where}, which alone writes it"
+                f"node {quoted(id)}, seq {seq}: it is an output of {node.owner.where}, and only that "
+                "action may write it"
             )
         elif node.has(seq):
             return
@@ -82,7 +83,7 @@ class Graph(NodeStore):
         self._store(node, seq, item)
 
     def _accept_piece(self, node: Node, seq: int, fragment: pb.NodeFragment) -> bool:
-        """The hot path: take in the next bytes of a leaf that goes on. False if the fragment is anything else."""
+        """The hot path: take in the next bytes of a leaf that continues. False if the fragment is anything else."""
         if not fragment.continued or fragment.child_ids or not fragment.HasField("chunk_fragment"):
             return False
         chunk = fragment.chunk_fragment
@@ -115,23 +116,23 @@ class Graph(NodeStore):
                 )
             if node.kind == INTERIOR:
                 raise bad_fragment(
-                    f"node {quoted(node.id)}, seq {seq}: a chunk, but other fragments of the node have child ids"
+                    f"node {quoted(node.id)}, seq {seq}: it has a chunk, but other fragments of the node have child ids"
                 )
             if node.kind == UNDECIDED:
                 if seq and node.has(0):
                     raise bad_fragment(
-                        f"node {quoted(node.id)}, seq {seq}: a chunk, but seq 0 had none and so no metadata"
+                        f"node {quoted(node.id)}, seq {seq}: it has a chunk, but seq 0 had neither a chunk nor metadata"
                     )
                 node.kind = LEAF
         elif has_children:
             if node.kind == LEAF:
                 raise bad_fragment(
-                    f"node {quoted(node.id)}, seq {seq}: child ids, but other fragments of the node have chunks"
+                    f"node {quoted(node.id)}, seq {seq}: it has child ids, but other fragments of the node have chunks"
                 )
             node.kind = INTERIOR
         elif seq == 0 and node.kind == LEAF:
             raise bad_fragment(
-                f"node {quoted(node.id)}: seq 0 has no chunk and so no metadata, but later fragments have chunks"
+                f"node {quoted(node.id)}: seq 0 has neither a chunk nor metadata, but later fragments have chunks"
             )
 
     def _check_metadata(self, node: Node, seq: int, chunk: pb.Chunk) -> None:
@@ -178,7 +179,7 @@ class Graph(NodeStore):
             self.check_id(child)
         self.check_room(len(fresh), node)
         if "" in fresh:
-            raise bad_fragment(f"node {quoted(node.id)}, seq {seq}: an empty child id")
+            raise bad_fragment(f"node {quoted(node.id)}, seq {seq}: it has an empty child id")
         for id in ids:
             child = self.nodes.get(id) or self.new(id)
             if child.is_dropped:

@@ -1,4 +1,4 @@
-"""`Input`: one input of a running action: feeds what its root stands for to the invocation, a window ahead of it."""
+"""`Input`: one input of a running action: feeds the content of its root to the invocation, a window ahead of it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Input:
         action: The action that has it.
         index: The index of the invocation's input.
         spec: The spec of the parameter.
-        root: What it reads.
+        root: The root that it reads.
         references: The references of the session; has its limits and the window.
-        is_streaming: Whether the function takes streams; else it is mapped over leaves.
+        is_streaming: Whether the function takes streams; otherwise it is mapped over leaves.
         is_only: Whether it must have exactly one leaf (E-094).
 
     Attributes:
         cursor: Its position below the root.
-        is_ended: Whether the function knows its end.
+        is_ended: Whether the function was notified of its end.
         is_stalled: Whether more may be here than was fed: the function is behind.
         is_waited_for: The function waits for more, as far as is known.
     """
@@ -82,12 +82,12 @@ class Input:
         return self.cursor.awaited
 
     def refill(self) -> None:
-        """The function has read all that it was fed, so the whole window is free again."""
+        """Free the whole window again, since the function has read all messages."""
         self._credit = self._window
         self.is_stalled = False
 
     def advance(self, steps: list[Step]) -> None:
-        """Feed what is there, as far as the window goes.
+        """Feed the leaves that have come, as far as the window allows.
 
         Raises:
             InvocationError: The action fails on it.
@@ -112,7 +112,7 @@ class Input:
             if not self._is_only:
                 steps.append(feed)
             elif self._only is None:
-                self._only = feed  # it is fed when the end shows that no second one follows
+                self._only = feed  # fed when the end shows that no second leaf follows
             else:
                 raise bad_input(f"{self.action.where}, input {quoted(self.name)}: expected 1 chunk, got 2 or more")
 
@@ -135,7 +135,7 @@ class Input:
         steps.append(EndInput(self.action.key, self.index))
 
     def close(self) -> None:
-        """Stop feeding: the action is over."""
+        """Stop feeding, since the action is over."""
         self.is_ended = True
         self.is_stalled = False
         self.cursor.close()

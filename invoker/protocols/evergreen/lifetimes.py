@@ -1,16 +1,16 @@
 """`Lifetimes`: nodes that are released before their session ends, by command or after a time (E-119, E-120).
 
-A dropped node's id is burnt at once; its content stays as long as an action that has begun may still read it.
+A dropped node's id can never be used again; its content stays as long as an action that has begun may still read it.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from functools import partial
 
+from invoker.core.timers import Timer, Timers
 from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import bad_action, incomplete
 from invoker.protocols.evergreen.graph import Graph
@@ -24,12 +24,9 @@ _LOOKS = 256
 _AT_ONCE = 64
 """Dropped nodes that are looked at again when an action has ended."""
 
-_STALE = 64
-"""Outdated entries that the queue may have beside as many as there are valid ones."""
-
 
 class Lifetimes:
-    """How long the nodes of one session live.
+    """Expires the nodes of one session.
 
     Args:
         graph: The graph of their session.
@@ -38,41 +35,34 @@ class Lifetimes:
 
     def __init__(self, graph: Graph, clock: Callable[[], float]) -> None:
         self._graph = graph
-        self._clock = clock
-        self._expiries: dict[Node, float] = {}
-        self._queue: list[tuple[float, int, Node]] = []
-        self._numbers = itertools.count()
+        self._timers = Timers(clock)
+        self._expiries: dict[Node, Timer] = {}
+        self._due: list[Node] = []
         self._kept: deque[Node] = deque()
 
     def set(self, node: Node, seconds: float) -> None:
         """Let a node expire after this many seconds; the last call counts."""
-        at = self._clock() + seconds
-        self._expiries[node] = at
-        heapq.heappush(self._queue, (at, next(self._numbers), node))
-        if len(self._queue) > 2 * len(self._expiries) + _STALE:
-            self._queue = [one for one in self._queue if self._expiries.get(one[2]) == one[0]]
-            heapq.heapify(self._queue)
+        self._forget(node)
+        self._expiries[node] = self._timers.after(seconds, partial(self._due.append, node))
 
     def next_s(self) -> float | None:
         """Seconds until the next node expires, if any will."""
-        queue = self._queue
-        while queue and self._expiries.get(queue[0][2]) != queue[0][0]:
-            heapq.heappop(queue)  # the node was given another time meanwhile, or is released
-        return max(0.0, queue[0][0] - self._clock()) if queue else None
+        at = self._timers.next()
+        return None if at is None else max(0.0, at - self._timers.now())
 
     def expired(self) -> list[Node]:
-        """Nodes whose time is over, with all below them that nothing else holds."""
-        due: dict[Node, None] = {}
-        while self.next_s() == 0:
-            due[heapq.heappop(self._queue)[2]] = None
-        if not due:
+        """The expired nodes, with all nodes below them that have no other parent."""
+        self._timers.run()
+        if not self._due:
             return []
+        due = dict.fromkeys(self._due)
+        self._due.clear()
         reached = _reach(due)
         held = [node for node in reached if node not in due and self._is_held(node, reached)]
         kept = _reach(held)
         gone = [node for node in reached if node in due or node not in kept]
         for node in gone:
-            self._expiries.pop(node, None)
+            self._forget(node)
         return gone
 
     def _is_held(self, node: Node, reached: dict[Node, None]) -> bool:
@@ -81,9 +71,9 @@ class Lifetimes:
         return any(parent not in reached and not parent.is_dropped for parent in node.parents or ())
 
     def drop(self, node: Node, roots: AbstractSet[Node]) -> None:
-        """Burn a node's id, and release its content unless a reader may still reach it from one of ``roots``."""
+        """Retire a node's id, and release its content unless a reader may still reach it from one of ``roots``."""
         node.is_dropped = True
-        self._expiries.pop(node, None)
+        self._forget(node)
         if not _is_read(node, roots):
             self._release(node)
             return
@@ -93,7 +83,7 @@ class Lifetimes:
             self._graph.wake(node)
 
     def settle(self, roots: AbstractSet[Node]) -> None:
-        """Release what was dropped and cannot be reached from one of ``roots`` any more."""
+        """Release the dropped nodes that cannot be reached from one of ``roots`` any more."""
         for _ in range(min(len(self._kept), _AT_ONCE) if roots else len(self._kept)):
             node = self._kept.popleft()
             if _is_read(node, roots):
@@ -101,8 +91,12 @@ class Lifetimes:
             else:
                 self._release(node)
 
+    def _forget(self, node: Node) -> None:
+        if (timer := self._expiries.pop(node, None)) is not None:
+            timer.cancel()
+
     def _release(self, node: Node) -> None:
-        self._graph.held -= node.charged  # bytes that a fetch brings from now on are dropped
+        self._graph.held -= node.charged  # bytes that a fetch gives from now on are dropped
         node.charged = 0
         node.content, node.joined = [], None
         node.ahead = None
@@ -125,7 +119,7 @@ def _reach(roots: Iterable[Node]) -> dict[Node, None]:
 
 
 def _is_read(node: Node, roots: AbstractSet[Node]) -> bool:
-    """Whether a node may be below one of these; a look at very many parents counts as yes."""
+    """Whether a node may be below one of ``roots``; if it has very many ancestors the answer is yes."""
     if not roots:
         return False
     seen = {node}

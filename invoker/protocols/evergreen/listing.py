@@ -1,17 +1,18 @@
-"""`describe`: an action as clients may read it: its name, its inputs and outputs with their types (E-123, E-125)."""
+"""`describe`: an action's description for clients: its name, its inputs and outputs with their types (E-123, E-125)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from invoker.author.spec import FunctionSpec, StreamSpec, Take
-from invoker.author.spelling import is_array, render
+from invoker.author.spelling import render
+from invoker.codecs.annotations import is_array
 
 __all__ = ["describe", "type_name"]
 
 
 def type_name(stream: StreamSpec) -> str:
-    """A stream's declared media types, else the name of its Python type."""
+    """A stream's declared media types, or the name of its Python type."""
     if stream.media_types:
         return ", ".join(stream.media_types)
     kind = stream.type

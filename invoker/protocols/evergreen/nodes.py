@@ -1,9 +1,9 @@
 """`Node`: one node of a session as far as it was received or produced.
 
-Theory. Fragments of a node come in any order. Those without a gap below them form the *content*, in the order of seq:
-pieces of a leaf, or children of an interior node; the rest waits *ahead*. The node is *complete* once its final seq
-is known and nothing is missing below it, and *known* once all nodes below it are complete as well: then it is known
-how many leaves and bytes a reader will meet there, and how deep it goes.
+Theory. Fragments of a node come in any order. The parts without a gap below them form the *content*, in the order of
+seq: pieces of a leaf, or children of an interior node; the other parts wait *ahead*. The node is *complete* once its
+final seq is known and nothing is missing below it, and *known* once all nodes below it are complete as well: then the
+number of leaves and bytes below it and its depth are known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST = 1 << 60
 
 
 class Owner(Protocol):
-    """What inputs, outputs and nodes need of an action; see `RunningAction`."""
+    """The attributes of an action that inputs, outputs and nodes need; see `RunningAction`."""
 
     key: str
     where: str
@@ -46,10 +46,10 @@ class Waiter(Protocol):
 
     @property
     def awaited(self) -> Node | None:
-        """The node that it waits for."""
+        """The node that the reader waits for; None: it does not wait."""
 
     def advance(self, steps: list[Step]) -> None:
-        """Feed what is there, as far as the window goes."""
+        """Feed the leaves that have come, as far as the window allows."""
 
 
 class Reference:
@@ -57,9 +57,9 @@ class Reference:
 
     Attributes:
         uri: Where the bytes are.
-        chunks: What has been fetched so far.
+        chunks: The bytes that have been fetched so far.
         is_asked: Whether the fetch has begun.
-        is_done: Whether all of it is here.
+        is_done: Whether the content is complete.
         error: Why it will never come.
         node: The leaf it belongs to.
     """
@@ -85,13 +85,13 @@ class Node:
         count: The lowest seq that is missing.
         top: The highest seq met; -1 for none.
         final: The seq that ends the node; -1 while unknown.
-        ahead: What came above a gap, by seq.
+        ahead: The parts that came above a gap, by seq.
         media_type: The media type of a leaf.
         headers: The headers of a leaf: its other metadata.
         metadata: The metadata of a leaf, as it came; kept only where later ones are compared with it.
         owner: The action whose output this is.
-        fault: Why it cannot be read; None for a node that can.
-        is_received: Whether the client sent any of it.
+        fault: Why it cannot be read; None for a node that can be read.
+        is_received: Whether the client sent any fragment of it.
         is_dropped: Its id is burnt; later fragments are ignored.
         is_known: Whether all below it is complete; then these three count:
         leaves: Leaves below it, itself included.
@@ -100,13 +100,13 @@ class Node:
         height: Levels below it, itself included.
         order: Place in the order in which parents come before children.
         parents: Nodes that have it as a child, once for each place.
-        pending: Places below it that are not known yet.
+        pending: Places below it whose nodes are not yet known.
         sources: The sources of an output: the inputs of its action.
         sinks: Outputs of actions that read it.
-        joined: The bytes of a leaf in one piece, while somebody still reads them piece by piece.
+        joined: The bytes of a leaf in one piece, while a reader still reads them piece by piece.
         readers: How many read it piece by piece just now.
-        waiters: Inputs to go on with when there is more.
-        charged: What it weighs in the session's sum.
+        waiters: Inputs that wait for more of it.
+        charged: Bytes that it counts in the session's sum.
     """
 
     __slots__ = (
@@ -141,12 +141,12 @@ class Node:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of its fragments are here."""
+        """Whether all of its fragments have come."""
         return 0 <= self.final < self.count
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a leaf of the client that has begun, goes on, and has come in order so far."""
+        """Whether it is a leaf of the client that has begun, is not complete, and has come in order so far."""
         return (
             self.kind == LEAF
             and self.count > 0
@@ -157,7 +157,7 @@ class Node:
         )
 
     def has(self, seq: int) -> bool:
-        """Whether the fragment with this seq is here."""
+        """Whether the fragment with this seq has come."""
         return seq < self.count or (self.ahead is not None and seq in self.ahead)
 
     def payload(self) -> bytes | None:
@@ -187,7 +187,7 @@ class Node:
         return [piece for piece in self.content if type(piece) is Reference]
 
     def below(self) -> list[Node]:
-        """Children, those above a gap too, and what an output was made of."""
+        """Children, also those above a gap, and the nodes that an output was made of."""
         if self.kind != INTERIOR:
             return self.sources or []
         found: list[Node] = self.content
@@ -196,5 +196,5 @@ class Node:
         return [*found, *self.sources] if self.sources else found
 
     def above(self) -> list[Node]:
-        """Parents, and outputs that are made of it."""
+        """Parents, and outputs that are made from it."""
         return [*(self.parents or ()), *self.sinks] if self.sinks else self.parents or []

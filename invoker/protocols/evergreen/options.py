@@ -1,15 +1,15 @@
-"""What only Evergreen understands of a function: options of `@function`."""
+"""The options of `@function` that only Evergreen understands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, ClassVar, Final
 
 from invoker.author.protocoloptions import ProtocolOption
 from invoker.author.spec import FunctionSpec
 from invoker.errors import SpecError
+from invoker.errors.wording import suggestion
 
 __all__ = ["Nodes", "nodes_of"]
 
@@ -21,7 +21,7 @@ class Nodes(ProtocolOption):
     Attributes:
         sequence: True if each value of an output is an item of its own and never a piece of one text; or the names of
             the outputs for which this is so.
-        retain: False if the values of an output are not kept for later actions, as endless outputs need it; or the
+        retain: False if the values of an output are not kept for later actions, which endless outputs need; or the
             names of the outputs whose values are kept.
 
     Raises:
@@ -40,7 +40,7 @@ class Nodes(ProtocolOption):
         """Check that all names are names of outputs.
 
         Raises:
-            SpecError: A name is no output's.
+            SpecError: A name is not that of an output.
         """
         names = [one.name for one in spec.outputs]
         made = {}
@@ -50,12 +50,11 @@ class Nodes(ProtocolOption):
                 continue
             for name in said:
                 if name not in names:
-                    near = get_close_matches(name, names, n=1)
-                    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names) or 'none'}"
+                    hint = suggestion(name, names)
                     raise SpecError(
                         f"evergreen.Nodes({field}=...) of '{spec.name}' names '{name}', which it does not have; {hint}"
                     )
-            if len(names) == 1:  # so it holds for the parts of the one output, too
+            if len(names) == 1:  # so it applies to the parts of the only output, too
                 made[field] = bool(said)
         return replace(spec, options={**spec.options, Nodes: replace(self, **made)}) if made else spec
 
@@ -69,7 +68,7 @@ class Nodes(ProtocolOption):
 
 
 def nodes_of(spec: FunctionSpec) -> Nodes:
-    """What the author of a function says of its nodes, or the defaults."""
+    """The `Nodes` option of a function, or the defaults."""
     found: Nodes = spec.options.get(Nodes, _DEFAULT)
     return found
 

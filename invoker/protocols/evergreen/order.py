@@ -2,9 +2,9 @@
 
 A new edge that fits the order costs nothing; all edges of a tree do if parents come first, or children. One that does
 not fit is looked into from both ends, in turns, by the end that has seen fewer edges: downwards from the child and
-upwards from the parent, no further than the other's place. If one end meets the other, there is a cycle. If one of them
-is done, there is none, and what that end has found is moved past the other end. So a node that hangs below hardly
-anything is linked to a list of ten thousand in a few steps, and so is the other way round (after Bender, Fineman,
+upwards from the parent, no further than the other's place. If one end meets the other, there is a cycle. If one search
+is done, there is no cycle, and the nodes that it found are moved past the other end. So a node that hangs below hardly
+anything is linked to a list of ten thousand in a few steps, and so is the reverse (after Bender, Fineman,
 Gilbert and Tarjan, "A new approach to incremental cycle detection and related problems", 2015).
 
 Places are numbers with gaps; nodes that do not include each other may share one. Where a gap is used up all nodes are
@@ -37,7 +37,7 @@ class Order:
     """The order of one session's nodes.
 
     Args:
-        nodes: All of them, by id; others change it meanwhile.
+        nodes: All nodes, by id; the owner changes this dict meanwhile.
     """
 
     __slots__ = ("_first", "_last", "_nodes", "_work")
@@ -49,12 +49,12 @@ class Order:
         self._work = 0
 
     def before_all(self) -> int:
-        """A place for a node that is met as a parent."""
+        """A place for a node that first occurs as a parent."""
         self._first -= _GAP
         return self._first
 
     def after_all(self) -> int:
-        """A place for a node that is met as a child."""
+        """A place for a node that first occurs as a child."""
         self._last += _GAP
         return self._last
 
@@ -108,7 +108,7 @@ class Order:
         down.place(ranks, start, step)
 
     def _renumber(self) -> None:
-        """Space all places evenly, since two of them have no room between them."""
+        """Space all places evenly, since two neighbours have no place between them."""
         nodes = sorted(self._nodes.values(), key=_place)
         self._count(len(nodes))
         place, old = self._first, None
@@ -126,11 +126,11 @@ class Order:
 
 
 class _Search:
-    """What one end of a new edge reaches, as far as it stands before the other end.
+    """The search from one end of a new edge, limited to the nodes that are ordered before the other end.
 
     Attributes:
         seen: Edges that were looked at.
-        work: The same, with those of the next node.
+        work: Edges that were looked at, and those of the next node.
         nearest: The nearest node beyond the other end: nothing that was found may be moved past it.
     """
 
@@ -146,10 +146,10 @@ class _Search:
         self.nearest: Node | None = None
 
     def step(self) -> bool:
-        """Look at the edges of one node; whether that was the last.
+        """Check the edges of one node; gives whether it was the last one.
 
         Raises:
-            EvergreenError: The other end was met.
+            EvergreenError: The search has met the other end.
         """
         node = self._stack.pop()
         edges = node.below() if self._is_down else node.above()
@@ -172,11 +172,11 @@ class _Search:
         return False
 
     def ranks(self) -> dict[int, int]:
-        """The places of what was found, numbered from 1."""
+        """The places of the found nodes, numbered from 1."""
         return {place: rank for rank, place in enumerate(sorted({node.order for node in self._came_from}), 1)}
 
     def place(self, ranks: Mapping[int, int], start: int, step: int) -> None:
-        """Give new places to the nodes that were found."""
+        """Give new places to the found nodes."""
         for node in self._came_from:
             node.order = start + step * ranks[node.order]
 

@@ -1,4 +1,4 @@
-"""`References`: leaves whose bytes lie elsewhere; resolved when an action reads them first, once a session (E-056)."""
+"""`References`: leaves whose bytes are elsewhere; resolved when an action first reads them, once a session (E-056)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class References:
     """The references of one session.
 
     Args:
-        graph: The graph that is charged for what they hold.
+        graph: The graph that is charged for their bytes.
 
     Attributes:
         settings: The settings of the session.
@@ -39,10 +39,10 @@ class References:
         self._numbers = itertools.count(1)
 
     def ask(self, reference: Reference, steps: list[Step]) -> bool:
-        """Begin to resolve a reference; True if its bytes are here at once.
+        """Begin to resolve a reference; True if its bytes are available at once.
 
         Raises:
-            EvergreenError: Its scheme is refused, or it is malformed.
+            EvergreenError: The scheme is refused, or the reference is malformed.
         """
         if reference.is_asked:
             return False
@@ -58,7 +58,8 @@ class References:
                 return True
             if scheme not in _FETCHED:
                 raise ReferenceRefused(
-                    f"the scheme {quoted(scheme)} is not served; data is, and file and http where the operator allows"
+                    f"the scheme {quoted(scheme)} is not supported; data is, and file and http if the "
+                    "operator allows them"
                 )
         except InvocationError as error:
             reference.error = _named(error, reference)
@@ -72,7 +73,7 @@ class References:
         """Add the bytes that the driver fetched, or its error, to the reference.
 
         Raises:
-            EvergreenError: The session holds too much.
+            EvergreenError: The session would hold too many bytes.
         """
         reference = self._open.get(event.key)
         if reference is None:

@@ -32,7 +32,7 @@ class RunningAction:
         inputs: The inputs by index.
         writers: The writers by index of the output.
         status: The node of its ``__status__``, if the client listed one.
-        charged: What its configurations weigh in the session's sum.
+        charged: Bytes that its configurations count in the session's sum.
         is_started: Whether its invocation was opened.
         is_failing: Whether it was asked to end with an error.
         is_cancelled: Whether the client cancelled it by the extension.
@@ -61,19 +61,22 @@ class RunningAction:
 
     @property
     def names(self) -> dict[Place, str]:
-        """What the client calls inputs and outputs, by their places."""
+        """The client's names of inputs and outputs, by their places."""
         found = {Place("input", one.index): f"input {quoted(one.name)}" for one in self.inputs}
         found.update((Place("output", index), f"output {quoted(one.node.id)}") for index, one in self.writers.items())
         return found
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for one of its outputs."""
+        """Whether another action waits for one of its outputs."""
         return any(node.waiters for node in self.nodes)
 
     @property
     def awaits(self) -> list[Input] | None:
-        """The inputs that its function waits for, if it waits for inputs only; None if it may go on by itself."""
+        """The inputs that its function waits for, if it waits for inputs only.
+
+        None if it can continue without more input.
+        """
         waited = [one for one in self.inputs if one.is_waited_for and not one.is_ended]
         for one in waited:
             if one.is_stalled or one.cursor.asked is not None or one.awaited is None:
@@ -81,12 +84,12 @@ class RunningAction:
         return waited or None
 
     def unwant(self, index: int) -> None:
-        """Nobody will read an output, and the invocation was not opened yet."""
+        """Note that an output has no reader, before the invocation is opened."""
         assert self.open is not None
         self.open = msgspec.structs.replace(self.open, unwanted=(*self.open.unwanted, index))
 
     def close(self) -> None:
-        """The action is over: stop its inputs and release its configurations."""
+        """Stop the inputs of an action that is over, and release its configurations."""
         self.open = None
         for one in self.inputs:
             one.close()
@@ -99,9 +102,9 @@ def open_step(
 
     Args:
         key: The key of the invocation.
-        binding: What is bound.
+        binding: The bound function, inputs and outputs.
         metadata: The metadata of the session.
-        configs: For the function's context.
+        configs: Metadata for the function's context.
         accepts: Media ranges by the name of the output (E-124).
     """
     spec = binding.spec

@@ -1,11 +1,11 @@
 """The Evergreen session: one gRPC call in which nodes and actions flow both ways, and each action is an invocation.
 
 Theory. Fragments build the graph (`Graph`); an action is bound (`Table`), opened, and fed by one `Input` for each of
-its parameters, which reads its node depth first as far as it is there. What the function gives is written (`Writer`) to
+its parameters, which reads its node depth first, as far as it has come. The function's values are written (`Writer`) to
 the client and into the graph, where other actions may read it while both still run. Within one message all fragments
 come before all actions, and nothing depends on which of two messages came first (E-009).
 
-One mistake ends the whole session, with one status: that is the specification's choice. Only what `partial-failures`
+One error ends the whole session, with one status, as the specification demands. Only what `partial-failures`
 allows is reported otherwise.
 """
 
@@ -52,13 +52,13 @@ class EvergreenSession:
 
     Args:
         catalog: The functions that are served, or their `Table`.
-        metadata: The metadata of the call; names the extensions, and is given to functions' contexts.
+        metadata: The metadata of the call; it names the extensions, and goes to functions' contexts.
         settings: Limits and names.
 
     Attributes:
         headers: Initial metadata to send at once (E-014).
-        stalled: Inputs that were not fed all there is; give `Wants` when their functions have caught up.
-        is_full: Never: the session ends when it would hold too much.
+        stalled: Inputs that were not fed all messages that have come; give `Wants` when their functions have caught up.
+        is_full: Always False: the session ends when it would hold too much.
         is_half_closed: Whether the client has half-closed.
         is_closed: Whether the session is over.
         graph: Its nodes.
@@ -94,13 +94,13 @@ class EvergreenSession:
 
     @property
     def hears_waits(self) -> bool:
-        """Whether the client has half-closed: then waiting inputs show when nothing can go on (E-114)."""
+        """Whether the client has half-closed: then waiting inputs show when no action can continue (E-114)."""
         return self.is_half_closed
 
     # What the client sends.
 
     def receive(self, frame: bytes) -> Sequence[Step]:
-        """Translate one message; a mistake in it closes the session."""
+        """Translate one message; an error in it closes the session."""
         steps: list[Step] = []
         if self.is_closed:
             return steps
@@ -108,7 +108,7 @@ class EvergreenSession:
             try:
                 message = pb.SessionMessage.FromString(frame)
             except WireError:
-                raise bad_fragment(f"{len(frame)} bytes were received that are not a SessionMessage") from None
+                raise bad_fragment(f"{len(frame)} bytes were received that are not a valid SessionMessage") from None
             accept = self.graph.accept
             for fragment in message.node_fragments:
                 accept(fragment)
@@ -120,7 +120,7 @@ class EvergreenSession:
         return steps
 
     def half_close(self) -> Sequence[Step]:
-        """The client has half-closed: actions that run may finish (E-004, E-005)."""
+        """Note that the client has half-closed; running actions may finish (E-004, E-005)."""
         steps: list[Step] = []
         if not self.is_closed:
             self.is_half_closed = True
@@ -131,7 +131,7 @@ class EvergreenSession:
                 self.abort(error, steps)
         return steps
 
-    # What invocations and the driver report.
+    # The following methods take the reports of invocations and of the driver.
 
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event of one of this session's invocations."""
@@ -241,7 +241,7 @@ class EvergreenSession:
             )
 
     def _claim(self, action: RunningAction, binding: Binding, status: str) -> None:
-        """Take the action's nodes: inputs may be anything that is not dropped, outputs must be new (E-081)."""
+        """Take the action's nodes: inputs may be any node that is not dropped, outputs must be new (E-081)."""
         graph, spec = self.graph, binding.spec
         roots = [self._input_node(action, one.name, node_id) for one, node_id in binding.inputs]
         is_mapped = not binding.is_streaming
@@ -271,7 +271,7 @@ class EvergreenSession:
         """Make a node an output of an action.
 
         Raises:
-            EvergreenError: Its id is in use, or it would be made of itself.
+            EvergreenError: The id is in use, or the node would be made from itself.
         """
         node = self.graph.nodes.get(id)
         if node is None:
@@ -293,7 +293,8 @@ class EvergreenSession:
         action.is_started = True
         self.running[action.key] = action
         steps.append(action.open)
-        self.graph.woken.extend(action.inputs)  # the caller feeds them in a loop: a chain of actions is no recursion
+        # the caller feeds them in a loop, so a chain of actions does not recurse
+        self.graph.woken.extend(action.inputs)
 
     def _advance(self, one: Waiter, steps: list[Step]) -> None:
         action = one.action
@@ -310,7 +311,7 @@ class EvergreenSession:
             self._start_producer(one.awaited, steps)
 
     def _start_producer(self, node: Node, steps: list[Step]) -> None:
-        """Start the action that makes this node, if it waits for its turn: a running action waits for the node."""
+        """Start the waiting action that makes this node, since a running action waits for the node."""
         producer = node.owner
         if isinstance(producer, RunningAction) and not producer.is_started and producer in self.waiting:
             self.waiting.remove(producer)
@@ -327,7 +328,7 @@ class EvergreenSession:
     # Endings.
 
     def fail(self, action: Owner, error: InvocationError, steps: list[Step]) -> None:
-        """End one action with an error of ours; its `Finished` does the rest.
+        """End one action with an error; its `Finished` does the rest.
 
         Raises:
             EvergreenError: The error is one that ends the session whatever was negotiated.
@@ -339,13 +340,13 @@ class EvergreenSession:
             steps.append(Cancel(action.key, error))
 
     def abort(self, error: InvocationError, steps: list[Step]) -> None:
-        """End the session with one status; nothing follows it (E-011)."""
+        """End the session with one status, after which no frame is sent (E-011)."""
         steps.extend(Cancel(action.key, Cancelled("the session was aborted")) for action in self.running.values())
         steps.append(Close(error))
         self.release()
 
     def release(self) -> None:
-        """Release at once what the session held, however it ended (E-003)."""
+        """Release everything that the session holds at once, however it ended (E-003)."""
         self.is_closed = True
         for action in self.running.values():
             action.close()
@@ -355,7 +356,7 @@ class EvergreenSession:
         self.graph.clear()
 
     def _see_to_end(self, steps: list[Step]) -> None:
-        """After the half-close: end when nothing is left to do, or nothing can go on (E-114)."""
+        """After the half-close: end when nothing is left to do, or no action can continue (E-114)."""
         if self.is_closed or not self.is_half_closed:
             return
         if not self.running and not self.waiting:

@@ -1,4 +1,7 @@
-"""`EvergreenServiceSettings`, which an operator sets; `EvergreenSettings`, what sessions know of them; `EXTENSIONS`."""
+"""`EvergreenServiceSettings`, which an operator sets.
+
+`EvergreenSettings`, the settings that sessions need; `EXTENSIONS`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class EvergreenSettings:
         actions: Action name -> name of the function in the catalogue, besides the functions' own names (E-071).
         inputs: Alias of an input -> name of the parameter (E-075).
         targets: Ids of targets that are served here, besides the default one (E-074).
-        session_bytes: Payloads, resolved references and retained outputs that a session may hold.
+        session_bytes: Bytes of payloads, resolved references and retained outputs that a session may hold.
         nodes: How many nodes a session may hold.
         depth: Nesting of an input; its root is 1.
         leaves: The leaves of one flattened input.
@@ -63,7 +66,7 @@ class EvergreenServiceSettings(ActionServiceSettings):
 
     targets: tuple[str, ...] = setting(
         (), "INVOKER_TARGETS", parse.names,
-        "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
+        "A target id that Evergreen actions may name; an action may always leave it out.", flag="--target", many=True,
         before="session_bytes",
     )  # fmt: skip
     evergreen_metadata: str = setting(

@@ -1,4 +1,4 @@
-"""`NodeStore`: the nodes of one session: makes, links and weighs them, wakes waiting inputs, and takes in outputs."""
+"""`NodeStore`: the nodes of one session: makes, links and counts them, wakes waiting inputs, and stores outputs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class NodeStore:
         settings: Limits.
 
     Attributes:
-        nodes: By id, those that are only referred to as well.
-        held: What the session holds, in bytes.
-        woken: Inputs for which there may be more now; the session goes on with them and empties the list.
+        nodes: All nodes by id, also nodes that are only referred to.
+        held: The bytes that the session holds.
+        woken: Inputs for which there may be more now; the session advances them and empties the list.
     """
 
     def __init__(self, settings: EvergreenSettings) -> None:
@@ -43,7 +43,7 @@ class NodeStore:
     # Nodes and their ids.
 
     def new_id(self) -> str:
-        """An id that nobody has used (E-100)."""
+        """An unused id (E-100)."""
         while True:
             self._made += 1
             id = f"{self._prefix}{self._made}"
@@ -51,18 +51,18 @@ class NodeStore:
                 return id
 
     def check_made(self, id: str, seq: int) -> None:
-        """Refuse the id of an item of an output, which is ours even if the item was not retained (E-100)."""
+        """Refuse the id of an item of an output, which belongs to the server even if it was not retained (E-100)."""
         if id.startswith(self._prefix):
             number = id[len(self._prefix) :]
             if number.isascii() and number.isdigit() and int(number[:20]) <= self._made:
                 raise bad_fragment(f"node {quoted(id)}, seq {seq}: it is an item of an output, which its action writes")
 
     def place_above(self) -> int:
-        """A place in the order for a node that is met as a parent."""
+        """A place in the order for a node that first occurs as a parent."""
         return self._order.before_all()
 
     def new(self, id: str, order: int | None = None) -> Node:
-        """Make room for a node that was not met before.
+        """Make a new node.
 
         Raises:
             EvergreenError: The id is too long, or there are too many nodes.
@@ -76,10 +76,12 @@ class NodeStore:
         """Refuse an id that is too long."""
         most = self.settings.name_bytes
         if len(id) * 4 > most and len(id.encode()) > most:
-            raise limit(f"node {quoted(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
+            raise limit(
+                f"node {quoted(id)}: its id has {len(id.encode())} bytes, which exceeds the limit of {most} bytes"
+            )
 
     def register(self, node: Node) -> None:
-        """Give a node its room in the session."""
+        """Count a new node in the session."""
         self.check_room(1, node)
         self.nodes[node.id] = node
 
@@ -87,15 +89,18 @@ class NodeStore:
         """Refuse ``count`` more nodes if a session may not have them; ``node`` is for the text."""
         most = self.settings.nodes
         if len(self.nodes) + count > most:
-            raise limit(f"node {quoted(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
+            raise limit(
+                f"node {quoted(node.id)}: the session would have {len(self.nodes) + count} nodes, which "
+                f"exceeds the limit of {most}"
+            )
 
     def new_output(self, id: str) -> Node:
-        """Room for an output that was not met before."""
+        """Make the node of a new output."""
         return self.new(id, self._order.before_all())
 
     def clear(self) -> None:
-        """Release every node: the session is over."""
-        for node in self.nodes.values():  # they form cycles, which would wait for the collector
+        """Release every node, since the session is over."""
+        for node in self.nodes.values():  # the nodes form cycles, which would wait for the garbage collector
             node.parents = node.sources = node.sinks = node.waiters = node.ahead = None
             node.content, node.joined = [], None
             node.owner = None
@@ -104,7 +109,7 @@ class NodeStore:
         self.held = 0
 
     def find(self, id: str) -> Node:
-        """The node with this id, or room for it."""
+        """The node with this id, or a new one."""
         return self.nodes.get(id) or self.new(id)
 
     def link(self, parent: Node, child: Node) -> None:
@@ -117,7 +122,7 @@ class NodeStore:
             parent.pending += 1
 
     def produces(self, source: Node, output: Node) -> None:
-        """Note that an action makes ``output`` of ``source`` (E-069)."""
+        """Note that an action makes ``output`` from ``source`` (E-069)."""
         self._order.edge(output, source)
         if output.sources is None:
             output.sources = []
@@ -127,17 +132,20 @@ class NodeStore:
         source.sinks.append(output)
 
     def charge(self, node: Node | None, size: int) -> None:
-        """Count what the session holds.
+        """Count bytes that the session holds.
 
         Raises:
-            EvergreenError: It would be more than the session may hold.
+            EvergreenError: The session would hold more bytes than it may.
         """
         self.held += size
         if node is not None:
             node.charged += size
         if self.held > self.settings.session_bytes:
             where = f"node {quoted(node.id)}: " if node is not None else ""
-            raise limit(f"{where}the session would hold {self.held} bytes, and may hold {self.settings.session_bytes}")
+            raise limit(
+                f"{where}the session would hold {self.held} bytes, which exceeds the limit of "
+                f"{self.settings.session_bytes} bytes"
+            )
 
     def wake(self, node: Node) -> None:
         """Wake the inputs that wait for more of this node."""
@@ -146,7 +154,7 @@ class NodeStore:
             node.waiters = None
 
     def now_known(self, node: Node) -> None:
-        """All below the node is complete: sum it up, and so on upwards."""
+        """Sum up a node when all nodes below it are complete, and then the nodes above it."""
         stack = [node]
         while stack:
             one = stack.pop()
@@ -173,7 +181,7 @@ class NodeStore:
         """Add one more fragment to an output that is a leaf.
 
         Raises:
-            EvergreenError: The session would hold too much.
+            EvergreenError: The session would hold too many bytes.
         """
         if node.kind == UNDECIDED:
             node.kind, node.media_type, node.headers = LEAF, media_type, headers

@@ -1,4 +1,4 @@
-"""`Table`: which functions an action may name, and how its parameters are bound (E-071 to E-088)."""
+"""`Table`: the functions that an action may name, and the binding of its parameters (E-071 to E-088)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Port: TypeAlias = tuple[str, str]
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """An action as its function will be run.
+    """An action that is bound to its function.
 
     Attributes:
         spec: The function.
-        inputs: What is bound, in the order of the invocation's inputs: the parameter and the id of its root.
-        outputs: What is listed: index of the invocation's output, its description, and the id of its node.
+        inputs: The bound inputs, in the order of the invocation's inputs: the parameter and the id of its root.
+        outputs: The listed outputs: index of the invocation's output, its description, and the id of its node.
         unwanted: Indexes of outputs that are not listed.
         bound: The names of the inputs, for `Open`.
         output_names: Names of outputs, where their number is the caller's choice.
@@ -61,7 +61,7 @@ class Table:
     Args:
         specs: Functions of the catalogue.
         settings: Names, aliases and targets.
-        tells: Whether peers may see which actions there are.
+        tells: Whether peers may see the names of the actions.
     """
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings, *, tells: bool = True) -> None:
@@ -69,19 +69,19 @@ class Table:
         own = tuple(specs)
         self._names = Names(own, settings.actions, tells=tells)
         self._binders = {one.name: Binder(one, most=MOST_INPUTS) for one in own}
-        # Bindings of actions with the same names; each id in them is the place of its parameter in the action.
+        # Bindings of actions with the same names; instead of ids they have the places of parameters in the action.
         self._kept: Cache[Hashable, Binding] = Cache(_MOST, _MOST_BYTES)
 
     @property
     def names(self) -> Mapping[str, FunctionSpec]:
-        """What may be offered: configured names first, then functions' own."""
+        """The actions that may be offered: configured names first, then functions' own."""
         return self._names.offered
 
     def spec(self, action: pb.Action) -> FunctionSpec:
         """The function that an action names.
 
         Raises:
-            EvergreenError: There is none, or its target is not here.
+            EvergreenError: There is no such function, or its target is not served here.
         """
         self._check_length(action.name, "an action's name")
         found = self._names.get(action.name)
@@ -101,7 +101,7 @@ class Table:
             where: The action, for texts of errors.
 
         Raises:
-            EvergreenError: A name is unknown, missing, empty or there twice.
+            EvergreenError: A name is unknown, missing, empty or given twice.
         """
         inputs = [(one.name, one.id) for one in action.inputs]
         outputs = [(one.name, one.id) for one in action.outputs]
@@ -138,13 +138,13 @@ class Table:
         )
 
     def _alias(self, spec: FunctionSpec, name: str) -> str:
-        """The name that the function knows; an exact one wins over an alias (E-075)."""
+        """The function's own name of a parameter; an exact name comes before an alias (E-075)."""
         known = self.settings.inputs.get(name, "")
         own = [one.name for one in (*spec.inputs, *spec.optional)] if known else ()
         return known if known in own and name not in own else name
 
     def _are_short(self, ports: Sequence[Port]) -> bool:
-        """Whether all ids are right, and none is so long that it must be looked at."""
+        """Whether all ids are valid, and so short that they need no check."""
         most = self.settings.name_bytes
         for _, id in ports:  # noqa: SIM110 - a generator would take as long again
             if not id or len(id) * 4 > most:
@@ -160,7 +160,7 @@ class Table:
         """An input or output has a name and a node id, neither too long (E-080).
 
         Raises:
-            EvergreenError: It lacks one, or one is too long.
+            EvergreenError: The parameter has no name or id, or one of these is too long.
         """
         if not name or not id:
             what = "name" if not name else "node id"
@@ -171,11 +171,13 @@ class Table:
     def _check_length(self, text: str, what: str) -> None:
         most = self.settings.name_bytes
         if len(text) * 4 > most and len(text.encode()) > most:
-            raise limit(f"{what}, {quoted(text)}, has {len(text.encode())} bytes, and at most {most} are allowed")
+            raise limit(
+                f"{what}, {quoted(text)}, has {len(text.encode())} bytes, which exceeds the limit of {most} bytes"
+            )
 
 
 def _placed(ports: Sequence[Port]) -> list[Port]:
-    """The same ports, each with its place as its id."""
+    """The same ports, each with its position as its id."""
     return [(name, str(place)) for place, (name, _) in enumerate(ports)]
 
 

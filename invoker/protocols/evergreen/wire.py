@@ -1,4 +1,4 @@
-"""What crosses the wire besides structure: metadata of leaves as headers, and fragments as bytes.
+"""Translates metadata of leaves to headers and back, and writes fragments as bytes.
 
 Fragments that carry bytes are the hot path, so they are written by hand, byte for byte as protobuf would write them.
 """
@@ -25,7 +25,7 @@ _MARKUP = frozenset({"application/x-latex", "application/x-tex", "application/xm
 
 
 def headers_of(metadata: pb.ChunkMetadata) -> Mapping[str, str]:
-    """Metadata, without the media type, as headers of a message (E-044)."""
+    """The headers of a message from the metadata, without the media type (E-044)."""
     found = {}
     if metadata.role:
         found[ROLE] = metadata.role
@@ -113,7 +113,7 @@ def prefix_of(id: str) -> bytes:
 
 
 def leaf_frame(
-    prefix: bytes, seq: int, data: bytes, *, continued: bool, metadata: bytes | None = None, ref: str = ""
+    prefix: bytes, seq: int, data: bytes, *, continued: bool, metadata: bytes | None = None, ref: str | None = None
 ) -> bytes:
     """A serialised SessionMessage with one fragment of a leaf.
 
@@ -121,12 +121,12 @@ def leaf_frame(
         prefix: The prefix of the node, by `prefix_of`.
         seq: The number of the fragment.
         data: Its bytes; may be empty.
-        continued: Whether more follow.
+        continued: Whether more fragments follow.
         metadata: Serialised; for seq 0 only.
-        ref: A URI instead of the bytes.
+        ref: A URI instead of the bytes; None: there is none.
     """
     chunk = b"" if metadata is None else b"\n" + varint(len(metadata)) + metadata
-    if ref:
+    if ref is not None:
         uri = ref.encode()
         chunk += b"\x1a" + varint(len(uri)) + uri
     else:

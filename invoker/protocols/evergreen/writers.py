@@ -13,7 +13,7 @@ BY_VALUE whatever a function sends or yields          LEAF if the first value is
 A function that takes its context may send values to the output that it also returns one value for (E-126). The first
 value of such a ONE is held until a second comes, which makes it BY_VALUE, or the output ends.
 
-Whatever is sent is stored as well, since later actions may read it (E-107), unless the function
+All sent values are stored as well, since later actions may read them (E-107), unless the function
 says ``evergreen.Nodes(retain=False)``.
 """
 
@@ -73,7 +73,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
 
 
 def _is_only_sent(spec: FunctionSpec, output: StreamSpec) -> bool:
-    """Whether the call gives nothing for this output, so that all of its values are sent by the context."""
+    """Whether the function returns no values for this output, so that all of them are sent by the context."""
     if spec.call.result is ResultShape.NOTHING:
         return True
     is_further = len(spec.outputs) > 1 and output.name != spec.outputs[0].name
@@ -85,7 +85,7 @@ class Writer:
 
     Args:
         action: The action that writes it.
-        node: The node that stands for it.
+        node: The node of the output.
         form: The shape that it gets.
         root: The node of the function's only input, where results of a mapped function are written.
         may_send: Whether a ONE may get more values than one, since the function has its context.
@@ -127,7 +127,7 @@ class Writer:
         """Write one more value.
 
         Raises:
-            EncodeError: It does not fit what was written before.
+            EncodeError: The message does not fit the earlier ones.
             EvergreenError: The session holds too much.
         """
         if self.is_ended:
@@ -174,7 +174,7 @@ class Writer:
             self._graph.end(self.node)
 
     def close(self) -> None:
-        """Send and store nothing of this output any more."""
+        """Stop sending and storing this output."""
         self.is_ended = True
         self._held = None
 
@@ -212,7 +212,7 @@ class Writer:
             )
 
     def _item(self, message: Message[bytes], steps: list[Step]) -> None:
-        metadata = _metadata(message)  # an error of it is raised before anything is sent
+        metadata = _metadata(message)  # an invalid header raises before anything is sent
         id = self._graph.new_id()
         steps.append(Send(children_frame(self._prefix, self._seq, (id,), continued=True)))
         self._seq += 1
@@ -246,7 +246,10 @@ class Writer:
                 graph.grow(node, part, message.media_type, headers, is_last=is_last)
 
     def _parts(self, message: Message[bytes]) -> Iterator[bytes]:
-        """The payload in fragments of the allowed size, text cut between characters; one for an empty payload."""
+        """The payload in fragments of the allowed size, text cut between characters.
+
+        One fragment for an empty payload.
+        """
         payload, most = message.payload, self._graph.settings.fragment_bytes
         if len(payload) <= most:
             yield payload
@@ -267,12 +270,15 @@ class Writer:
 def _metadata(message: Message[bytes]) -> bytes:
     uri = message.headers.get(REFERENCE, "")
     if not uri.isascii():
-        raise EncodeError(f"the reference {uri!a} is no URI, which is ASCII only")
+        raise EncodeError(f"the reference {uri!a} is not a URI; a URI is ASCII only")
     return metadata_of(message.media_type, message.headers)
 
 
 def _form_by(message: Message[bytes]) -> Form:
-    """Text and plain bytes grow one leaf; a media type of its own makes a value an item."""
+    """The form by the first value: text and plain bytes grow one leaf.
+
+    A value with a media type of its own is an item.
+    """
     essence = message.media_type.partition(";")[0].strip()
     if essence in ("text/plain", "application/octet-stream") and REFERENCE not in message.headers:
         return Form.LEAF

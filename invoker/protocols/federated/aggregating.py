@@ -1,17 +1,17 @@
 """`AggregatingSession`: the conversation of a round with its aggregation function; it has no peer (F-079 to F-084).
 
-A round is one invocation. Its conversation is translated like that of a peer, except that the frames are the words of a
+A round is one invocation. Its conversation is translated like that of a peer, except that the frames are messages of a
 round: `Begin`, then a `Report` for each update in the order in which they were accepted, then `Enough`; or `Abandon` at
-any time. The backing runs it by a reactor for sessions that store, with a wire that nobody reads, a window of `AHEAD`
-messages, and the words as frames. The round hears::
+any time. The backing runs it by a reactor for sessions that store, with a wire that drops all frames, a window of
+`AHEAD` messages, and these messages as frames. The round is notified::
 
     taken(ordinal)                  the input has taken this report, in order
     finished(checkpoint, error)     the last thing, once: the function has ended, or its run was given up
 
-The function is fed at most `AHEAD` reports, and `AHEAD_BYTES`, before it reads them (F-081). What it was fed more than
-that waits here, and the devices that sent it wait for their answers. The reactor reports room by `Wants`:
-half of the window is free. If bytes were the bound, half a window of messages says too little, so the session waits
-until the function itself waits (`hears_waits`).
+The function is fed at most `AHEAD` reports, and `AHEAD_BYTES`, before it reads them (F-081). Further reports wait here,
+and the devices that sent them wait for their answers. The reactor reports room by `Wants`: half of the window is free.
+If bytes are the bound, half a window of messages says too little, so the session waits until the function itself waits
+(`hears_waits`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MODEL: Final = 1
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """The first word of a round: open the invocation of its function."""
+    """The first message of a round: open the invocation of its function."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class Enough(msgspec.Struct, frozen=True):
 
 
 class Abandon(msgspec.Struct, frozen=True):
-    """The round is given up; ``error`` says why."""
+    """The round is given up; ``error`` is the reason."""
 
     error: InvocationError
 
@@ -72,13 +72,13 @@ Word: TypeAlias = Begin | Report | Enough | Abandon
 
 
 class Hears(Protocol):
-    """A round, which is notified of what becomes of its reports."""
+    """A round, which is notified when its reports are taken or the aggregation ends."""
 
     def taken(self, ordinal: int) -> None:
-        """The input has taken a report."""
+        """Note that the input has taken a report."""
 
     def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
-        """The invocation is over, with the next checkpoint or with an error."""
+        """Note that the invocation is over, with the next checkpoint or with an error."""
 
 
 class AggregatingSession:
@@ -87,7 +87,7 @@ class AggregatingSession:
     Args:
         hears: The round that is notified; see the module.
         function: Its name in the catalogue.
-        model: What the round starts from, for a function that takes it as its second input; None: it takes none.
+        model: The checkpoint of the round, for a function that takes it as its second input; None: it takes none.
         metadata: The metadata of the conversation, for the function's `Context`.
     """
 
@@ -122,11 +122,11 @@ class AggregatingSession:
         return self._feed()
 
     def half_close(self) -> Iterable[Step]:
-        """No more events can come, so the round is given up."""
+        """Give the round up, since no more events can come."""
         return self.receive(Abandon(Cancelled("the round was given up")))
 
     def deliver(self, event: Event) -> Iterable[Step]:
-        """Feed more, keep the checkpoint, or end."""
+        """Handle an event: feed more reports, keep the checkpoint, or end."""
         if self._is_over:
             return ()
         if isinstance(event, Wants):
@@ -138,7 +138,7 @@ class AggregatingSession:
         return self._finish(event.error) if isinstance(event, Finished) else ()
 
     def release(self) -> None:
-        """The conversation is over; notify the round, unless it has been."""
+        """Notify the round that the conversation is over, unless that was done."""
         self._finish(Cancelled("the aggregation was ended from outside"))
 
     def _begin(self) -> Iterable[Step]:
@@ -150,7 +150,7 @@ class AggregatingSession:
         return steps
 
     def _feed(self) -> Iterable[Step]:
-        """Feed as much as may be ahead, and end the input behind the last one."""
+        """Feed as many reports as the window allows, and end the input after the last one."""
         steps: list[Step] = []
         ahead = sum(self._fed)
         while self._waiting and len(self._fed) < AHEAD:
@@ -194,5 +194,5 @@ class AggregatingSession:
         self.hears_waits = False
         self.held = 0
         self._hears.finished(None if error is not None else checkpoint, error)
-        del self._hears  # the session holds the model, which would stay until the garbage collector runs
+        del self._hears  # the session refers to the model, which would stay until the garbage collector runs
         return (Close(),)

@@ -2,7 +2,7 @@
 
 A round gives its function the updates of devices one after the other, and the model that they started from. `mean` and
 `sum` keep one running total, so they take the memory of a few models however many devices report. They are served like
-anybody's function: ``aggregate = "invoker.aggregators:mean"``.
+any other function: ``aggregate = "invoker.aggregators:mean"``.
 
 An update that does not fit would fail the round for all. So `checker` checks an update before it is fed, and only the
 device that sent a wrong one is refused (F-086).
@@ -40,7 +40,7 @@ def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
 
     Args:
         updates: Each has the names and shapes of the model.
-        model: What the round started from; the mean has its dtypes.
+        model: The checkpoint that the round started from; the mean has its dtypes.
 
     Raises:
         ValueError: An update does not fit.
@@ -48,7 +48,8 @@ def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
     import numpy as np
 
     totals = {name: np.zeros(array.shape, np.float64) for name, array in model.items()}
-    room = np.empty(max((one.size for one in totals.values()), default=0))  # else each product would take new memory
+    # otherwise each product would allocate new memory
+    room = np.empty(max((one.size for one in totals.values()), default=0))
     weight = 0.0
     for update in updates:
         _check_mean(update, model)
@@ -62,15 +63,15 @@ def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
 
 
 def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
-    """The sum of the updates, element by element; the model only says which arrays there are (F-085).
+    """The sum of the updates, element by element; the model only determines which arrays there are (F-085).
 
     Args:
         updates: Each has the names and sizes of the model, or, if the model is empty, those of the first update. Flat
             vectors, as sums of secure aggregation are, get the shape of the model's array.
-        model: What the round started from.
+        model: The checkpoint that the round started from.
 
     Raises:
-        ValueError: An update does not fit; or a sum of integers takes more than 64 bits.
+        ValueError: An update does not fit; or a sum of integers needs more than 64 bits.
     """
     import numpy as np
 
@@ -88,12 +89,13 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
 def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> Callable[[bytes], None] | None:
     """A check of a round's updates before the function sees them; None: only the function checks them.
 
-    Those of the functions here are compared with the model, too. Others only must be what their function has annotated.
+    Updates for the functions of this module are compared with the model, too. Others only must be what their function
+    has annotated.
 
     Args:
         entrypoint: The entrypoint of the aggregation function.
-        wanted: What its first input is annotated with, if that is a checkpoint or an update.
-        model: What the round starts from.
+        wanted: The annotation of its first input, if that is a checkpoint or an update.
+        model: The checkpoint that the round starts from.
 
     Returns:
         Raises ValueError or DecodeError for the payload of an update that does not fit, with a text for its sender.
@@ -104,7 +106,8 @@ def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> C
     if entrypoint not in (_MEAN, _SUM):
         return partial(_check_read, wanted) if wanted is not None else None
     like = read_checkpoint(model, Checkpoint, most_bytes=max(MOST_INFLATED, 8 * len(model)))
-    # An update has the elements of the model, of 16 bytes at most, and heads of its arrays: more is not inflated.
+    # an update has the elements of the model, of at most 16 bytes, and heads of its arrays: it never inflates beyond
+    # that
     elements = builtins.sum(one.size for one in like.values())
     most_bytes = 16 * elements + _HEAD_BYTES * (len(like) + 1) if like else MOST_INFLATED
 
@@ -131,11 +134,11 @@ def _check_mean(update: Update, model: Checkpoint) -> None:
         if array.shape != model[name].shape:
             raise ValueError(f"the shape of '{name}' is {list(array.shape)}, and the model's {list(model[name].shape)}")
         if array.dtype.kind == "c":
-            raise ValueError(f"'{name}' is {array.dtype}; the mean takes real numbers")
+            raise ValueError(f"'{name}' is {array.dtype}; the mean needs real numbers")
         ends = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
-        # min() and max() of an array with a NaN are NaN, and no comparison with NaN is true.
+        # min() and max() of an array with a NaN are NaN, and no comparison with NaN is true
         if not all(-_LARGEST <= one * max(update.examples, 1.0) <= _LARGEST for one in ends):
-            raise ValueError(f"'{name}' has elements that are too large, or no numbers")
+            raise ValueError(f"'{name}' has elements that are too large, or not numbers")
 
 
 def _check_sum(update: Update, model: Checkpoint) -> None:
@@ -155,7 +158,7 @@ def _check_size(update: Update) -> None:
         if not np.all(
             (array <= largest) & (array >= -largest) if array.dtype.kind != "c" else np.abs(array) <= largest
         ):
-            raise ValueError(f"'{name}' has elements that are too large, or no numbers")
+            raise ValueError(f"'{name}' has elements that are too large, or not numbers")
 
 
 def _check_names(update: Update, model: Checkpoint) -> None:
@@ -169,7 +172,7 @@ def _listed(checkpoint: Checkpoint) -> str:
 
 
 def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
-    """The sum of two arrays of 64 bits; of kinds that differ it has the kind that holds both."""
+    """The sum of two arrays of 64 bits; for different kinds it has the kind that holds both."""
     import numpy as np
 
     if total.dtype == array.dtype and total.dtype.kind in "fc":
@@ -179,12 +182,12 @@ def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
     if total.dtype == array.dtype and found.dtype.kind in "iu":
         has_wrapped = (found < total) != (array < 0)
         if has_wrapped.any():
-            raise ValueError(f"the sum of '{name}' takes more than 64 bits")
+            raise ValueError(f"the sum of '{name}' needs more than 64 bits")
     return found
 
 
 def _as(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Means of integers are rounded, not cut off."""
+    """Convert an array to a dtype; means of integers are rounded, not cut off."""
     import numpy as np
 
     return (np.rint(array) if dtype.kind in "iub" else array).astype(dtype)

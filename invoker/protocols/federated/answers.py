@@ -1,4 +1,4 @@
-"""What the server answers, as messages of the wire. Which form of a blob a client gets is decided here (F-065)."""
+"""Makes the server's answers, as messages of the wire. Which form of a blob a client gets is decided here (F-065)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rejection(given: Window | None) -> pb.RejectionInfo:
 
 
 def report_response(given: Window | None) -> pb.ServerStreamMessage:
-    """The answer to a report that was taken, with a retry window if there is one (F-059)."""
+    """The answer to an accepted report, with a retry window if there is one (F-059)."""
     response = pb.ReportResponse(retry_window=None if given is None else window(given))
     return pb.ServerStreamMessage(report_response=response)
 
@@ -54,7 +54,7 @@ def resource(given: Resource, *, gzip: bool) -> pb.UriResource:
 
 
 def fill_eligibility(payload: pb.EligibilityEvalPayload, given: Eligibility, can: Capabilities) -> None:
-    """The eligibility task, as its client can take it."""
+    """Fill in the eligibility task, in the form that the client supports."""
     payload.execution_id = given.execution_id
     _fill(payload, "init_checkpoint", given.checkpoint, by_http=can.eligibility_http, gzip=can.gzip)
     _fill(payload, "plan", given.plan, by_http=can.eligibility_http, gzip=can.gzip)
@@ -63,7 +63,7 @@ def fill_eligibility(payload: pb.EligibilityEvalPayload, given: Eligibility, can
 
 
 def fill_acceptance(info: pb.AcceptanceInfo, offer: Offer, can: Capabilities) -> None:
-    """A place in a round, as its client can take it (F-047, F-089)."""
+    """Fill in a place in a round, in the form that the client supports (F-047, F-089)."""
     info.execution_phase_id, info.task_name = offer.phase_id, offer.task
     _fill(info, "init_checkpoint", offer.checkpoint, by_http=can.http, gzip=can.gzip)
     _fill(info, "plan", offer.plan, by_http=can.http, gzip=can.gzip)

@@ -1,4 +1,4 @@
-"""Which task a client gets: among those that are open and that it is eligible for, one by chance (F-046)."""
+"""Chooses the task that a client gets: a random one of the open tasks for which it is eligible (F-046)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def eligible(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[
 
     Args:
         names: The names of all tasks.
-        weights: The weights that the client sends; unknown names are ignored (F-045), and tasks that are not among them
-            are never assigned (F-043). None: it sends none, so all tasks have the same weight.
+        weights: The weights that the client sends; unknown names are ignored (F-045), and tasks without a weight are
+            never assigned (F-043). None: it sends none, so all tasks have the same weight.
     """
     if weights is None:
         return dict.fromkeys(names, 1.0)
@@ -22,7 +22,7 @@ def eligible(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[
 
 
 def choose(weights: Mapping[str, float], dice: Random) -> str:
-    """Take one with a probability that is proportional to its weight."""
+    """Choose a name with a probability that is proportional to its weight."""
     names = list(weights)
     if len(names) == 1:
         return names[0]

@@ -1,7 +1,7 @@
-"""`Backing`: what the coordinator needs of its service, which can wait; and what it is given.
+"""`Backing`: the operations of its service that the coordinator needs, since it cannot wait itself; and its data.
 
-The coordinator calls these on the loop and never waits for them. Where something is answered by a callback, the
-callback is called in a later turn, never from within the call.
+The coordinator calls these on the loop and never waits for them. Where an operation takes a callback, the callback is
+called in a later turn of the loop, never from within the call.
 """
 
 from __future__ import annotations
@@ -36,21 +36,24 @@ Check: TypeAlias = Callable[[bytes], object]
 
 
 def excess(plan: bytes, checkpoint: bytes) -> str:
-    """Why no device can take these; empty: devices can."""
+    """Why no device can take these bytes; empty if devices can."""
     size = len(plan) + len(checkpoint)
     if size <= DEVICE_BYTES:
         return ""
-    return f"the checkpoint has {len(checkpoint)} bytes and the plan {len(plan)}; devices take {DEVICE_BYTES} together"
+    return (
+        f"the checkpoint has {len(checkpoint)} bytes and the plan {len(plan)}; the limit for both together "
+        f"is {DEVICE_BYTES} bytes"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSetup:
-    """A task with what the service has looked up for it.
+    """A task with the data that the service has looked up for it.
 
     Attributes:
         config: The task, as the file has it.
-        plan: What devices run.
-        checkpoint: What the next round starts from: the last one that was committed, or the initial one.
+        plan: The plan that devices run.
+        checkpoint: The checkpoint that the next round starts from: the last committed one, or the initial one.
         committed: Number of the last round that was committed; 0: none.
         takes_model: The aggregation function has a second parameter, which gets that checkpoint.
         checker: Makes what checks the updates of a round, from the checkpoint that it starts from; None, or if it makes
@@ -77,7 +80,7 @@ class EligibilitySetup:
 
 @dataclass(frozen=True, slots=True)
 class PopulationSetup:
-    """A population with what the service has looked up for it.
+    """A population with the data that the service has looked up for it.
 
     Attributes:
         config: The population, as the file has it.
@@ -103,7 +106,7 @@ class Commit:
     Attributes:
         population: Its name.
         task: Its name.
-        number: The number of the round; what is stored must be that of ``number - 1``, else another process is ahead.
+        number: The number of the round; the stored round must be ``number - 1``, otherwise another process is ahead.
         phase_id: Names the round.
         checkpoint: The next one.
     """
@@ -122,21 +125,21 @@ class Backing(Protocol):
         """Run a conversation without a peer, with at most `AHEAD` messages of window.
 
         Returns:
-            A function that gives the session a word, in a later turn and in order; it does nothing once the session has
-            closed.
+            A function that gives the session a message, in a later turn and in order; it does nothing once the session
+            has closed.
         """
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
-        """Store a checkpoint, and say later whether it is stored."""
+        """Store a checkpoint, and report later whether it is stored."""
 
     def new_id(self) -> str:
-        """Make a name for a round or an eligibility task, which nobody can guess (F-048)."""
+        """Make an unguessable name for a round or an eligibility task (F-048)."""
 
     def publish(self, checkpoint: bytes) -> Blob:
         """Make a checkpoint available to devices, from its commit on."""
 
     def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run ``job`` off the loop, then give ``then`` what it returned, or the Exception that it raised."""
+        """Run ``job`` off the loop, then call ``then`` with its result, or with the Exception that it raised."""
 
     def wake(self, at: float) -> None:
         """Have `tick` called at this time of the coordinator's clock, which is earlier than any time given before."""

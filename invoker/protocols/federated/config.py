@@ -1,8 +1,8 @@
 """``rounds.toml``: the populations of a process, their tasks, and how their rounds go (F-049, F-090, F-092, F-137).
 
-Everything is checked when the file is read. An error names the population, the task and the key, and what was expected
-there, so that a process with a round that can never succeed does not start. What only the service can check, because
-it needs functions and files, it looks up by `PopulationConfig.entrypoints` and the file names.
+Everything is checked when the file is read. An error names the population, the task, the key and what was expected. So
+a process with a round that can never succeed does not start. The service checks what needs functions and files: it
+looks them up by `PopulationConfig.entrypoints` and the file names.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from invoker.errors import ConfigError
+from invoker.errors.wording import suggestion
 
 __all__ = ["FederatedConfig", "PopulationConfig", "SecAggConfig", "TaskConfig", "parse"]
 
@@ -31,7 +31,7 @@ class SecAggConfig:
 
     Attributes:
         vectors: By name, its modulus and its length in elements.
-        min_visible: The fewest clients whose sum may be seen; 0: as many as the threshold.
+        min_visible: The least number of clients whose sum may be seen; 0: as many as the threshold.
         dropout_rate: Which part of the clients may be lost, from 0 to below 1.
         round_timeout_s: How long each of the four rounds may take; 0: a quarter of ``report_timeout_s`` (F-133).
     """
@@ -60,7 +60,7 @@ class TaskConfig:
         over_selection: Factor by which more clients than the goal are accepted, since some are lost.
         selection_timeout_s: How long devices wait for a round at most.
         report_timeout_s: How long devices have for their reports, from when they are accepted.
-        aggregate_timeout_s: How long the function may take once all reports are there.
+        aggregate_timeout_s: How long the function may take once all reports have come.
         rounds: How many are run; 0: for ever.
         secagg: None: reports are plain.
     """
@@ -84,12 +84,12 @@ class TaskConfig:
 
     @property
     def cohort(self) -> int:
-        """How many clients a round accepts at most: the goal and those that may be lost, but not more than the most."""
+        """How many clients a round accepts at most: the goal and possible losses, but not more than the maximum."""
         return min(self.max_clients, math.ceil(self.goal_clients * self.over_selection))
 
     @property
     def step_s(self) -> float:
-        """How long each of the four rounds of secure aggregation may take (F-133)."""
+        """Time limit of each of the four rounds of secure aggregation may take (F-133)."""
         assert self.secagg is not None
         return self.secagg.round_timeout_s or self.report_timeout_s / 4
 
@@ -108,11 +108,11 @@ class PopulationConfig:
         tasks: At least one.
         api_key: The key that clients must send; empty: none is asked for.
         api_key_env: The variable that holds it.
-        attestation: ``module:function`` that is given the measurement of a client and returns whether it is right.
+        attestation: ``module:function`` that takes the measurement of a client and returns whether it is valid.
         eligibility: Entrypoint that the eligibility plan names; empty, and no file: there is no eligibility task.
         eligibility_file: An eligibility plan as bytes.
         eligibility_timeout_s: How long a device may take to find out for which tasks it is eligible.
-        retry_min_s: After how long a client that took part should come again, at the earliest.
+        retry_min_s: After how long, at the earliest, a client that took part should check in again.
         retry_max_s: The same at the latest (F-056).
         rejected_min_s: As ``retry_min_s``, for a client that took no part.
         rejected_max_s: As ``retry_max_s``, for a client that took no part.
@@ -140,7 +140,7 @@ class PopulationConfig:
 
     @property
     def entrypoints(self) -> tuple[str, ...]:
-        """Functions that this process itself calls; plans are run by devices, which have their own."""
+        """Functions that this process itself calls; plans are run by devices, which have their own functions."""
         own = [self.attestation]
         for task in self.tasks:
             own += [task.aggregate, task.initial]
@@ -167,7 +167,7 @@ def parse(text: str, where: str = "rounds.toml") -> FederatedConfig:
     try:
         root = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where} is no TOML: {error}") from None
+        raise ConfigError(f"{where} is not valid TOML: {error}") from None
     top = _Table(root, where)
     top.close("population")  # first: [[population.task]] below a misspelt [[population]] makes a table of that name
     tables = top.tables("population")
@@ -178,7 +178,7 @@ def parse(text: str, where: str = "rounds.toml") -> FederatedConfig:
 
 
 class _Table:
-    """A table of the file, which knows where it stands and which of its keys were read."""
+    """A table of the file, with its place in the file and the keys that were read."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values = dict(values)
@@ -194,7 +194,7 @@ class _Table:
             raise self.fail(key, expected)
 
     def get(self, key: str, kind: type[T], default: T | None = None) -> T:
-        """The value of a key; one without a default must be there."""
+        """The value of a key; a key without a default must exist."""
         self._known.append(key)
         value = self._values.get(key, default)
         if value is None:
@@ -206,7 +206,7 @@ class _Table:
         return value  # type: ignore[return-value] # it is of this kind
 
     def fill(self, kind: Any, *omit: str) -> dict[str, Any]:
-        """Values for the fields of a dataclass whose types are plain, by their defaults."""
+        """Values for the fields of a dataclass that have plain types, by their defaults."""
         given = {}
         for one in fields(kind):
             if one.name in omit:
@@ -230,7 +230,7 @@ class _Table:
         return [_Table(one, f"{self.where}, {key} {name!r}") for one, name in zip(found, names, strict=True)]
 
     def table(self, key: str) -> _Table | None:
-        """A table, if it is there."""
+        """A table, if the file has it."""
         self._known.append(key)
         if key not in self._values:
             return None
@@ -238,7 +238,7 @@ class _Table:
         return _Table(self._values[key], f"{self.where}, {key}")
 
     def items(self) -> Mapping[str, Any]:
-        """All keys; each is a name of the file's author."""
+        """All keys, which the file's author has chosen."""
         return self._values
 
     def close(self, *known: str) -> None:
@@ -246,9 +246,7 @@ class _Table:
         known = (*self._known, *known)
         for key in self._values:
             if key not in known:
-                near = get_close_matches(key, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-                raise ConfigError(f"{self.where}: {key} is not known; {hint}")
+                raise ConfigError(f"{self.where}: {key} is not known; {suggestion(key, sorted(known))}")
 
 
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number", dict: "a table"}
@@ -298,7 +296,7 @@ def _numbers(table: _Table, made: TaskConfig) -> None:
     table.check(made.goal_clients >= made.min_clients, "goal_clients", f"at least min_clients, {made.min_clients}")
     table.check(made.max_clients >= made.goal_clients, "max_clients", f"at least goal_clients, {made.goal_clients}")
     table.check(1 <= made.over_selection <= 100, "over_selection", "from 1 to 100")
-    table.check(made.rounds >= 0, "rounds", "at least 0, where 0 is for ever")
+    table.check(made.rounds >= 0, "rounds", "at least 0, where 0 means for ever")
     names = ("selection_timeout_s", "report_timeout_s", "aggregate_timeout_s")
     _positive(table, {name: getattr(made, name) for name in names})
 
@@ -317,7 +315,7 @@ def _secagg(table: _Table) -> SecAggConfig:
 
 
 def _vector(names: _Table, name: str) -> tuple[int, int]:
-    """F-090: A modulus of 0 is 2 to the power of output_bitwidth."""
+    """F-090: Read a vector; a modulus of 0 means 2 to the power of output_bitwidth."""
     table = names.table(name)
     assert table is not None
     modulus, length = table.get("modulus", int, 0), table.get("length", int)

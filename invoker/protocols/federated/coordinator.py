@@ -1,12 +1,12 @@
 """`RoundCoordinator`: all populations of a process, and the devices that talk to it; see `messages.Coordinator`.
 
-Theory. The coordinator is pure: it is called on one loop, never waits, and answers by notices. Its time is injected.
-What it needs of the world it asks its `Backing`. A service makes a coordinator, opens populations, calls `tick` when
-the backing's `wake` has asked for it, and `leave` whenever a conversation ends, however it does.
+Theory. The coordinator is pure: it is called on one loop, never waits, and answers by notices. Its time is injected. It
+asks its `Backing` for everything outside of it. A service makes a coordinator, opens populations, calls `tick` when the
+backing's `wake` has asked for it, and `leave` whenever a conversation ends, for whatever reason.
 
-It drains in two steps (F-143): `drain` accepts no more devices, and rejects those that wait and those that check in,
-also to populations that are closed meanwhile. Rounds that have clients go on until the coordinator is no longer
-`is_busy`; `stop` ends what is left.
+It drains in two steps (F-143): `drain` accepts no more devices, and rejects devices that wait or check in, also to
+populations that are closed meanwhile. Rounds that have clients continue until the coordinator is no longer `is_busy`;
+`stop` ends the rest.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import partial
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.core.budget import ProcessBudget
 from invoker.core.peers import PEER
+from invoker.core.timers import Timers
 from invoker.errors import (
     DeadlineExceeded,
     InvocationError,
@@ -42,7 +43,6 @@ from invoker.protocols.federated.messages import (
 )
 from invoker.protocols.federated.population import Population, TaskStatus
 from invoker.protocols.federated.tally import Tally
-from invoker.protocols.federated.timers import Timers
 from invoker.protocols.federated.wire.names import POPULATION_KEY
 
 __all__ = ["CoordinatorLimits", "RoundCoordinator"]
@@ -50,15 +50,14 @@ __all__ = ["CoordinatorLimits", "RoundCoordinator"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorLimits:
-    """What bounds a coordinator.
+    """The limits of a coordinator.
 
     Attributes:
         sessions: The most conversations at once (F-139).
         sessions_per_peer: The most conversations at once of one address, where it is known.
-        first_message_s: How long a device may say nothing, and how long without a checkin where there is no
+        first_message_s: How long a device may be silent, and how long it may wait before a checkin if there is no
             eligibility task (F-014).
-        report_bytes: The most bytes of large messages and reports at once; see `Gate` for what comes beside them
-            (F-081).
+        report_bytes: The most bytes of large messages and reports at once; see `Gate` for further bytes (F-081).
     """
 
     sessions: int = 10_000
@@ -73,8 +72,8 @@ class RoundCoordinator:
     Args:
         backing: The service.
         now: A clock in seconds that never goes back.
-        limits: What bounds it.
-        memory: What the process may hold, of which reports are a part.
+        limits: The coordinator's limits.
+        memory: The budget of the process, against which reports count.
 
     Attributes:
         tally: Counts.
@@ -104,7 +103,7 @@ class RoundCoordinator:
     # The service calls these.
 
     def open(self, setup: PopulationSetup) -> None:
-        """Serve a population, each task from its last checkpoint on."""
+        """Serve a population, each task beginning with its last checkpoint."""
         assert setup.config.name not in self._populations, "a population is opened once"
         self._populations[setup.config.name] = Population(self._round_context, setup)
 
@@ -152,7 +151,7 @@ class RoundCoordinator:
         return self._gate.held
 
     def next_tick(self) -> float | None:
-        """When `tick` has something to do; None: never, as it stands."""
+        """When `tick` is next due; None: never, as it stands."""
         return self._timers.next()
 
     def tick(self) -> None:
@@ -162,7 +161,7 @@ class RoundCoordinator:
     # Sessions call these.
 
     def enter(self, device: Device, metadata: Headers) -> None:
-        """A conversation begins; raises `ShuttingDown` once the coordinator has stopped."""
+        """Begin a conversation; raises `ShuttingDown` once the coordinator has stopped."""
         if self._is_stopped:
             raise ShuttingDown("this process takes no more devices")
         named = self._populations.get(metadata.get(POPULATION_KEY, ""))
@@ -178,7 +177,7 @@ class RoundCoordinator:
         self._await_checkin(member, self._limits.first_message_s)
 
     def windows(self, device: Device, checkin: Checkin) -> tuple[Window, Window]:
-        """When to come again if accepted, and if rejected."""
+        """When to check in again if accepted, and if rejected."""
         population = self._find(checkin)
         self._members[device].population = population.name
         return population.windows()
@@ -187,7 +186,7 @@ class RoundCoordinator:
         """The eligibility task."""
         member, population = self._members[device], self._find(checkin)
         if member.is_over:
-            return Rejected("over")  # its ending is in its mailbox
+            return Rejected("over")  # the device's ending is in its mailbox
         member.population = population.name
         task = population.eligibility(checkin)
         if isinstance(task, str):
@@ -203,7 +202,7 @@ class RoundCoordinator:
         """Wait for a round."""
         member, population = self._members[device], self._find(checkin)
         if member.is_over:
-            return  # its ending is in its mailbox
+            return  # the device's ending is in its mailbox
         member.population = population.name
         reason = population.check_in(member, checkin)
         if reason:
@@ -212,7 +211,7 @@ class RoundCoordinator:
     def report(self, device: Device, report: ReportIn) -> None:
         """Give a plain report."""
         member = self._members[device]
-        if member.stage is Stage.ACCEPTED:  # otherwise its ending is in its mailbox
+        if member.stage is Stage.ACCEPTED:  # otherwise the device's ending is in its mailbox
             assert member.round is not None
             member.round.report(member, report)
 
@@ -232,19 +231,22 @@ class RoundCoordinator:
         """Whether ``upto`` bytes of a message may come; a large one may only from a client that was accepted."""
         member = self._members[device]
         if size > SMALL_BYTES and member.stage is not Stage.ACCEPTED:
-            text = f"a message of {size} bytes from a client that takes no part in a round; {SMALL_BYTES} are allowed"
+            text = (
+                f"a message of {size} bytes from a client that takes no part in a round exceeds the limit "
+                f"of {SMALL_BYTES} bytes"
+            )
             _cut_off(member, LimitExceeded(text))
             return False
         return self._gate.ask(member, size, upto)
 
     def received(self, device: Device) -> None:
-        """The message is complete; one that was a report keeps its room until its round has taken it."""
+        """Note that a message is complete; a report keeps its room until its round has taken it."""
         member = self._members.get(device)
         if member is not None and member.stage is not Stage.REPORTED:
             self._gate.leave(member)
 
     def leave(self, device: Device) -> None:
-        """The conversation is over."""
+        """Remove a device whose conversation is over."""
         member = self._members.pop(device, None)
         if member is None:
             return
@@ -259,7 +261,7 @@ class RoundCoordinator:
             self._gate.leave(member)
 
     def _find(self, checkin: Checkin) -> Population:
-        """The population that a client names, if the client may use it.
+        """The population that a checkin names, if the client may use it.
 
         Raises:
             StatusError: NOT_FOUND (F-005), INVALID_ARGUMENT (F-006) or UNAUTHENTICATED (F-007).
@@ -287,7 +289,7 @@ def _resume(member: Member) -> None:
 
 
 def _cut_off(member: Member, error: InvocationError) -> None:
-    """End the conversation of one that its round need not wait for."""
+    """End the conversation of a device for which its round need not wait."""
     if member.round is not None:
         member.round.leave(member)
     member.over(error)

@@ -1,8 +1,8 @@
 """How many fields a message has, found before it is parsed.
 
 An empty message in a repeated field is two bytes on the wire and fifty in memory, and compressed nearly nothing. So a
-device could make 62 kB into 2 GB, and stop the loop for seconds. What is counted here is what is parsed: fields of
-messages in messages, as their descriptors say, and elements of packed fields by their bytes.
+device could turn 62 kB into 2 GB, and stop the loop for seconds. The count covers everything that is parsed: fields of
+nested messages, as their descriptors say, and elements of packed fields by their bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
     Args:
         frame: The message.
         type_: Its descriptor.
-        most: Fields that it may have, and elements of packed ones.
+        most: The number of fields, and of elements of packed ones, that it may have.
     """
     if len(frame) <= _SMALL_BYTES:
         return False
@@ -63,7 +63,7 @@ def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
 
 @cache
 def _inner(type_: Any) -> dict[int, Any]:
-    """What the fields of a message have inside, by number: the descriptor of a message, or None for packed numbers."""
+    """The fields of a message with inner fields, by number: the descriptor of a message, or None for packed numbers."""
     return {one.number: one.message_type for one in type_.fields if one.type not in _TEXTS}
 
 

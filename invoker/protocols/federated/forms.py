@@ -21,7 +21,7 @@ __all__ = ["Form", "form_of_eligibility", "form_of_offer"]
 
 
 class Form(msgspec.Struct, frozen=True):
-    """An answer that may be there already.
+    """An answer whose bytes may already exist.
 
     Attributes:
         kept: Where the bytes of all forms are kept.
@@ -35,11 +35,11 @@ class Form(msgspec.Struct, frozen=True):
 
     @property
     def packed(self) -> Packed | None:
-        """Its bytes, if somebody has made them already."""
+        """The bytes, if they have already been made."""
         return self.kept.get(self.key)
 
     def keep(self, packed: Packed) -> Packed:
-        """Keep its bytes for the next conversation; gives those that were first."""
+        """Keep the bytes for the next conversation; gives the first bytes that were kept."""
         return self.kept.setdefault(self.key, packed)
 
 

@@ -1,16 +1,17 @@
 """`Gate`: how many bytes of reports may be under way at once, whatever clients do (F-081).
 
-A large message needs room for what has come of it, step by step, so one that was announced and does not come takes next
-to none. A report keeps its room until its round has taken it. A message without room waits; small messages need none:
-there are at most as many as conversations.
+A large message needs room for the bytes that have come, step by step, so one that was announced and does not come takes
+almost none. A report keeps its room until its round has taken it. A message without room waits; small messages need
+none: there are at most as many as conversations.
 
-Messages that are half there could take up all the room, and none would ever be complete. So some of those that wait
-may *finish*, which is to come whole, though there is no room: as many as fit beside the reports that are complete, and
-one of each owner in any case. Together that is at most twice the room, and one message of each owner. An owner is a
+Messages that have half come could take up all the room, and none would ever be complete. So some of the waiting ones
+may *finish*, that is, come whole without room: as many as fit beside the complete reports, and one of each owner in any
+case. Together that is at most twice the room, and one message of each owner. An owner is a
 population: a round that takes its reports slowly does not hold up other populations (F-138).
 
 A client that sends slowly, or not at all, would keep others waiting with its room. So while others wait, each step must
-come within `PATIENCE_S` and as long as its bytes take at `LEAST_BYTES_PER_S`; a client that takes longer is cut off.
+come within `PATIENCE_S` plus the time that its bytes take at `LEAST_BYTES_PER_S`; a client that takes longer is cut
+off.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from invoker.core.budget import ProcessBudget, Share
+from invoker.core.timers import Timer, Timers
 from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
-from invoker.protocols.federated.timers import Timer, Timers
 
 __all__ = ["LEAST_BYTES_PER_S", "PATIENCE_S", "SMALL_BYTES", "Gate"]
 
@@ -47,11 +48,11 @@ class _Message:
     Attributes:
         owner: The owner of the room that it takes beyond the common one.
         size: Bytes that it will have.
-        share: Of the budget of the process.
-        granted: Bytes that may be there.
+        share: Its share of the budget of the process.
+        granted: Bytes that may have come.
         finishes: Whether it may come whole, or has.
-        until: When what was granted must be there, if others wait.
-        end: When all of one that finishes must be there.
+        until: When the granted bytes must have come, if others wait.
+        end: When the whole of a message that finishes must have come.
     """
 
     owner: str
@@ -68,15 +69,15 @@ class Gate(Generic[K]):
 
     Args:
         most_bytes: The most bytes of large messages, and reports, at once; see the module.
-        timers: What is due when.
+        timers: Where the gate sets its timers.
         owner: Gives the owner of a key.
-        resume: Called with the key of each message that may go on.
+        resume: Called with the key of each message that may continue.
         put_out: Called with the key of a message that loses its room, and why: it is too slow while others wait, or
             the process holds too much.
-        memory: What the process may hold; None: no more than this counts it.
+        memory: The budget of the process; None: no more than this counts it.
 
     Attributes:
-        held: Bytes for which there is no room left for others.
+        held: Bytes that are taken from the room.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Gate(Generic[K]):
         self.held = 0
         self._messages: dict[K, _Message] = {}
         self._line: dict[K, int] = {}  # each with the number of bytes that it asks for
-        self._whole: Counter[str] = Counter()  # bytes of those that finish, by owner
+        self._whole: Counter[str] = Counter()  # bytes of the messages that finish, by owner
         self._timer: Timer | None = None
 
     @property
@@ -107,7 +108,10 @@ class Gate(Generic[K]):
         return len(self._line)
 
     def ask(self, key: K, size: int, upto: int) -> bool:
-        """Whether the first ``upto`` bytes of a message of ``size`` may be there; else its key is resumed later."""
+        """Whether the first ``upto`` bytes of a message of ``size`` may be received now.
+
+        Otherwise its key is resumed later.
+        """
         if size <= SMALL_BYTES:
             return True
         one = self._messages.get(key)
@@ -125,17 +129,17 @@ class Gate(Generic[K]):
         return is_granted
 
     def keep(self, key: K, size: int) -> None:
-        """The message is complete and stays, as a report of this size, even if there is less room than that."""
+        """Note that the message is complete and is kept as a report of this size, even if there is less room."""
         share = self._remove(key) or self._memory.share()
         share.shrink(size)
-        with suppress(Overloaded):  # it came whole, and is here already
+        with suppress(Overloaded):  # the message came whole, and is already held
             share.grow(size)
         one = self._messages[key] = _Message(self._owner(key), size, share, granted=size, finishes=True)
         self.held += size
         self._whole[one.owner] += size
 
     def leave(self, key: K) -> None:
-        """The message is complete or will never be, or its round has taken it. Idempotent."""
+        """Forget a message that is complete, will never be, or was taken by its round. Idempotent."""
         self._drop(key)
         while refused := self._admit():
             for other, error in refused:
@@ -147,9 +151,9 @@ class Gate(Generic[K]):
             self._stop()
 
     def _admit(self) -> list[tuple[K, Overloaded]]:
-        """Resume those that have room now; gives those for which the process has none."""
+        """Resume the messages that have room now; gives the messages for which the process has none."""
         refused = []
-        # Those of which most has come go first: they are soonest out of the way, and have cost their clients most.
+        # Messages of which most has come go first: they are complete soonest, and have cost their clients most.
         for other in sorted(self._line, key=lambda one: -self._messages[one].granted):
             try:
                 is_granted = self._grant(self._messages[other], self._line[other])
@@ -162,12 +166,12 @@ class Gate(Generic[K]):
         return refused
 
     def _refuse(self, key: K, error: InvocationError) -> None:
-        """Put out one that loses its room."""
+        """Cut off a message that loses its room."""
         self._put_out(key, error)
         self.leave(key)
 
     def _drop(self, key: K) -> None:
-        """Forget a message, and give back what it had."""
+        """Forget a message, and give back its bytes."""
         share = self._remove(key)
         if share is not None:
             share.close()
@@ -184,7 +188,7 @@ class Gate(Generic[K]):
         return one.share
 
     def _grant(self, one: _Message, upto: int) -> bool:
-        """Give room, if there is some, or if it may finish; raises Overloaded where the process has none."""
+        """Give room, if there is some, or if it may finish; raises Overloaded if the process has none."""
         more, now = upto - one.granted, self._timers.now()
         if not one.finishes and self.held + more > self._most:
             if self._whole[one.owner] and self._whole.total() + one.size > self._most:
@@ -200,7 +204,7 @@ class Gate(Generic[K]):
         return True
 
     def _watch(self) -> None:
-        """Look again when the first of those that are coming must be there, because others wait."""
+        """Look again when the first of the coming messages is due, because others wait."""
         if self._timer is None:
             until = min((one.until for key, one in self._messages.items() if key not in self._line), default=_NEVER)
             if until < _NEVER:
@@ -214,9 +218,9 @@ class Gate(Generic[K]):
     def _look(self) -> None:
         self._timer, now = None, self._timers.now()
         for key, one in list(self._messages.items()):
-            # A client that was put out before may have taken others with it, have made room for them, or was all that
-            # they waited for.
+            # A client that was cut off before may have ended others too, made room for them, or been all that they
+            # waited for.
             if self._line and one.until <= now and key not in self._line and self._messages.get(key) is one:
                 self._refuse(key, DeadlineExceeded("the message came too slowly while others waited for their turn"))
         if self._line:
-            self._watch()  # this holds also if rounding has called us a moment too early
+            self._watch()  # this also works if rounding has called it a moment too early

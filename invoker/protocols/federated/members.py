@@ -1,7 +1,7 @@
 """`Member`: a device at the coordinator, and its stage.
 
-Theory. A device gets one ending: it is rejected, its report is taken, or its conversation is over. The first two leave
-it time to half-close, then its conversation ends with OK (F-015). Each stage but two has a time limit of its own::
+Theory. A device gets one ending: it is rejected, its report is taken, or its conversation is over. After the first two
+it has time to half-close, then its conversation ends with OK (F-015). Each stage but two has a time limit of its own::
 
     stage      means                                         left by
     ---------  --------------------------------------------  ---------------------------------------------------------
@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.core.timers import Timer, Timers
 from invoker.errors import InvocationError
 from invoker.protocols.federated.backing import Backing
 from invoker.protocols.federated.gate import Gate
@@ -35,7 +36,6 @@ from invoker.protocols.federated.messages import (
     ReportTaken,
 )
 from invoker.protocols.federated.tally import Tally
-from invoker.protocols.federated.timers import Timer, Timers
 
 __all__ = ["HALF_CLOSE_S", "Member", "Party", "RoundContext", "Stage"]
 
@@ -43,7 +43,7 @@ HALF_CLOSE_S: Final = 5.0
 
 
 class Stage(enum.Enum):
-    """The stages of a device; the value labels metrics."""
+    """The stages of a device; the value is a label of metrics."""
 
     ENTERED = "entered"
     ELIGIBLE = "eligible"
@@ -55,7 +55,7 @@ class Stage(enum.Enum):
 
 
 class Party(Protocol):
-    """What devices need of a round."""
+    """The methods of a round that devices need."""
 
     def report(self, member: Member, report: ReportIn) -> None:
         """Take a report that came without secure aggregation."""
@@ -68,11 +68,11 @@ class Party(Protocol):
 
 
 class RoundContext:
-    """What all devices and rounds of a coordinator share.
+    """The objects that all devices and rounds of a coordinator share.
 
     Attributes:
         backing: The service.
-        timers: What is due when.
+        timers: The timers.
         tally: Counts.
         gate: Room for reports.
     """
@@ -87,7 +87,7 @@ class Member:
     """One device.
 
     Attributes:
-        device: As sessions know it.
+        device: The device as sessions know it.
         peer: Its address, without the port.
         stage: Where it stands.
         population: The population that it checked in to; empty: none.
@@ -125,7 +125,7 @@ class Member:
             self._limit = None
 
     def limit(self, seconds: float, action: Callable[[], None]) -> None:
-        """Call ``action`` if the device is still at this stage after ``seconds``."""
+        """Call ``action`` if the device is still in this stage after ``seconds``."""
         if self._limit is not None:
             self._limit.cancel()
         self._limit = self._round_context.timers.after(seconds, action)
@@ -148,7 +148,7 @@ class Member:
         return Rejected(reason)
 
     def thank(self) -> None:
-        """Send `ReportTaken`: its report was taken, or counted as failed."""
+        """Send `ReportTaken`, since its report was taken, or counted as failed."""
         if not self.is_over:
             self._answered()
             self.tell(ReportTaken())
@@ -159,7 +159,7 @@ class Member:
             self.cut(error)
 
     def cut(self, error: InvocationError | None) -> None:
-        """End its conversation, also where it only has to half-close."""
+        """End its conversation, even if it only has to half-close."""
         if self.stage is not Stage.OVER:
             self.tell(Over(error))
             self.round = None

@@ -1,8 +1,8 @@
 """The words between the session of a device and the coordinator of populations.
 
-A `DeviceSession` translates one wire conversation. It asks the `Coordinator` by calling it, and is answered by
-*notices*, which come by the session's `Mailbox`: a decision may be a minute away, and it may be about all devices of a
-round at once. Neither waits for the other::
+A `DeviceSession` translates one wire conversation. It asks the `Coordinator` by calling it, and gets answers as
+*notices* in the session's `Mailbox`: a decision may take a minute, and may concern all devices of a round at once.
+Neither waits for the other::
 
     session calls          the coordinator answers by
     ---------------------  ----------------------------------------------------------------------
@@ -55,7 +55,7 @@ __all__ = [
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What a client can do, as its ProtocolOptionsRequest says.
+    """The capabilities of a client, as its ProtocolOptionsRequest gives them.
 
     Attributes:
         chunks: It can send and take messages in chunks.
@@ -63,8 +63,8 @@ class Capabilities(msgspec.Struct, frozen=True):
         secagg: It offers the variant NATIVE_V1 of secure aggregation (F-088).
         wants_ack: It asks for a CheckinRequestAck (F-002).
         http: It can download the plan and the checkpoint of a task.
-        eligibility_http: It can download those of an eligibility task.
-        gzip: What it downloads may be compressed by gzip.
+        eligibility_http: It can download the plan and the checkpoint of an eligibility task.
+        gzip: Its downloads may be compressed by gzip.
     """
 
     chunks: bool = False
@@ -81,11 +81,11 @@ class Checkin(msgspec.Struct, frozen=True):
 
     Attributes:
         population: Its name.
-        retry_token: As sent; empty: none.
+        retry_token: The token as sent; empty: none.
         attestation: The attestation measurement, opaque.
-        client_version: As sent.
-        can: What the client can do.
-        weights: By the names of tasks for which the client says that it is eligible; None: it says nothing of that.
+        client_version: The value as sent.
+        can: The capabilities of the client.
+        weights: By the names of tasks for which the client says that it is eligible; None: the client does not say.
         weights_version: The version that TaskEligibilityInfo gives of its own meaning.
         metadata: The metadata of the conversation.
     """
@@ -101,7 +101,7 @@ class Checkin(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """When a client should come again: seconds from now, and the token that it should bring (F-054 to F-056)."""
+    """When a client should check in again: seconds from now, and the token that it should send (F-054 to F-056)."""
 
     delay_min_s: float
     delay_max_s: float
@@ -112,7 +112,7 @@ class Resource(msgspec.Struct, frozen=True):
     """Where a client can download a blob.
 
     Attributes:
-        uri: The URI of the bytes as they are.
+        uri: The URI of the uncompressed bytes.
         gzip_uri: The URI of the bytes compressed by gzip.
         cache_id: Hash of the content; empty: it must not be cached (F-067).
         max_age_s: How long it may be cached.
@@ -127,7 +127,7 @@ class Resource(msgspec.Struct, frozen=True):
 class Blob(msgspec.Struct, frozen=True, weakref=True):
     """A plan or a checkpoint: its bytes, and where clients that can download it find it; None: nowhere (F-065).
 
-    It can be downloaded as long as somebody refers to it, such as the round that offers it.
+    It can be downloaded as long as an object refers to it, such as the round that offers it.
     """
 
     data: bytes
@@ -135,13 +135,13 @@ class Blob(msgspec.Struct, frozen=True, weakref=True):
 
 
 class SecAggTerms(msgspec.Struct, frozen=True):
-    """What a task says about secure aggregation (F-089 to F-092).
+    """The terms of secure aggregation of a task (F-089 to F-092).
 
     Attributes:
         vectors: By name, its modulus and its length in elements.
-        expected: The most clients that a round may have.
+        expected: The largest number of clients of a round.
         threshold: How many must survive, so that the rest can be unmasked.
-        min_visible: The fewest clients whose sum may be seen.
+        min_visible: The least number of clients whose sum may be seen.
     """
 
     vectors: Mapping[str, tuple[int, int]]
@@ -151,16 +151,17 @@ class SecAggTerms(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """What an accepted client gets.
+    """The data that an accepted client gets.
 
     Attributes:
-        phase_id: Names the round; it is the same for all clients of it (F-048).
+        phase_id: The id of the round; it is the same for all its clients (F-048).
         task: Its name.
-        plan: What the device runs.
-        checkpoint: What it starts from.
+        plan: The plan that the device runs.
+        checkpoint: The checkpoint that it starts from.
         secagg: Terms of secure aggregation; None: the report is plain.
         select_uri: Template of federated select; empty: none.
-        forms: What sessions have made of it for the wire, so that each form is made once and not for each client.
+        forms: The forms that sessions have made of it for the wire, so that each form is made once and not for each
+            client.
     """
 
     phase_id: str
@@ -176,9 +177,9 @@ class Eligibility(msgspec.Struct, frozen=True):
     """The eligibility task of a population.
 
     Attributes:
-        execution_id: Names this handing-out; it says nothing about the client (F-048).
-        plan: What the device runs to learn for which tasks it is eligible.
-        checkpoint: What that starts from.
+        execution_id: The id of this eligibility task; it says nothing about the client (F-048).
+        plan: The plan by which the device finds out for which tasks it is eligible.
+        checkpoint: The checkpoint that the plan starts from.
         spec: The population's eligibility specification, opaque; empty: none.
         forms: As in an `Offer`.
     """
@@ -196,7 +197,7 @@ class ReportIn(msgspec.Struct, frozen=True):
     Attributes:
         update: Its update, as bytes that only the function reads.
         status: A google.rpc.Code; 0 is OK.
-        duration_s: How long the plan ran, if the client says so.
+        duration_s: How long the plan ran, if the client reports it.
     """
 
     update: bytes
@@ -214,7 +215,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """The client takes no part; ``reason`` is for logs and metrics, a short word such as ``full``."""
+    """The client does not take part; ``reason`` is a short word for logs and metrics, such as ``full``."""
 
     reason: str
 
@@ -236,7 +237,7 @@ class Over(msgspec.Struct, frozen=True):
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """The client may go on with a message that `Coordinator.may_receive` has held up."""
+    """The client may continue a message that `Coordinator.may_receive` has held up."""
 
 
 Notice: TypeAlias = Accepted | Rejected | ReportTaken | Secure | Resume | Over
@@ -249,11 +250,11 @@ class Mailbox(Protocol):
         """Add a notice; the session gets it in a later turn of the loop."""
 
     def next(self) -> Awaitable[Sequence[Notice]]:
-        """Wait for notices, and take all that are there."""
+        """Wait for notices, and take all of them."""
 
 
 class Verdict(enum.Enum):
-    """What a retry token is worth (F-054, F-055)."""
+    """The verdict on a retry token (F-054, F-055)."""
 
     ABSENT = "there is none, or it is forged, expired or of another population, which is the same as none"
     EARLY = "it is used before its window begins"
@@ -261,17 +262,17 @@ class Verdict(enum.Enum):
 
 
 class Tokens(Protocol):
-    """Makes retry tokens and judges them; their clock is that of the world, since they outlive the process."""
+    """Makes retry tokens and judges them; they use the time of day, since they outlive the process."""
 
     def make(self, population: str, delay_min_s: float, delay_max_s: float) -> str:
         """A signed token for a window, whose begin and end are given in seconds from now."""
 
     def judge(self, population: str, token: str) -> Verdict:
-        """What a client's token is worth now; never raises."""
+        """The verdict on a client's token now; never raises."""
 
 
 class Device(Protocol):
-    """What the coordinator needs of a session."""
+    """The methods of a session that the coordinator needs."""
 
     mailbox: Mailbox
 
@@ -280,7 +281,7 @@ class Coordinator(Protocol):
     """All populations of a process, as a session sees them. Everything is called on one loop; nothing waits."""
 
     def enter(self, device: Device, metadata: Headers) -> None:
-        """A conversation begins; from now on the time for its first message runs (F-014).
+        """Begin a conversation; the time limit of its first message begins now (F-014).
 
         Raises:
             LimitExceeded: There are too many conversations, in all or of this peer (F-139).
@@ -289,7 +290,7 @@ class Coordinator(Protocol):
         """
 
     def windows(self, device: Device, checkin: Checkin) -> tuple[Window, Window]:
-        """When to come again if accepted, and if rejected.
+        """When to check in again if accepted, and if rejected.
 
         Raises:
             StatusError: There is no such population (NOT_FOUND, F-005), or the metadata name another one (F-006).
@@ -314,13 +315,15 @@ class Coordinator(Protocol):
         """Count bytes of the chunk layer, in both directions (F-141)."""
 
     def may_receive(self, device: Device, size: int, upto: int) -> bool:
-        """Whether ``upto`` bytes of a message of ``size`` may be there; else its session reads no more until `Resume`.
+        """Whether ``upto`` bytes of a message of ``size`` may be received.
+
+        Otherwise its session reads no more until `Resume`.
 
         At most so many large messages are under way at once that memory is bounded whatever clients do (F-081).
         """
 
     def received(self, device: Device) -> None:
-        """A message that `may_receive` was asked about is complete; if it was a report, the coordinator has it."""
+        """Note that a message of `may_receive` is complete; if it was a report, the coordinator has it."""
 
     def leave(self, device: Device) -> None:
-        """The conversation is over; the device's place is free again (F-012, F-013). Idempotent."""
+        """End a device's conversation; its place is free again (F-012, F-013). Idempotent."""

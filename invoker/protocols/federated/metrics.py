@@ -2,7 +2,8 @@
 
 Among the numbers of a process a labelled one is named by its family and its labels, each as in a URL, with blanks
 between them. Labels are names of populations and tasks, and short words; none says anything about a device (F-140).
-Populations and tasks are those of the file, so there are only so many; what a device may say besides is ``other``.
+Only populations and tasks of the file are labels, so their number is bounded; other names from devices count as
+``other``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ COUNTERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "invoker_round_selections": (("population", "task", "outcome"), "Selections: `begun`, or `too_few` had come."),
     "invoker_round_secagg_dropped": (
         ("population", "task", "round", "reason"),
-        "Devices that secure aggregation has put out or lost (`connection_closed`), by its round, 0 to 3.",
+        "Devices that secure aggregation has excluded or lost (`connection_closed`), by its round, 0 to 3.",
     ),
     "invoker_round_chunk_bytes": (("direction",), "Bytes of the chunk layer: `sent` to devices, and `received`."),
 }
@@ -58,7 +59,7 @@ def round_numbers(counts: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict
 
 
 def round_families(numbers: Numbers) -> Iterator[Any]:
-    """The families of Prometheus, of those of which there is any number."""
+    """The Prometheus families of the numbers that exist."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     for known, found, kind in (

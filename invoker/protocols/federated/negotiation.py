@@ -1,4 +1,4 @@
-"""What a client can do, and what is agreed on with it: chunks, compression, secure aggregation."""
+"""Reads a client's capabilities, and agrees on terms: chunks, compression, secure aggregation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DeviceSettings(msgspec.Struct, frozen=True):
         max_pending: How many chunks may be under way without an ack.
         level: The compression level that is agreed on with clients that offer it (F-021).
         message_bytes: The most bytes of one message, whole or in chunks (F-034).
-        whole_bytes: The size of one that is sent whole, because its client takes no chunks (F-039).
+        whole_bytes: The largest answer that is sent whole, because its client takes no chunks (F-039).
         ignored: Messages without content that a client may send (F-011).
         events: The most entries of ``serialized_train_event`` in a report (F-064).
         event_bytes: The most bytes of these entries.
@@ -60,7 +60,7 @@ def terms_for(can: Capabilities, settings: DeviceSettings) -> Terms:
 
 
 def options_for(terms: Terms, *, secagg: bool = False) -> pb.ProtocolOptionsResponse:
-    """The message with the terms; it has all of them, since each such message replaces the last one (F-018, F-134).
+    """The message with the terms; it has all terms, since each such message replaces the last one (F-018, F-134).
 
     Args:
         terms: The terms for chunks.

@@ -30,7 +30,7 @@ class Outgoing:
 
     Args:
         stream: Carries them.
-        settings: Say what is too large.
+        settings: Name an answer that is too large.
         pack: None: everything is compressed at once.
     """
 
@@ -43,14 +43,14 @@ class Outgoing:
 
     @property
     def is_packing(self) -> bool:
-        """Whether an answer is being compressed, so that what follows it may not be sent yet."""
+        """Whether an answer is being compressed, so that later ones must not be sent yet."""
         return self._packing is not None
 
     def send(self, message: pb.ServerStreamMessage, *, compresses: bool = True) -> None:
-        """Send an answer that is for this client alone.
+        """Send an answer that is only for this client.
 
         Raises:
-            LimitExceeded: It is too large to go whole, and its client takes no chunks (F-039).
+            LimitExceeded: The answer is too large to be sent whole, and the client takes no chunks (F-039).
         """
         frame = message.SerializeToString()
         level = self._level(frame)
@@ -75,13 +75,13 @@ class Outgoing:
         self._stream.send(packed)
 
     def packed(self, packed: Packed) -> None:
-        """An answer is compressed: send it."""
+        """Send an answer that is now compressed."""
         form, self._packing = self._packing, None
         assert form is not None
         self._stream.send(form.keep(packed))
 
     def steps(self) -> list[Step]:
-        """The steps for now: frames that may be sent, and an answer to compress."""
+        """The steps that are due: frames that may be sent, and an answer to compress."""
         steps: list[Step] = [Send(frame) for frame in self._stream.drain()]
         if self._await is not None:
             steps.append(self._await)
@@ -89,7 +89,7 @@ class Outgoing:
         return steps
 
     def _level(self, frame: bytes) -> int:
-        """The compression level of an answer; one that goes whole is not compressed."""
+        """The compression level of an answer; an answer that is sent whole is not compressed."""
         size, terms, settings = len(frame), self._stream.terms, self._settings
         if terms.has_chunks:
             return terms.level if size > settings.chunk_bytes else UNCOMPRESSED

@@ -1,4 +1,4 @@
-"""`Population`: devices that run the same tasks; who of them takes part in which round (F-040 to F-046)."""
+"""`Population`: devices that run the same tasks; which of them take part in which round (F-040 to F-046)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
         committed: Number of the last committed round.
         phase: The phase of the present round; ``done`` and ``drained``: there is none.
         phase_id: The id of that phase; empty: there is none.
-        waiting: Clients that wait for it.
+        waiting: Clients that wait for a round.
         outstanding: Clients whose reports are due.
         reports: Reports that it has accepted.
     """
@@ -65,12 +65,12 @@ class Task:
         return 0 < self.setup.config.rounds <= self.committed
 
     def dissolved(self, round_: Round) -> None:
-        """A selection was too small: another begins."""
+        """Begin another selection, since one was too small."""
         if self.round is round_:
             self._renew()
 
     def ended(self, round_: Round, checkpoint: bytes | None) -> None:
-        """A round has ended; the next one begins, from its checkpoint or from the old one (F-082)."""
+        """Begin the next round, from the checkpoint of the ended one or from the old one (F-082)."""
         if self.round is not round_:
             return
         if checkpoint is not None:
@@ -79,13 +79,13 @@ class Task:
         self._renew()
 
     def drain(self) -> None:
-        """No round begins any more; one that has clients goes on (F-143)."""
+        """Begin no more rounds; a round that has clients continues (F-143)."""
         self.is_closed = True
         if self.round is not None and self.round.accepted == 0:
             self.round.dissolve("draining")
 
     def stop(self, reason: str, error: InvocationError) -> None:
-        """The present round fails, and no other one begins."""
+        """Fail the present round, and begin no other one."""
         self.is_closed = True
         if self.round is not None:
             self.round.fail(reason, error)
@@ -113,8 +113,8 @@ class Population:
     """One population.
 
     Args:
-        round_context: What all populations share.
-        setup: What the service knows of it.
+        round_context: The objects that all populations share.
+        setup: The data that the service has looked up for it.
     """
 
     def __init__(self, round_context: RoundContext, setup: PopulationSetup) -> None:
@@ -134,7 +134,7 @@ class Population:
         """
         given = metadata.get(API_KEY, "")
         if self.setup.api_key and not compare_digest(given.encode(), self.setup.api_key.encode()):
-            raise StatusError(Status.UNAUTHENTICATED, f"the population needs the right {API_KEY}")
+            raise StatusError(Status.UNAUTHENTICATED, f"the population needs the correct {API_KEY}")
 
     def windows(self) -> tuple[Window, Window]:
         """When a client should come again if it is accepted, and if it is rejected."""
@@ -147,7 +147,7 @@ class Population:
         return Window(least_s, most_s, token)
 
     def eligibility(self, checkin: Checkin) -> Eligibility | str | None:
-        """The eligibility task; or why the client is rejected; None: there is no such task (F-040)."""
+        """The eligibility task, or the reason why the client is rejected; None: there is no such task (F-040)."""
         reason = self._refusal(checkin)
         if reason:
             return reason
@@ -177,7 +177,7 @@ class Population:
         return ""
 
     def _refusal(self, checkin: Checkin) -> str:
-        """Why a client is rejected before its tasks are looked at; empty: it is not."""
+        """Why a client is rejected before its tasks are considered; empty: it is not."""
         if self.is_draining:
             return "draining"
         if self._verdict(checkin) is Verdict.EARLY:
@@ -206,7 +206,7 @@ class Population:
             return False
 
     def _is_able(self, name: str, checkin: Checkin) -> bool:
-        """F-088: Secure aggregation is only for clients that know it."""
+        """F-088: Whether the client supports secure aggregation, if the task needs it."""
         return checkin.can.secagg or self.tasks[name].setup.config.secagg is None
 
     # Endings.

@@ -1,4 +1,6 @@
-"""What clients send, as the coordinator takes it: checkins and reports. Whatever is invalid is INVALID_ARGUMENT.
+"""Reads clients' messages into the form that the coordinator takes: checkins and reports.
+
+Whatever is invalid is INVALID_ARGUMENT.
 
 ``internal_client_id`` is never read (F-010).
 """
@@ -43,11 +45,11 @@ def parsed(frame: bytes | bytearray) -> pb.ClientStreamMessage:
             memory.
     """
     if has_more_fields(frame, pb.ClientStreamMessage.DESCRIPTOR, _FIELDS):
-        raise invalid(f"a message has over {_FIELDS} fields")
+        raise invalid(f"a message has more than {_FIELDS} fields")
     try:
         return pb.ClientStreamMessage.FromString(frame)  # type: ignore[arg-type]  # its stub knows bytes only
     except DecodeError:
-        raise invalid("the bytes are no ClientStreamMessage") from None
+        raise invalid("the bytes are not a valid ClientStreamMessage") from None
 
 
 def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
@@ -60,7 +62,7 @@ def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
     if isinstance(request, pb.CheckinRequest) and request.HasField("task_eligibility_info"):
         info = request.task_eligibility_info
         version = info.version
-        # F-045: The meaning of weights of another version is unknown, so they are not checked.
+        # F-045: the meaning of weights of another version is unknown, so they are not checked
         weights = _weights(info.task_weights) if version == WEIGHTS_VERSION else {}
     return Checkin(
         population=request.population_name,
@@ -78,18 +80,18 @@ def check_same(first: Checkin, second: Checkin) -> None:
     """Check that a client's second checkin has the same identity as its first.
 
     Raises:
-        StatusError: They differ (F-009).
+        StatusError: The identities differ (F-009).
     """
     for name in ("population", "retry_token", "attestation", "client_version"):
         if getattr(first, name) != getattr(second, name):
-            raise invalid(f"the {name.replace('_', ' ')} of the second checkin is not that of the first")
+            raise invalid(f"the {name.replace('_', ' ')} of the second checkin differs from that of the first")
 
 
 def report_of(request: pb.ReportRequest, settings: DeviceSettings) -> ReportIn:
     """Read a report.
 
     Raises:
-        StatusError: It has too many events, or too large ones (F-064).
+        StatusError: The report has too many events, or too large ones (F-064).
     """
     report = request.report
     events = report.serialized_train_event
@@ -98,7 +100,7 @@ def report_of(request: pb.ReportRequest, settings: DeviceSettings) -> ReportIn:
     size = sum(one.ByteSize() for one in events)
     if size > settings.event_bytes:
         raise invalid(f"train events of {size} bytes exceed the limit of {settings.event_bytes} bytes a report")
-    # F-061: What is no code of google.rpc.Code counts as UNKNOWN.
+    # A number that is no code of google.rpc.Code counts as UNKNOWN.
     status = report.status_code if 0 <= report.status_code <= max(Status) else Status.UNKNOWN
     return ReportIn(report.update_checkpoint, int(status), _duration(events))
 

@@ -11,12 +11,13 @@ Theory::
     COMMITTING   the checkpoint is being stored            the service's answer; without one it gives up the population
     ENDED        committed, failed, or not begun           nothing: a round that follows is another object
 
-A selection that is too small rejects all; another round takes its place, which is no failure.
+A selection that is too small rejects all clients; another round takes its place, which is no failure.
 
 An accepted device is in one place at any time: *outstanding*, until its report or its departure; *pending*, from its
 report until the function's input has taken it, which answers it (F-081); or counted for good. A report that was
 accepted counts even if its device leaves before it is answered. When the round closes, outstanding devices get ABORTED
-at once; when the function ends early, so do those pending, whose reports were never fed and count as late (F-053).
+at once; when the function ends early, so do devices with pending reports, which were never fed and count as late
+(F-053).
 
 The round calls nothing that calls it back within the same call: notices wait in mailboxes, and words for the function
 and the outcome of a commit are delivered in a later turn of the loop.
@@ -32,6 +33,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.core.timers import Timer
 from invoker.errors import InternalError, InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
@@ -41,7 +43,6 @@ from invoker.protocols.federated.members import Member, RoundContext, Stage
 from invoker.protocols.federated.messages import Blob, Offer, ReportIn, SecAggTerms
 from invoker.protocols.federated.selection import Selection
 from invoker.protocols.federated.tally import RoundRecord
-from invoker.protocols.federated.timers import Timer
 from invoker.tensors.checkpoint import CHECKPOINT
 
 __all__ = ["Phase", "Round", "Rounds"]
@@ -65,7 +66,7 @@ _WHY: Final = {
 
 
 class Phase(enum.Enum):
-    """The phases of a round; see the module."""
+    """The phases of a round; the module's docstring explains them."""
 
     SELECTING = "selecting"
     REPORTING = "reporting"
@@ -81,7 +82,7 @@ class Rounds(Protocol):
     setup: TaskSetup
 
     def dissolved(self, round_: Round) -> None:
-        """Called when too few clients were there, which were rejected."""
+        """Called when there were too few clients, which were rejected."""
 
     def ended(self, round_: Round, checkpoint: bytes | None) -> None:
         """Called when it has ended with a stored checkpoint, or has failed."""
@@ -91,10 +92,10 @@ class Round:
     """One round with plain reports; see `invoker.protocols.federated.secure` for the other kind.
 
     Args:
-        round_context: What all rounds of the coordinator share.
+        round_context: The objects that all rounds of the coordinator share.
         task: The task of the round.
         number: The number with which it is committed.
-        checkpoint: What it starts from.
+        checkpoint: The checkpoint that the round starts from.
     """
 
     def __init__(self, round_context: RoundContext, task: Rounds, number: int, checkpoint: Blob) -> None:
@@ -102,7 +103,7 @@ class Round:
         self.phase_id = round_context.backing.new_id()  # F-048
         self.number = number
         self.outstanding: dict[Member, None] = {}
-        self.pending: dict[int, Sequence[Member]] = {}  # by the ordinal of the report that answers them
+        self.pending: dict[int, Sequence[Member]] = {}  # devices by the ordinal of the report that answers them
         self.counts: Counter[str] = Counter()
         self.accepted = self.summed = 0
         self.began = round_context.timers.now()
@@ -111,7 +112,7 @@ class Round:
         self._timer: Timer | None = None
         checker = task.setup.checker
         self._check = checker(checkpoint.data) if checker is not None else None
-        self._tell: Callable[[Word], None] | None = None  # gives words to the function's conversation
+        self._tell: Callable[[Word], None] | None = None  # gives messages to the function's conversation
         self._ordinal = 0
         self._taken = 0
 
@@ -127,16 +128,16 @@ class Round:
         return self.phase is Phase.SELECTING and self.selection.has_room(is_preferred=is_preferred)
 
     def join(self, member: Member) -> None:
-        """Add a device to the selection; it waits until that is decided."""
+        """Add a device to the selection; it waits until the selection is decided."""
         self.selection.join(member, self)
 
     @property
     def _least_clients(self) -> int:
-        """The fewest clients with which it begins."""
+        """The least number of clients with which it begins."""
         return self.config.min_clients
 
     def _decided(self, chosen: Sequence[Member]) -> None:
-        """F-050: Accept those that were chosen; without any, another round takes its place."""
+        """F-050: Accept the chosen clients; if there are none, another round takes this one's place."""
         what = "begun" if chosen else "too_few"
         self._round_context.tally.selections[self._task.population, self.config.name, what] += 1
         if chosen:
@@ -145,7 +146,7 @@ class Round:
             self.dissolve(what)
 
     def dissolve(self, reason: str) -> None:
-        """Reject those that wait; the round does not begin."""
+        """Reject the waiting clients; the round does not begin."""
         self._move(Phase.ENDED)
         self.selection.reject(reason)
         self._task.dissolved(self)
@@ -189,15 +190,15 @@ class Round:
         if self._check is None:
             self._checked(member, report, None)
         else:
-            # This runs in a thread, however few bytes it has: 58 kB may inflate to 60 MB. It stays outstanding
+            # This runs in a thread, however few bytes it has: 58 kB may inflate to 60 MB. The device stays outstanding
             # meanwhile, so the round may close without it.
             job = partial(self._check, report.update)
             self._round_context.backing.compute(job, partial(self._checked, member, report))
 
     def _checked(self, member: Member, report: ReportIn, wrong: object) -> None:
-        """Feed a report that fits, which is answered when it is taken; ``wrong`` is what its check raised."""
+        """Feed a valid report, which is answered when it is taken; ``wrong`` is the error of its check."""
         if member not in self.outstanding:
-            self._round_context.gate.leave(member)  # it has left, or was turned away
+            self._round_context.gate.leave(member)  # the client has left, or was turned away
             return
         if isinstance(wrong, Exception):
             self._round_context.gate.leave(member)
@@ -218,12 +219,12 @@ class Round:
         message: secagg_pb.ClientToServerWrapperMessage,  # noqa: ARG002 - it is for the other kind
         report: ReportIn | None,  # noqa: ARG002 - so is this
     ) -> None:
-        """Take a message of secure aggregation, which has no place here."""
+        """Refuse a message of secure aggregation, which does not belong in a plain round."""
         self._lose(member, "invalid")
         member.over(StatusError(Status.INVALID_ARGUMENT, "the reports of this task are plain"))
 
     def leave(self, member: Member) -> None:
-        """A device has left, or is cut off for what it has sent."""
+        """Handle a device that has left, or is cut off for an invalid message."""
         self.selection.leave(member)
         if member in self.outstanding:
             self._lose(member, "dropped")
@@ -268,7 +269,7 @@ class Round:
     def taken(self, ordinal: int) -> None:
         """The function's input has taken a report, so the devices that sent it are answered (F-081)."""
         if self.phase is Phase.ENDED:
-            return  # they were notified that it failed
+            return  # the devices were notified that the round failed
         self._taken += 1
         for one in self.pending.pop(ordinal, ()):
             self._round_context.gate.leave(one)
@@ -280,7 +281,7 @@ class Round:
         if self.phase not in (Phase.REPORTING, Phase.AGGREGATING):
             return
         if error is not None:
-            # F-140: The text of the function's error may reveal an update, so it is not logged.
+            # F-140: the text of the function's error may reveal an update, so it is not logged
             told = {"phase_id": self.phase_id, "status": error.status.name, "error": type(error).__name__}
             log.warning("the aggregation of a round has failed", extra=told)
             self.fail("aggregation")
@@ -293,7 +294,7 @@ class Round:
             return
         if why := excess(self._task.setup.plan.data, checkpoint):
             log.warning("the checkpoint of a round is too large: %s", why, extra={"phase_id": self.phase_id})
-            self.fail("too_large")  # F-082: else no device could take part in any round that follows
+            self.fail("too_large")  # F-082: otherwise no device could take part in any later round
             return
         self._move(Phase.COMMITTING)
         commit = Commit(self._task.population, self.config.name, self.number, self.phase_id, checkpoint)
@@ -331,7 +332,7 @@ class Round:
     # Endings.
 
     def fail(self, reason: str, error: InvocationError | None = None) -> None:
-        """Fail the round: nothing of it counts, and devices that wait for an answer get ``error``, or ABORTED."""
+        """Fail the round: its reports do not count, and devices that wait for an answer get ``error``, or ABORTED."""
         if self.phase is Phase.ENDED:
             return
         if self.phase is Phase.SELECTING:
@@ -376,7 +377,7 @@ class Round:
 
 
 def _refusal(wrong: Exception) -> InvocationError:
-    """The error for the sender of an update whose check has raised."""
+    """The error for the sender of an update that has failed its check."""
     if isinstance(wrong, (ValueError, InvocationError)):
         return StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}")
     log.error("the check of an update has failed", exc_info=wrong)

@@ -1,8 +1,9 @@
-"""`Saved`: what the store keeps of a task between rounds, and how a round commits the next checkpoint to it (F-083).
+"""`Saved`: a task's state that the store keeps between rounds, and how a round commits the next checkpoint (F-083).
 
 Each task has a space of its own, so that a checkpoint as large as a message may be always fits. The space has one item,
-which is written whole and expects the version from which the round started: so a round either is committed with its
-checkpoint and its number, or not at all, and of two processes that believe to lead a population one is refused.
+which is written whole and expects the version from which the round started: so a round is either committed with its
+checkpoint and its number, or not at all, and if two processes believe that they lead a population, one of them is
+refused.
 """
 
 from __future__ import annotations
@@ -42,27 +43,27 @@ class _About(msgspec.Struct, frozen=True):
 
 
 def create(population: str, task: str) -> Create:
-    """Make the space of a task, unless it is there."""
+    """Make the space of a task, unless it exists."""
     return Create(_space(population, task), _TTL_S)
 
 
 def lookup(population: str, task: str) -> Get:
-    """Ask for what was committed; `saved_of` reads the answer."""
+    """Ask for the committed state; `saved_of` reads the answer."""
     return Get(_space(population, task), _ITEM)
 
 
 def commit(population: str, task: str, before: Saved, checkpoint: bytes, phase_id: str) -> Put:
     """Write the checkpoint of the round after ``before``, if nothing was written since.
 
-    It is answered by `Item`, which `saved_of` makes the `Saved` of the next round, or by `Refused`: then the round has
-    failed, and ``before`` still stands.
+    It is answered by `Item`, from which `saved_of` makes the `Saved` of the next round, or by `Refused`: then the round
+    has failed, and ``before`` still stands.
     """
     about = msgspec.json.encode(_About(before.round + 1, phase_id))
     return Put(_space(population, task), _ITEM, checkpoint, expects=before.version, about=about, is_durable=True)
 
 
 def rewrite(population: str, task: str, item: Item) -> Put:
-    """Write what is there once more, as a version that no earlier leader of the population expects."""
+    """Write the item once more, as a version that no earlier leader of the population expects."""
     return Put(_space(population, task), _ITEM, item.value, expects=item.updated_ns, about=item.about)
 
 

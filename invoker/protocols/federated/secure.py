@@ -1,12 +1,13 @@
-"""`SecureRound`: a round whose reports are added up masked, so that nobody sees one alone (F-088 to F-133).
+"""`SecureRound`: a round whose reports are added up masked, so that no single one can be seen (F-088 to F-133).
 
 While it is REPORTING, a `SecAggServer` leads the devices through the four rounds of secure aggregation. This object
-brings it their messages, its own to them, and the time: each of its rounds has `TaskConfig.step_s`, the first one
-includes the training of the devices. A device that it puts out gets the reason, and the round goes on without it. In
-the end it has a sum, which the function gets as the only frame of the round (F-130); those still in are answered when
-that is taken, after their last message of secure aggregation (F-094). Or it has none, and the round has failed (F-124).
+passes messages between the server and the devices, and keeps the time: each of its rounds has `TaskConfig.step_s`, the
+first one includes the training of the devices. A device that it drops gets the reason, and the round continues without
+it. In the end it has a sum, which the function gets as the only frame of the round (F-130); the remaining devices are
+answered when that is taken, after their last message of secure aggregation (F-094). Or it has none, and the round has
+failed (F-124).
 
-What a device that has left or was put out had sent masked before, stays in the sum (F-122): so `summed` of a record may
+The masked input of a device that has left or was dropped later stays in the sum (F-122): so `summed` of a record may
 be more than the reports that were answered.
 """
 
@@ -41,7 +42,7 @@ class SecureRound(Round):
     """One round with secure aggregation; see the module."""
 
     _server: SecAggServer | None = None
-    _step = -1  # the round of secure aggregation whose time runs
+    _step = -1  # the round of secure aggregation that is running
 
     @property
     def _least_clients(self) -> int:
@@ -49,7 +50,7 @@ class SecureRound(Round):
         return max(self.config.min_clients, self.config.secagg.min_visible)
 
     def _terms(self, clients: int) -> SecAggTerms:
-        """F-091: The most clients that a round may have are expected, but the threshold is that of those there are."""
+        """The terms: the largest number of clients is expected, but the threshold is of the actual number."""
         secagg = self.config.secagg
         assert secagg is not None
         threshold = self.config.threshold(clients)
@@ -69,10 +70,11 @@ class SecureRound(Round):
     # Devices cause these.
 
     def report(self, member: Member, report: ReportIn) -> None:
-        """Take a report without its masked input: only a failed one can be that."""
+        """Take a report without its masked input: only a failed report may come so."""
         if report.status == Status.OK:
             self._lose(member, "invalid")
-            member.over(StatusError(Status.INVALID_ARGUMENT, "the reports of this task have masked inputs"))
+            text = "a report of this task must come together with its masked input"
+            member.over(StatusError(Status.INVALID_ARGUMENT, text))
         else:
             self._failed(member, report)
 
@@ -88,7 +90,7 @@ class SecureRound(Round):
             self._look()
 
     def _failed(self, member: Member, report: ReportIn) -> None:
-        """F-060: A device whose plan has failed is not in the sum."""
+        """F-060: Remove a device whose plan has failed from the sum."""
         self._count_code(report)
         self._lose(member, "failed")
         member.thank()
@@ -97,7 +99,8 @@ class SecureRound(Round):
         del self.outstanding[member]
         self.counts[what] += 1
         if what == "dropped":
-            self._count_drop(Drop.CONNECTION_CLOSED)  # F-013: it was cancelled, or half-closed without a word
+            # F-013: the conversation was cancelled, or half-closed without a message
+            self._count_drop(Drop.CONNECTION_CLOSED)
         if self._server is not None:
             self._server.lost(member.number)
             self._look()
@@ -111,11 +114,11 @@ class SecureRound(Round):
         self._in_order[number].tell(Secure(message))
 
     def _drop(self, number: int, reason: Drop) -> None:
-        """A device is put out; it has been sent the reason, unless it left by its own message (F-126)."""
+        """Drop a device, which has been sent the reason, unless it left by its own message (F-126)."""
         member = self._in_order[number]
         if self.phase is not Phase.REPORTING or member not in self.outstanding:
             return
-        # The server may be in its next round already, which it has begun without this device.
+        # the server may already be in its next round, which it has begun without this device
         self._count_drop(reason)
         del self.outstanding[member]
         text = f"secure aggregation goes on without this client: {reason.value}"
@@ -155,7 +158,7 @@ class SecureRound(Round):
             self._tell(Enough())
 
     def _compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run a job of secure aggregation, which may be in another of its rounds when it is done."""
+        """Run a job of secure aggregation; when it is done, another round may be running."""
 
         def done(result: Any) -> None:
             if self.phase is Phase.REPORTING:
@@ -165,7 +168,7 @@ class SecureRound(Round):
         self._round_context.backing.compute(job, done)
 
     def _look(self) -> None:
-        """F-133: Each round of secure aggregation has its own time."""
+        """F-133: Start the time limit when a round of secure aggregation begins, since each has its own."""
         if self._server is not None and self.phase is Phase.REPORTING and self._server.round != self._step:
             self._step = self._server.round
             self._after(self.config.step_s, self._elapsed)
@@ -173,11 +176,11 @@ class SecureRound(Round):
     def _elapsed(self) -> None:
         if self._server is not None:
             self._server.elapsed()
-            self._step = -1  # a last round that is not over has the same time again
+            self._step = -1  # a last round that is not over gets the same time again
             self._look()
 
     def fail(self, reason: str, error: InvocationError | None = None) -> None:
-        """The round has failed, also for a reason that secure aggregation knows nothing of: its jobs stop."""
+        """Fail the round, also for a reason outside of secure aggregation, and stop its jobs."""
         server, self._server = self._server, None
         if server is not None:
             server.abandon()
@@ -186,7 +189,7 @@ class SecureRound(Round):
     # The function.
 
     def close(self) -> None:
-        """Secure aggregation closes the round, when it has ended."""
+        """Close the round, when secure aggregation has ended."""
 
     @property
     def _needed(self) -> int:

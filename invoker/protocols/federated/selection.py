@@ -1,17 +1,17 @@
-"""`Selection`: the clients that wait for a round, and the decision who of them takes part (F-050, F-052, F-055).
+"""`Selection`: the clients that wait for a round, and the decision which of them take part (F-050, F-052, F-055).
 
-`TaskConfig.cohort` clients are enough; then the decision waits for the next tick, so that of clients that come together
-those with a good retry token are preferred. At most max_clients wait. The time of a selection begins with its first
-client; when it is over, those that wait are chosen if they are not too few, and rejected otherwise.
+`TaskConfig.cohort` clients are enough; then the decision waits for the next tick, so that of clients that come at the
+same time the ones with a good retry token are preferred. At most max_clients wait. The time of a selection begins with
+its first client; when it is over, the waiting clients are chosen if they are enough, and rejected otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from invoker.core.timers import Timer
 from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.members import Member, Party, RoundContext, Stage
-from invoker.protocols.federated.timers import Timer
 
 __all__ = ["Selection"]
 
@@ -20,7 +20,7 @@ class Selection:
     """The clients that wait for one round.
 
     Args:
-        round_context: What all rounds of the coordinator share.
+        round_context: The objects that all rounds of the coordinator share.
         config: The config of its task.
         least: With fewer clients the round does not begin.
         decided: Called with the chosen devices, when all others are rejected; or with none if there are too few, which
@@ -58,13 +58,13 @@ class Selection:
             self._after(self._config.selection_timeout_s)
 
     def leave(self, member: Member) -> None:
-        """A device has left; it need not have waited."""
+        """Remove a device that has left, if it waited here."""
         self._waiting.pop(member, None)
         if not self._waiting:
             self._stop()
 
     def reject(self, reason: str) -> None:
-        """Reject all that wait; nothing is decided any more."""
+        """Reject all waiting clients; there is no decision any more."""
         self._stop()
         self._decided = None
         waiting, self._waiting = self._waiting, {}
@@ -72,16 +72,17 @@ class Selection:
             one.tell(one.reject(reason))
 
     def _last(self) -> Member | None:
-        """The last client that would give way to one with a good retry token (F-055)."""
+        """The last client that may be replaced by one with a good retry token (F-055)."""
         return next((one for one in reversed(self._waiting) if not one.has_token), None)
 
     def _decide(self) -> None:
-        """F-050: Choose among those that wait, unless they are too few."""
+        """F-050: Choose among the waiting clients, unless they are too few."""
         remaining_s = self._until - self._round_context.timers.now()
         if len(self._waiting) < self._config.cohort and remaining_s > 0:
-            self._after(remaining_s)  # some have left since there were enough
+            self._after(remaining_s)  # some clients have left since there were enough
             return
-        decided, self._decided = self._decided, None  # it holds the round, which holds this, and large checkpoints
+        # the callback refers to the round, which refers to this object and to large checkpoints
+        decided, self._decided = self._decided, None
         assert decided is not None, "it is decided once"
         if len(self._waiting) < self._least_clients:
             decided(())

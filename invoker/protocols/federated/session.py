@@ -14,12 +14,12 @@
     DONE       nothing                                      the end: it half-closes, or the coordinator loses patience
 
 In each state it may send chunks, which `ChunkStream` makes messages of, and messages without content, which are
-counted (F-011). All else is a violation, which ends this conversation and nothing else: INVALID_ARGUMENT. A client
+counted (F-011). Any other message is a violation, which ends only this conversation: INVALID_ARGUMENT. A client
 that half-closes before it has reported ends with OK, and the coordinator has its place again (F-012). One that
 half-closes behind its report still gets the answer.
 
-The session keeps one `Await` for its mailbox. That is cancelled however the conversation ends, and the mailbox then
-notifies the coordinator; so nothing here calls ``leave``.
+The session keeps one `Await` for its mailbox. This wait is cancelled however the conversation ends, and the mailbox
+then notifies the coordinator; so nothing here calls ``leave``.
 
 Source: section 2 of the catalogue of federated compute.
 """
@@ -72,16 +72,16 @@ OUTSIDE_BYTES: Final = 65 * 1024
 
 
 class State(enum.Enum):
-    """The states of a conversation; the value says what may come."""
+    """The states of a conversation; the value names the messages that may come."""
 
-    START = "a checkin comes first"
-    TRYING = "a checkin comes behind an eligibility task"
-    FREE = "a checkin comes next, since there is no eligibility task"
-    WAITING = "nothing comes until the checkin is decided"
-    ACCEPTED = "the report comes next"
-    SECURE = "messages of secure aggregation come"
-    TAKING = "nothing comes behind the report"
-    DONE = "nothing comes behind the last answer"
+    START = "a checkin is expected first"
+    TRYING = "a checkin is expected after an eligibility task"
+    FREE = "a checkin is expected next, since there is no eligibility task"
+    WAITING = "nothing is expected until the checkin is decided"
+    ACCEPTED = "the report is expected next"
+    SECURE = "messages of secure aggregation are expected"
+    TAKING = "nothing is expected after the report"
+    DONE = "nothing is expected after the last answer"
 
 
 class DeviceSession:
@@ -95,7 +95,7 @@ class DeviceSession:
         pack: Compresses large answers beside the loop; None: everything is done at once.
 
     Attributes:
-        state: Where it is.
+        state: The state.
         ignored: Messages without content that came.
         is_closed: It has ended.
     """
@@ -143,7 +143,7 @@ class DeviceSession:
     # The methods of `Session`.
 
     def begin(self) -> Sequence[Step]:
-        """Enter, and wait for notices from now on, also before anything has come; idempotent."""
+        """Enter, and wait for notices from now on, also before the first frame; idempotent."""
         if self._has_begun or self.is_closed:
             return ()
         self._has_begun = True
@@ -163,7 +163,8 @@ class DeviceSession:
         try:
             if len(frame) > OUTSIDE_BYTES and self.state not in (State.ACCEPTED, State.SECURE):
                 raise LimitExceeded(
-                    f"{len(frame)} bytes from a client that takes no part in a round; {OUTSIDE_BYTES} are allowed"
+                    f"a client that takes no part in a round sent {len(frame)} bytes, which exceeds the "
+                    f"limit of {OUTSIDE_BYTES} bytes"
                 )
             for message in stream.receive(frame):
                 self._take(message)
@@ -174,7 +175,7 @@ class DeviceSession:
         return (*steps, *self._told())
 
     def half_close(self) -> Sequence[Step]:
-        """The client sends no more; the conversation ends unless work is left to do."""
+        """Note that the client sends no more; the conversation ends unless work remains."""
         steps = list(self.begin())
         if self.is_closed:
             return steps
@@ -184,7 +185,7 @@ class DeviceSession:
         return (*steps, *self._leave())
 
     def deliver(self, event: Event) -> Sequence[Step]:
-        """Translate notices, and go on when a large answer is packed."""
+        """Translate notices, and continue when a large answer is packed."""
         if self.is_closed or type(event) is not Answered:
             return ()
         if isinstance(event.value, InvocationError):
@@ -210,23 +211,23 @@ class DeviceSession:
         return self._told()
 
     def release(self) -> None:
-        """The conversation is over, however it ended: let go of the round's model, and of what refers to this object.
+        """Drop the round's model and the objects that refer to this one, since the conversation is over.
 
-        What is left is then freed at once, and not only by the garbage collector.
+        The rest is then freed at once, and not only by the garbage collector.
         """
         self.is_closed = True
         self._offer = None
         self._stream.forget()
 
     def _leave(self) -> Sequence[Step]:
-        """End the conversation of a client that has half-closed, unless something is still to be done for it."""
+        """End the conversation of a client that has half-closed, unless work for it remains."""
         if self._stream.is_held or self.state is State.TAKING or self._has_unmasked:
             return ()
         try:
             self._stream.ended()
         except InvocationError as error:
             return self._end(error)
-        # Chunks that wait for an ack will never get it, so there is nothing else to wait for.
+        # Chunks that wait for an ack will never get it, so there is no reason to wait.
         return self._end(None)
 
     # Messages of the client.
@@ -242,7 +243,7 @@ class DeviceSession:
             self._may_cross = False
             return
         elif self.state is not State.SECURE:
-            raise invalid(f"a message of secure aggregation comes, but {self.state.value}")
+            raise invalid(f"a message of secure aggregation came, but {self.state.value}")
         if self.state is State.SECURE and kind in (None, "report_request"):
             self._take_secure(message, secure)
         elif kind == "report_request" and self.state is State.ACCEPTED:
@@ -253,12 +254,12 @@ class DeviceSession:
         elif kind == "checkin_request" and self.state in (State.START, State.TRYING, State.FREE):
             self._check_in(message.checkin_request)
         else:
-            raise invalid(f"a message of the kind {kind} comes, but {self.state.value}")
+            raise invalid(f"a message of the kind {kind} came, but {self.state.value}")
 
     def _ignore(self) -> None:
         self.ignored += 1
         if self.ignored > self.settings.ignored:
-            raise invalid(f"over {self.settings.ignored} messages had no content")
+            raise invalid(f"more than {self.settings.ignored} messages had no content")
 
     def _try(self, request: pb.EligibilityEvalCheckinRequest) -> None:
         checkin = self._enter(request)
@@ -282,7 +283,7 @@ class DeviceSession:
         self.coordinator.check_in(self, checkin)
 
     def _enter(self, request: AnyCheckin) -> Checkin:
-        """Read a checkin, ack it if the client wants that (F-002 to F-005), and agree on how to go on."""
+        """Read a checkin, ack it if the client wants that (F-002 to F-005), and agree on the terms."""
         checkin = checkin_of(request, self._metadata)
         if self._checkin is not None:
             check_same(self._checkin, checkin)
@@ -294,7 +295,7 @@ class DeviceSession:
         if checkin.can.wants_ack:
             self._has_acked = True
             self._out.send(answers.ack(self._windows))
-        # F-038: The ack of the first checkin goes whole. The response behind it brings the terms, and may need them.
+        # The response after it brings the terms, and may need them.
         self._stream.agree(terms_for(checkin.can, self.settings))
         return checkin
 
@@ -313,7 +314,9 @@ class DeviceSession:
         """Pass on a message of secure aggregation; the masked input comes with the report, and only it (F-093)."""
         is_masked = secure.WhichOneof("message_content") == "masked_input_response"
         if is_masked != (message.WhichOneof("kind") == "report_request"):
-            raise invalid("the masked input and the report come in one message, and nothing else comes with a report")
+            raise invalid(
+                "the masked input and the report must come in one message, and nothing else may come with a report"
+            )
         self._has_unmasked = secure.WhichOneof("message_content") == "unmasking_response"
         self.coordinator.secure(self, secure, self._report(message.report_request) if is_masked else None)
 
@@ -328,7 +331,7 @@ class DeviceSession:
                 self._out.send(message, compresses=False)  # keys and ciphertexts cannot be compressed
         elif type(notice) is ReportTaken:
             if self.state in (State.TAKING, State.SECURE):
-                # F-123: A client that was let off may have replied before it heard of that.
+                # A client that was dropped may have replied before it was notified.
                 self._may_cross = self.state is State.SECURE and not self._has_unmasked
                 self.state, self._has_unmasked = State.DONE, False
                 self._out.send(answers.report_response(self._untold(0)))
@@ -360,7 +363,7 @@ class DeviceSession:
         return None if self._has_acked or self._windows is None else self._windows[which]
 
     def _told(self) -> list[Step]:
-        """The steps for now."""
+        """The steps that are due."""
         steps = self._out.steps()
         self._count()
         if not self._awaits_mail:
@@ -387,7 +390,7 @@ class DeviceSession:
 
 
 def _unpacked(packed: Incoming) -> pb.ClientStreamMessage | InvocationError:
-    """The message, inflated and parsed; or the error why it cannot be, which ends the conversation."""
+    """The message, inflated and parsed; or the error of this, which ends the conversation."""
     try:
         return parsed(packed.unpack())
     except InvocationError as error:

@@ -21,7 +21,7 @@ class FederatedServiceSettings(PublicServiceSettings):
     federated: str = setting(
         "", "INVOKER_FEDERATED", str.strip,
         "A file such as rounds.toml, which names populations of devices, their tasks and how their rounds go; it may "
-        "also stand where the entrypoint does.", heading="federated rounds", before="allowed_origins",
+        "also be given in place of the entrypoint.", heading="federated rounds", before="allowed_origins",
     )  # fmt: skip
     federated_url: str = setting(
         "", "INVOKER_FEDERATED_URL", parse.base_url,
@@ -38,8 +38,8 @@ class FederatedServiceSettings(PublicServiceSettings):
     )  # fmt: skip
     federated_compression: str = setting(
         "none", "INVOKER_FEDERATED_COMPRESSION", parse.one_of(*_LEVELS),
-        "How messages in chunks are compressed, up and down, where the device can. Weights in floating point become "
-        "hardly smaller, and what is masked does not at all.", choices=_LEVELS,
+        "How messages in chunks are compressed, up and down, where the device can. Weights in floating point hardly "
+        "become smaller, and masked inputs do not at all.", choices=_LEVELS,
     )  # fmt: skip
 
     @property

@@ -1,4 +1,4 @@
-"""`Tally`: what metrics and logs show of populations. It counts; it never sees an update (F-140, F-141)."""
+"""`Tally`: what metrics and logs show of populations. It only counts, and never sees an update (F-140, F-141)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class RoundRecord(msgspec.Struct, frozen=True):
         population: Its name.
         task: Its name.
         number: The number of the round.
-        phase_id: Names it.
+        phase_id: The id of the round.
         outcome: ``committed`` or ``failed``.
-        reason: Why it failed, in a short word; empty: it did not.
+        reason: Why it failed, in a short word; empty: it did not fail.
         accepted: Clients that took part.
         ok: Reports that the aggregation function has got.
         failed: Reports whose status was not OK.
@@ -55,14 +55,14 @@ class Tally:
     """Counts of one process. Keys are names of populations and tasks, and short words.
 
     Attributes:
-        states: Conversations by what they wait for; see `invoker.protocols.federated.members`.
+        states: Conversations by their stage; see `invoker.protocols.federated.members`.
         accepted: Clients by (population, task).
         rejected: Clients by (population, reason).
-        dropped: Conversations that ended without an answer, by what they waited for.
+        dropped: Conversations that ended without an answer, by their stage.
         reports: Reports by (population, task, ``ok``, ``failed``, ``invalid``, ``late``, ``dropped`` or ``cut``).
         codes: Reports by the number of their status.
         selections: Selections by (population, task, ``begun`` or ``too_few``).
-        secure_drops: Clients that secure aggregation has put out or lost, by (population, task, round of it, reason).
+        secure_drops: Clients that secure aggregation has dropped or lost, by (population, task, round of it, reason).
         sent: Bytes of the chunk layer to clients.
         received: Bytes of the chunk layer from clients.
         records: The last rounds, the latest at the end.

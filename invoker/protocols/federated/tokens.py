@@ -7,7 +7,7 @@ A token is the base64 (for URLs, without padding) of::
     ends       8 bytes: when it ends
     signature  16 bytes: the first of HMAC-SHA256 of the three, followed by the name of the population in UTF-8
 
-So it has 44 characters. It says nothing about the client: all that were given the same window have the same token.
+So it has 44 characters. It says nothing about the client: all clients with the same window have the same token.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class RetryTokens:
     """Makes tokens and judges them (F-054, F-055); implements `messages.Tokens`.
 
     Args:
-        key: Signs them. All processes that serve a population need the same one, and keep it when they start again;
-            else older tokens count as absent.
+        key: Signs them. All processes that serve a population need the same key, also after a restart; otherwise older
+            tokens count as absent.
         now: Unix time, in seconds.
         grace_s: How long after its window a token still counts, for a client that was on its way.
 
@@ -58,7 +58,7 @@ class RetryTokens:
         return base64.urlsafe_b64encode(body + self._signature(population, body)).decode()
 
     def judge(self, population: str, token: str) -> Verdict:
-        """What a client's token is worth now; never raises."""
+        """The verdict on a client's token now; never raises."""
         if len(token) != _LENGTH or not token.isascii():
             return Verdict.ABSENT
         try:

@@ -1,4 +1,4 @@
-"""Answers to requests: `Reply`, and `Answer`, which makes one of what the function gave.
+"""Answers to requests: `Reply`, and `Answer`, which makes a reply from the outputs of a function.
 
 The two are apart because making one takes time for large tensors, so a transport may do it elsewhere than on the loop
 (G-102); an `Answer` holds nothing but messages until then.
@@ -35,7 +35,7 @@ class Reply(msgspec.Struct, frozen=True):
     """One buffer for the peer.
 
     Attributes:
-        pieces: Its bytes, in order; large ones may be views.
+        pieces: Its bytes, in order; large pieces may be views.
         size: The size of all pieces, in bytes.
         error: Why the request failed; None if it did not.
     """
@@ -49,15 +49,15 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a function gave.
+    """The outputs of a function.
 
     Attributes:
         ports: The wanted outputs, in the order of the request.
-        messages: The message of each of them.
+        messages: The message of each output.
         known: Sizes by their declared names, as the inputs have them.
         rows: How many each output has to have, one a message (G-073); None: a message is a whole tensor.
-        parts: Which parts of an output that is not declared are wanted; None: all that there are.
-        plans: How such requests were answered before; None: that is not remembered.
+        parts: Which parts of an undeclared output are wanted; None: all parts.
+        plans: How such requests were answered before; None: the layout is not remembered.
     """
 
     ports: tuple[ModelPort, ...]
@@ -69,11 +69,11 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes of all that the function gave."""
+        """The bytes of all outputs of the function."""
         return sum(len(message.payload) for several in self.messages for message in several)
 
     def response(self) -> Reply:
-        """The tensors, or the error that they are not those which were promised (G-064, G-066)."""
+        """The tensors, or the error that they are not the promised ones (G-064, G-066)."""
         plans = self.plans
         if plans is not None and (known := plans.response(self.messages)) is not None:
             return Reply((known,), len(known))
@@ -89,7 +89,7 @@ class Answer(msgspec.Struct, frozen=True):
         """The outputs in the order of the request.
 
         Raises:
-            GraphPipeError: They are not those which were promised (E18).
+            GraphPipeError: The tensors are not the promised ones (E18).
         """
         known, made = dict(self.known), dict[str, Tensor]()
         outputs = list(zip(self.ports, self.messages, strict=True))
@@ -102,7 +102,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def response_of(written: Written) -> Reply:
-    """A buffer that was written, as it is."""
+    """A reply with a buffer that was already written."""
     return Reply(written.pieces, written.size)
 
 
@@ -118,8 +118,8 @@ def _apart(
     """The outputs that an undeclared output turns out to be: one for each part of a tuple.
 
     Raises:
-        GraphPipeError: Its values have not the same number of parts, or it is one output by name (E18); or a part is
-            wanted that is not there (E5).
+        GraphPipeError: The values have different numbers of parts, or it is one output by name (E18); or a wanted part
+            does not exist (E5).
     """
     several = [several_in(one) if one.media_type == SEVERAL else [one] for one in messages]
     counts = {len(one) for one in several} or {1}

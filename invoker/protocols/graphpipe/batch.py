@@ -1,7 +1,7 @@
-"""Batches made of requests: several that are alike become one along the first index, whose outputs are parted again.
+"""Batches: several compatible requests become one along the first index, and their outputs are split again.
 
 Alike are requests with the same inputs, of the same types and sizes but the first, the same outputs and the same config
-(G-077). The failure of a batch says nothing about its requests, so they run alone then (G-076).
+(G-077). The failure of a batch does not show which request failed, so each then runs alone (G-076).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["alike", "count_of_batch", "merged", "parted"]
 
 
 def alike(given: Sequence[GivenInput], wanted: Sequence[int], config: bytes) -> Hashable | None:
-    """What equal requests have in common; None for one that cannot be joined with any."""
+    """A key that is equal for requests that can be joined; None for one that cannot be joined with any."""
     sizes = {one.tensor.shape[:1] for one in given}
     if len(sizes) != 1 or sizes & {(), (0,)}:
         return None
@@ -27,12 +27,12 @@ def alike(given: Sequence[GivenInput], wanted: Sequence[int], config: bytes) -> 
 
 
 def count_of_batch(given: Sequence[GivenInput]) -> int:
-    """How many rows a request has that can be joined."""
+    """The number of rows of a request that can be joined."""
     return given[0].tensor.shape[0]
 
 
 def merged(several: Sequence[Sequence[GivenInput]]) -> tuple[GivenInput, ...]:
-    """The inputs of requests that are alike, one after the other."""
+    """The inputs of compatible requests, joined one after the other."""
     return tuple(
         GivenInput(inputs[0].port, joined([one.tensor for one in inputs], f"input '{inputs[0].port.name}'"))
         for inputs in zip(*several, strict=True)
@@ -40,7 +40,7 @@ def merged(several: Sequence[Sequence[GivenInput]]) -> tuple[GivenInput, ...]:
 
 
 def parted(answer: Answer, counts: Sequence[int]) -> list[Reply]:
-    """A response for each request.
+    """Split the answer to a batch into a response for each request.
 
     Args:
         answer: The answer to the batch.

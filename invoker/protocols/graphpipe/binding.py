@@ -1,6 +1,6 @@
-"""Which tensor of a request is for which input, and which outputs it wants: docs/reference/graphpipe.md 2.4.
+"""Decides which tensor of a request is for which input, and which outputs it wants: docs/reference/graphpipe.md 2.4.
 
-All of it is settled before the function is opened; `fitting` says the same of what the function gives.
+All of it is checked before the function is opened; `fitting` checks the outputs of the function in the same way.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from invoker.tensors import (
     count_of,
     misfit,
     spelled,
+    too_large,
 )
 
 __all__ = ["GivenInput", "admit", "fitting", "given_inputs", "wanted_outputs"]
@@ -51,7 +52,7 @@ class GivenInput(msgspec.Struct, frozen=True):
 
     @property
     def cast_bytes(self) -> int:
-        """Bytes of its numbers once they have been cast to the declared type (G-061); 0 if they have it."""
+        """Bytes of its numbers after a cast to the declared type (G-061); 0 if they have it."""
         port, tensor = self.port, self.tensor
         return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
 
@@ -60,20 +61,20 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
     """The inputs that a request gives, in declared order (G-070).
 
     Args:
-        model: Whose inputs they are.
+        model: The model of the inputs.
         request: The request as it was read.
         known: Sizes by their declared names; those of the inputs are added.
 
     Raises:
         GraphPipeError: An input is unknown (E4), given twice (E6), missing (E7), of another type (E8) or shape (E9).
-            There is one for each input that is wrong; the first has the others with it (G-084).
+            There is one for each wrong input; the first one contains the others (G-084).
     """
     names, tensors = request.input_names, request.tensors
     if any(names):
         found = model.binder.named([model.input_name(name, place, len(names)) for place, name in enumerate(names)])
     else:
         found = model.binder.call(len(tensors))
-    # If a name is wrong, an input that is missing may be the one that it was meant for.
+    # If a name is wrong, a missing input may be the one that the caller meant.
     faults = [one for one in found.faults if one.code != "missing_arg"] or found.faults
     wrong = [GraphPipeError(_CODES[one.code], str(one)) for one in faults[:MAX_ERRORS]]
     taken = [(place, found.parameters[place]) for place in model.binder.order(found.names)]
@@ -94,7 +95,7 @@ def wanted_outputs(model: Model, request: InferRequest) -> tuple[int, ...]:
     """The indexes of the outputs that a request wants, in its order; a name may repeat (G-057, G-058).
 
     Raises:
-        GraphPipeError: A name is no output's (E5).
+        GraphPipeError: A name is not that of an output (E5).
     """
     if not request.output_names:
         return tuple(range(len(model.outputs)))
@@ -108,17 +109,19 @@ def wanted_outputs(model: Model, request: InferRequest) -> tuple[int, ...]:
 
 
 def admit(given: Sequence[GivenInput], limit_bytes: int) -> None:
-    """Refuse inputs that are too large together, before anything is made of them (G-025).
+    """Refuse inputs that are too large together, before they are converted (G-025).
 
     Raises:
-        GraphPipeError: They are too large (E13); tensors that share their data count each time.
+        GraphPipeError: The inputs are too large (E13); tensors that share their data count each time.
     """
     total = sum(max(one.tensor.size, one.cast_bytes) for one in given)
     if total > limit_bytes:
-        raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
+        raise too_large("the inputs have", total, limit_bytes)
     listed = sum(listed_bytes(one.tensor) for one in given if one.port.media_type in (JSON, MSGPACK))
     if listed > _HELD_PER_LIMIT * limit_bytes:
-        detail = f"the inputs take {listed} bytes as lists, the limit is {_HELD_PER_LIMIT * limit_bytes}"
+        detail = (
+            f"the inputs need {listed} bytes as lists, which exceeds the limit of {_HELD_PER_LIMIT * limit_bytes} bytes"
+        )
         raise GraphPipeError(Code.TOO_LARGE, detail)
 
 
@@ -135,12 +138,12 @@ def fitting(
     Args:
         port: The input or output to which it belongs.
         tensor: The tensor.
-        where: For the error.
+        where: The name of the tensor, for the error.
         known: Sizes by their declared names; those of this tensor are added.
         codes: The codes of the errors, for the type and for the shape.
 
     Raises:
-        GraphPipeError: It is not.
+        GraphPipeError: The tensor has another type or shape.
     """
     if port.types is not None and tensor.type not in port.types:
         raise GraphPipeError(codes[0], f"{where} {_mismatch(port, tensor, is_input=codes[0] is Code.TYPE_MISMATCH)}")
@@ -149,9 +152,9 @@ def fitting(
 
 
 def _mismatch(port: ModelPort, tensor: Tensor, *, is_input: bool) -> str:
-    """Describe how a tensor differs from its declaration, with a hint, since nothing is cast by default (G-061)."""
+    """Describe how a tensor differs from its declaration, with a hint, since there is no cast by default (G-061)."""
     kinds = [port.type] if port.type else sorted(port.types or ())
-    wanted = " or ".join(spelled(one) for one in kinds) or "something that no tensor is"
+    wanted = " or ".join(spelled(one) for one in kinds) or "a type that no tensor has"
     text = f"is {spelled(tensor.type)}, and {wanted} is declared"
     if tensor.type not in port.castable:
         return text
@@ -164,7 +167,7 @@ def _mismatch(port: ModelPort, tensor: Tensor, *, is_input: bool) -> str:
 def _check(given: GivenInput, known: dict[str, int]) -> None:
     where = f"input '{given.port.name}'"
     if not given.port.media_type:
-        raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} takes no tensors, nor what one can be made into")
+        raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} cannot be given as a tensor")
     fitting(given.port, given.tensor, where, known)
 
 

@@ -1,4 +1,4 @@
-"""`CheckedRequest`: a request that was read and found right, and what its function is fed."""
+"""`CheckedRequest`: a request that was read and found valid, and the messages for its function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from invoker.protocols.graphpipe.errors import Met
 from invoker.protocols.graphpipe.layouts import AnswerPlans
 from invoker.protocols.graphpipe.model import ModelPort
 from invoker.protocols.graphpipe.plain import message_as
-from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
+from invoker.tensors import LIMIT_BYTES, too_large
 from invoker.tensors.flat import Weigh
 
 __all__ = ["HELD_PER_LIMIT", "ID", "CheckedRequest", "message_for", "messages_for"]
@@ -34,18 +34,18 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 
     Attributes:
         steps: The first steps; they may already answer it.
-        wanted: Indexes of the outputs that are to be sent, in order; one may repeat.
+        wanted: Indexes of the outputs to send, in order; an index may repeat.
         ports: The same outputs.
         known: Sizes by their declared names, as the inputs have them.
         most_bytes: How many bytes the function may give.
         given: Its inputs, where they are still needed: for rows and for batches.
         rows: How many they have; None: they are fed whole.
-        about: Names, types and shapes of what it asks for, never values, for the log (G-105, G-106).
-        config: What it says beside its tensors.
-        kind: What requests have in common that may be joined with it; None: none may.
+        about: Names, types and shapes of its tensors, never values, for the log (G-105, G-106).
+        config: The config of the request.
+        kind: A key that is equal for requests that may be joined with it; None: none may.
         met: Types and shapes of its inputs, for errors.
-        parts: Which parts of an output that is not declared are wanted; None: all that there are.
-        answers: How such requests were answered before; None: that is not remembered.
+        parts: Which parts of an undeclared output are wanted; None: all parts.
+        answers: How such requests were answered before; None: the request is not remembered.
     """
 
     steps: tuple[CallStep, ...]
@@ -83,8 +83,8 @@ def messages_for(given: Sequence[GivenInput], limit_bytes: int, weigh: Weigh | N
             function that takes tensors is not copied.
 
     Raises:
-        GraphPipeError: A tensor cannot be what its input takes (E8); or they are too large together (E13), of which
-            those that share their data count each time.
+        GraphPipeError: A tensor cannot be converted to its input's type (E8); or the tensors are too large together
+            (E13), where tensors that share their data count each time.
     """
     messages, copied = [], 0
     for one in given:
@@ -94,7 +94,7 @@ def messages_for(given: Sequence[GivenInput], limit_bytes: int, weigh: Weigh | N
         messages.append(message_for(one))
     total = sum(len(one.payload) for one in messages)
     if total > limit_bytes:
-        raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
+        raise too_large("the inputs have", total, limit_bytes)
     return messages
 
 
@@ -102,7 +102,7 @@ def message_for(given: GivenInput) -> Message[bytes]:
     """The message that the function is fed for an input (G-074).
 
     Raises:
-        GraphPipeError: Its tensor cannot be what the input takes (E8).
+        GraphPipeError: The tensor cannot be converted to the input's type (E8).
     """
     port, tensor = given.port, given.tensor
     if port.media_type == TENSOR:

@@ -1,4 +1,4 @@
-"""`RequestConfig`: what a request says beside its tensors, as its function sees it in ``ctx.configs`` (G-031)."""
+"""`RequestConfig`: the config of a request, which its function finds in ``ctx.configs`` (G-031)."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ class RequestConfig:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """The config as the JSON object that it is.
+        """The config, read as a JSON object.
 
         Raises:
-            ConfigRefused: It is no JSON object (E17), which is the caller's fault if the function lets it pass.
+            ConfigRefused: The config is no JSON object (E17), which counts as the caller's fault if the function does
+                not catch it.
         """
         try:
             return msgspec.convert(json_value(self.value), dict[str, Any])
         except (ValueError, RecursionError) as error:
-            raise ConfigRefused(f"the config is no JSON object: {error}") from None
+            raise ConfigRefused(f"the config is not a JSON object: {error}") from None
 
     def __repr__(self) -> str:
         return f"Config({len(self.value)} bytes)"  # G-106: it may hold secrets

@@ -1,4 +1,4 @@
-"""Errors of the machinery in GraphPipe's words: which code each ending has (docs/reference/graphpipe.md 2.6)."""
+"""Translates errors into GraphPipe's: the code of each ending (docs/reference/graphpipe.md 2.6)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class ConfigRefused(GraphPipeError, ValueError):
         super().__init__(Code.CONFIG, detail)
 
 
-# The first class that fits decides.
+# the first class that fits decides
 _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
     (EncodeError, Code.BAD_OUTPUT),
     (UnsupportedMediaType, Code.TYPE_MISMATCH),
     (DecodeError, Code.TYPE_MISMATCH),
-    (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: what the function gives cannot be a tensor
+    (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: the function's value cannot be a tensor
     (ProtocolViolation, Code.BAD_OUTPUT),
     (Overloaded, Code.OVERLOADED),  # the same request may fit another time
     (LimitExceeded, Code.TOO_LARGE),  # the same request will never fit
@@ -71,8 +71,8 @@ def translated(error: InvocationError, model: Model | None = None, met: Sequence
 
     Args:
         error: One that has a code already is kept, also where it is the cause of another.
-        model: What was asked, for the names of its inputs and outputs.
-        met: What came for its inputs.
+        model: The model, for the names of its inputs and outputs.
+        met: The tensors that came for its inputs.
 
     Returns:
         The error without a traceback (G-065); for our own defects also without the detail.
@@ -93,7 +93,7 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
     """Add a hint to the error of a client that takes a model for plain HTTP.
 
     Args:
-        error: Why a request is refused; what is wrong with its bytes gets a hint.
+        error: The error for a refused request; an error in its bytes gets a hint.
         metadata: The metadata of the conversation, such as the headers of an HTTP request.
     """
     kind = metadata.get("content-type", "").partition(";")[0]
@@ -103,7 +103,7 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
 
 
 def _renamed(error: InvocationError, model: Model | None, met: Sequence[Met]) -> str:
-    """The detail, with what the peer calls the input or output, and with what it sent there."""
+    """The detail, with the peer's name of the input or output, and with the tensor that it sent."""
     place = error.place
     if model is None or place is None or place.index is None:
         return error.detail
@@ -112,6 +112,6 @@ def _renamed(error: InvocationError, model: Model | None, met: Sequence[Met]) ->
         sent = f"{spelled(type_)} {list(shape)}" if error.met == port.media_type else ""
         return error.said_at(f"input '{port.name}'", sent)
     if place.kind == "output" and place.index < len(model.outputs):
-        own = f" '{place.name}'" if place.name else ""  # the author knows it by this name
+        own = f" '{place.name}'" if place.name else ""  # the author uses this name
         return error.said_at(f"output '{model.outputs[place.index].name}'{own}")
     return error.detail

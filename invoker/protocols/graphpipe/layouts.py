@@ -1,9 +1,9 @@
-"""`AnswerPlans`: how answers were laid out before, so that the next one like them is not laid out again.
+"""`AnswerPlans`: remembers the layout of answers, so that a similar one is not laid out again.
 
-An answer is made of tensors that the function's codec has written: each is read, compared with what is declared, and
-written into the response. All of that depends on the tensors' types and shapes, and on the request. So where an answer
-differs from an earlier one to a request of the same plan in nothing but elements, its response differs from the earlier
-response in the same elements. Errors are not remembered, so each is found and reported anew.
+An answer is made of tensors that the function's codec has written: each is read, compared with its declaration, and
+written into the response. All of that depends on the tensors' types and shapes, and on the request. So if an answer
+differs from an earlier one to a request of the same plan only in its elements, its response differs from the earlier
+response in the same elements. Errors are not remembered, so each is found and reported again.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _LARGEST: Final = 1 << 16
 
 
 class _Layout(msgspec.Struct, frozen=True):
-    """One kind of answer: what its tensors have in common, and the response."""
+    """One kind of answer: the common properties of its tensors, and the response."""
 
     outputs: tuple[Skeleton, ...]
-    parts: tuple[bytes | tuple[int, int, int], ...]  # of the response: bytes, or an output and where its elements lie
+    # pieces of the response: bytes, or an output and the position of its elements
+    parts: tuple[bytes | tuple[int, int, int], ...]
 
     def response(self, payloads: Sequence[bytes]) -> bytes | None:
         for one, payload in zip(self.outputs, payloads, strict=True):
@@ -58,7 +59,7 @@ class AnswerPlans:
         self._tries = 0
 
     def response(self, given: Given) -> bytes | None:
-        """The response for what a function gave; None if no answer like it is remembered."""
+        """The response for the outputs of a function; None if no similar answer is remembered."""
         if not self._layouts or (payloads := _payloads(given)) is None:
             return None
         for one in self._layouts:
@@ -70,8 +71,8 @@ class AnswerPlans:
         """Remember how an answer was laid out, unless enough was tried already.
 
         Args:
-            given: What the function gave; it was found right.
-            written: What was made of it.
+            given: The outputs of the function, which were found valid.
+            written: The response that was made of them.
         """
         payloads = _payloads(given)
         if self._tries >= _TRIES or len(self._layouts) >= _MOST or payloads is None or written.size > _LARGEST:
@@ -82,7 +83,7 @@ class AnswerPlans:
         trace = Trace()
         read_infer_response(response, trace=trace)
         whole = Skeleton.of(response, trace)
-        if whole is None or len(whole.elements) != len(outputs):  # such as one tensor for two outputs (G-057)
+        if whole is None or len(whole.elements) != len(outputs):  # for example one tensor for two outputs (G-057)
             return
         parts: list[tuple[int, bytes | tuple[int, int, int]]] = list(whole.bones)
         for index, (one, (start, _)) in enumerate(zip(outputs, whole.elements, strict=True)):
@@ -95,7 +96,7 @@ class AnswerPlans:
 
 
 def _payloads(given: Given) -> list[bytes] | None:
-    """The one tensor of each output; None where an output has several, or something else."""
+    """The one tensor of each output; None if an output has several messages, or a message that is no tensor."""
     found = []
     for several in given:
         if len(several) != 1:
@@ -111,6 +112,6 @@ def _skeleton_of(payload: bytes) -> Skeleton | None:
     trace = Trace()
     try:
         read_tensor(payload, LIMIT_BYTES, trace)
-    except GraphPipeError:  # the codec may take payloads that are not taken here
+    except GraphPipeError:  # the codec may take payloads that are refused here
         return None
     return Skeleton.of(payload, trace)

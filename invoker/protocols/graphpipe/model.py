@@ -1,8 +1,8 @@
 """`Model`: a function as GraphPipe sees it: named tensors in, named tensors out, and the metadata of both.
 
 An input is a parameter, also one with a default, which a request may leave out; its type and shape are those of its
-annotation, else nothing is said and nothing checked (G-068). An output has the name that the author gave it, else
-``output<i>``; ``input<i>`` and ``output<i>`` are understood in any case (G-069).
+annotation; without one they are neither described nor checked (G-068). An output has the name that the author gave it,
+otherwise ``output<i>``; ``input<i>`` and ``output<i>`` are understood in any case (G-069).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MOST_PLAN_BYTES = 1 << 20
 _MOST_DIGITS = 4
 """No function gives more outputs than this many digits can number."""
 
-# What a plain annotation is in metadata, and what it takes.
+# The type of a plain annotation in the metadata, and the types that it accepts.
 _PLAIN: dict[type, tuple[TensorType, frozenset[TensorType]]] = {
     int: (TensorType.INT64, _INTEGERS),
     float: (TensorType.FLOAT64, _NUMBERS),
@@ -63,16 +63,17 @@ class ModelPort(msgspec.Struct, frozen=True):
     Attributes:
         name: Its name in metadata.
         own: The name of the parameter, or of the function's output.
-        media_type: The media types in which its tensors reach or leave the function, best first; empty: tensors cannot.
+        media_type: The media types in which its tensors reach or leave the function, best first; empty if tensors
+            cannot.
         type: The type in metadata; NULL where it may be several.
         types: The types that it takes; None: any.
         shape: The declared shape; None: any.
-        is_single: One value, of which a tensor of one element is as good as a scalar.
+        is_single: Whether it is a single value, for which a tensor of one element is accepted like a scalar.
         is_truth: Whether that value is true or false.
-        is_optional: A request may leave it out.
+        is_optional: Whether a request may leave it out.
         note: The note for readers.
         castable: Types that could become its type; ``types`` has them, too, if the function allows it (G-061).
-        bound: Its name for ``Open.bound``, if that is not its own: that of an element of ``*args``, or of ``**kwargs``.
+        bound: Its name for ``Open.bound``, if that differs from ``name``: for an element of ``*args`` or ``**kwargs``.
     """
 
     name: str
@@ -95,13 +96,13 @@ class ModelPort(msgspec.Struct, frozen=True):
 
     @property
     def is_joined(self) -> bool:
-        """Whether several values of this output are one tensor: its first size is declared as any (G-072)."""
+        """Whether several values of this output are joined into one tensor, since its first size is open (G-072)."""
         first = self.shape[0] if self.shape else 0
         return isinstance(first, str) or first == ANY_SIZE
 
     @property
     def metadata(self) -> IOMetadata:
-        """The tensor as metadata describe it: name, note, shape and type."""
+        """The metadata of the tensor: name, note, shape and type."""
         note = f"{self.note} (optional)".strip() if self.is_optional else self.note
         return IOMetadata(self.name, note, numeric(self.shape), self.type)
 
@@ -110,16 +111,16 @@ class Model:
     """One function.
 
     Args:
-        spec: As its signature was understood.
+        spec: The spec of the function.
         has_arrays: Whether there is a codec for tensors, as there is where any function takes or gives arrays.
         server: Name and version of the program that serves it, for metadata.
         is_told: Whether clients may see its name, its inputs and its outputs (H-062).
 
     Attributes:
         inputs: In declared order, optional ones last.
-        outputs: In declared order; where a value consists of several arrays, each of them.
+        outputs: The outputs in declared order; if a value consists of several arrays, each array is one.
         binder: Which input each tensor is for.
-        plans: What `invoker.protocols.graphpipe.plans` found out about requests for it, by their sizes.
+        plans: The plans of `invoker.protocols.graphpipe.plans` for its requests, by their sizes.
         rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
 
     Raises:
@@ -132,7 +133,7 @@ class Model:
         self._server = server
         required = {one.name for one in spec.required}
         several = [one for one in spec.inputs if not one.is_ignored]
-        if not spec.open_inputs:  # open inputs are by position, so no option can be among them
+        if not spec.open_inputs:  # open inputs have no names, so no option can be among them
             several += [one for one in spec.optional if all(one.name != other.name for other in several)]
         self.by_row = _by_row(spec)
         self.inputs = tuple(
@@ -169,11 +170,11 @@ class Model:
 
     @property
     def is_undeclared(self) -> bool:
-        """Whether only its run says how many outputs it has: it has no return annotation, and names none."""
+        """Whether the number of outputs is only known from a run: there is no return annotation, and no names."""
         return len(self.outputs) == 1 and self.outputs[0].is_undeclared and self.outputs[0].own == "out"
 
     def input_name(self, said: str, place: int, count: int) -> str:
-        """The name, for the binder, of the input that a client calls so.
+        """The binder's name of the input to which a client gives this name.
 
         Args:
             said: A name or an alias; empty: the default at its place (G-053).
@@ -198,13 +199,13 @@ class Model:
             return msgspec.structs.replace(made, bound=name)
         number, first = name.removeprefix("#"), self._ports.get(stream.name)
         if first is not None and number == str(len(self.inputs) - 1):
-            return first  # metadata tell the first element of ``*args``
+            return first  # the metadata name the first element of ``*args``
         first = first or _port(self.spec, stream, stream.name, has_arrays=self._has_arrays)
         return msgspec.structs.replace(first, name=f"input{number}", own=f"{first.own}{number}", bound=name)
 
     @functools.cached_property
     def hint(self) -> str:
-        """A hint for an author whose function gives what cannot be a tensor, such as a tuple meant as outputs."""
+        """A hint for an author whose function returns a value that cannot be a tensor, such as a tuple of outputs."""
         kinds = [typing.get_origin(one) or one for stream in self.spec.outputs for one in members(stream.type)]
         is_several = any(isinstance(one, type) and issubclass(one, Mapping | tuple) for one in kinds)
         return "; if its parts are outputs, name them with @function(outputs=(...))" if is_several else ""
@@ -229,7 +230,7 @@ class Model:
 
 
 def numbered(name: str, word: str = "output") -> int | None:
-    """The number in ``output<i>``, or behind another word; None for any other name."""
+    """The number in ``output<i>``, or after another word; None for any other name."""
     digits = name.removeprefix(word)
     is_number = digits != name and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
     return int(digits) if is_number and str(int(digits)) == digits else None
@@ -291,7 +292,7 @@ def _of_array(port: ModelPort, annotation: Any, where: str, *, is_rows: bool) ->
 
 
 def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str:
-    """The media type in which tensors travel between here and the function (G-074)."""
+    """The media type in which tensors are passed to and from the function (G-074)."""
     if stream.media_types:
         known = (TENSOR, MSGPACK, JSON, TEXT, OCTETS)
         found = next((one for one in known if one in stream.media_types), "")
@@ -307,7 +308,7 @@ def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str
 
 
 def _one(spec: FunctionSpec) -> Declared | None:
-    """The shape of a plain value: that of a column if there is one value for each row, else none."""
+    """The shape of a plain value: a column if there is one value for each row, otherwise a scalar."""
     return (ANY_SIZE,) if _by_row(spec) else None
 
 

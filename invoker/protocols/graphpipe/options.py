@@ -1,4 +1,4 @@
-"""What only GraphPipe understands of a function: options of `@function`."""
+"""The options of `@function` that only GraphPipe understands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 from invoker.author.protocoloptions import ProtocolOption
 from invoker.author.spec import FunctionSpec, StreamSpec
-from invoker.author.spelling import UNIONS, is_array
+from invoker.codecs.annotations import is_array
 from invoker.errors import SpecError
+from invoker.fields.aliases import UNIONS
 
 __all__ = ["Casting", "Rows"]
 
@@ -19,12 +20,12 @@ _RULES = ("no", "same_kind")
 
 @dataclass(frozen=True, slots=True)
 class Casting(ProtocolOption):
-    """Arrays of other types become those that are declared, as numpy's rule of this name allows (G-061).
+    """Casts arrays of other types to the declared ones, as numpy's rule of this name allows (G-061).
 
     Attributes:
         inputs: ``"same_kind"`` casts arrays that come, if every value fits; ``"no"`` refuses other types.
-        outputs: The same for arrays that the function gives, over every protocol: ``"same_kind"`` makes the float64 of
-            a computation the float32 that is declared.
+        outputs: The same for arrays that the function gives, over every protocol: ``"same_kind"`` turns the float64 of
+            a computation into the declared float32.
 
     Raises:
         SpecError: There is no such rule.
@@ -41,7 +42,7 @@ class Casting(ProtocolOption):
                 raise SpecError(f"graphpipe.Casting({field}={value!r}) is unknown; it can be 'no', 'same_kind'")
 
     def applied(self, spec: FunctionSpec) -> FunctionSpec:
-        """Mark the arrays that are cast.
+        """Mark the arrays of the function that are cast.
 
         Raises:
             SpecError: There are no arrays to cast.
@@ -97,7 +98,7 @@ class Rows(ProtocolOption):
         by_row: False feeds it whole tensors, as without this option.
 
     Raises:
-        SpecError: It is neither True nor False.
+        SpecError: The value is neither True nor False.
     """
 
     protocol: ClassVar[str] = "graphpipe"
@@ -108,7 +109,7 @@ class Rows(ProtocolOption):
             raise SpecError(f"graphpipe.Rows(by_row={self.by_row!r}) must be True or False")
 
     def applied(self, spec: FunctionSpec) -> FunctionSpec:
-        """Refuse it beside batches.
+        """Refuse the option if batches are joined.
 
         Raises:
             SpecError: Requests are joined to batches.

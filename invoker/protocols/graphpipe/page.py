@@ -1,4 +1,4 @@
-"""What a browser is shown at the address of a model: its metadata as a page, and how to call it."""
+"""Makes the page for a browser at the address of a model: its metadata, and how to call it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def page(metadata: MetadataResponse, path: str) -> str:
 
     Args:
         metadata: The metadata of the model.
-        path: Where it is served.
+        path: The path of the model.
     """
     title = escape(metadata.name)
     version = f" <small>{escape(metadata.version)}</small>" if metadata.version else ""
@@ -49,7 +49,7 @@ The same description as JSON: <code>curl HOST:PORT{where}</code></p>
 
 
 def _program(metadata: MetadataResponse, path: str) -> str:
-    """Two ways to ask it: by our client, and by that of the package ``graphpipe``."""
+    """Two programs that call the model: with the invoker's client, and with the package ``graphpipe``."""
     url = f'"http://HOST:PORT{path}"'
     names = [one.name for one in metadata.inputs]
     arrays = [name if name.isidentifier() else f"array{index}" for index, name in enumerate(names)]

@@ -36,41 +36,41 @@ def message_as(
     """A message of another media type that holds the same as a tensor.
 
     Args:
-        tensor: What was received.
+        tensor: The tensor that was received.
         media_type: One of this file's.
-        where: For the error.
+        where: Its name, for the error.
         is_single: One value is wanted, which also a tensor of one element is.
         is_truth: Whether numbers become true and false.
 
     Raises:
-        GraphPipeError: It cannot be one (E8).
+        GraphPipeError: The tensor cannot be converted (E8).
     """
     if media_type in _WRITERS:
         elements = _elements(tensor, is_text=media_type == JSON)
         value = _nested([one != 0 for one in elements] if is_truth else elements, tensor.shape, is_single=is_single)
         if media_type == JSON and any(isinstance(one, float) and not math.isfinite(one) for one in elements):
-            raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} holds NaN or infinity, which JSON has not")
+            raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} has NaN or infinity, which JSON cannot represent")
         return Message(_WRITERS[media_type](value), EMPTY, media_type)
     if isinstance(tensor.data, list) and len(tensor.data) == 1:
         (payload,) = tensor.data
         return Message(payload, EMPTY, f"{TEXT}; charset=utf-8" if media_type == TEXT else media_type)
     if media_type == OCTETS and tensor.type is TensorType.UINT8:
         return Message(bytes(tensor.data), EMPTY, media_type)  # type: ignore[arg-type]  # a list is for strings only
-    detail = f"{where} is {spelled(tensor.type)} of the shape {list(tensor.shape)}, and one String is wanted"
+    detail = f"{where} is {spelled(tensor.type)} of the shape {list(tensor.shape)}, and one String is expected"
     raise GraphPipeError(Code.TYPE_MISMATCH, detail)
 
 
 def listed_bytes(tensor: Tensor) -> int:
-    """Bytes that lists of its numbers take: two references each while they are made, and mostly an object."""
+    """Bytes that lists of a tensor's numbers take: two references for each meanwhile, and usually an object."""
     width = ITEM_BYTES[tensor.type]
     return len(tensor.data) // width * (16 if width == 1 else 32) if width else 0
 
 
 def tensor_of(message: Message[bytes], where: str) -> Tensor:
-    """The tensor that a value is; one that is no number, text or list stays bytes.
+    """The tensor of a value; a value that is no number, text or list stays bytes.
 
     Raises:
-        GraphPipeError: It is ragged, mixed or something else (E18).
+        GraphPipeError: The value is ragged, mixed or of another type (E18).
     """
     essence = message.media_type.partition(";")[0]
     if essence not in _READERS:
@@ -127,7 +127,7 @@ def _text(raw: bytes, *, is_text: bool) -> str | bytes:
         return raw.decode()
     except UnicodeDecodeError:
         if is_text:
-            raise GraphPipeError(Code.TYPE_MISMATCH, "a string is not UTF-8, and JSON is wanted") from None
+            raise GraphPipeError(Code.TYPE_MISMATCH, "a string is not UTF-8, so it cannot be JSON") from None
         return raw
 
 
@@ -144,7 +144,7 @@ def _shape(value: Any, where: str) -> tuple[int, ...]:
 
 
 def _flat(value: Any, shape: tuple[int, ...], where: str) -> Iterator[Any]:
-    """The elements in row-major order; a list in place of one, or of another length, is an error."""
+    """The elements in row-major order; a list instead of an element, or of another length, is an error."""
     level = [value]
     for size in shape:
         inner = []
@@ -162,7 +162,7 @@ def _flat(value: Any, shape: tuple[int, ...], where: str) -> Iterator[Any]:
 def _packed(type_: TensorType, shape: tuple[int, ...], elements: list[Any], where: str) -> Tensor:
     try:
         data = struct.pack(f"<{len(elements)}{_FORMATS[type_]}", *elements)
-    except (struct.error, OverflowError):  # each release of Python has other words for it
+    except (struct.error, OverflowError):  # each release of Python raises another error here
         numbers = [one for one in elements if type(one) is int]  # a float always fits
         lowest, highest = min(numbers), max(numbers)
         number = highest if highest >= -lowest else lowest

@@ -1,13 +1,13 @@
-"""`InferencePlan`: what was found out about earlier requests, so that the next one like them is not read again.
+"""`InferencePlan`: remembers earlier requests, so that a similar one is not read again.
 
-Theory. Clients of a model send the same request again and again, and only the elements of its tensors differ. That its
-bytes are a request, which input each tensor is for, which outputs are wanted, and whether types, shapes and sizes are
-those that are declared: none of this depends on elements (`invoker.tensors.skeleton` says when that is proven). So a
-plan keeps the *skeleton* of a request that was found right. A request that fits it needs only its elements to be handed
-on. A request that was refused leaves no plan, so each error is found and reported anew.
+Theory. Clients of a model send the same request again and again, and only the elements of its tensors differ. Whether
+its bytes are a request, which input each tensor is for, which outputs are wanted, and whether types, shapes and sizes
+are the declared ones: none of this depends on elements (`invoker.tensors.skeleton` says when that is proven). So a plan
+keeps the *skeleton* of a valid request. If a request fits it, only its elements need to be passed on. A request that
+was refused leaves no plan, so each error is found and reported again.
 
 Plans belong to a model, so they are gone with it. They are kept by the sizes of their requests, a few of each. Peers
-choose their requests, so `Cache` bounds what the plans take.
+choose their requests, so `Cache` bounds the memory of the plans.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class InferencePlan(msgspec.Struct, frozen=True):
         limit_bytes: The limit with which the first one was checked.
         checked: The first one without its elements; its only step is the opening of the invocation.
         inputs: Which input each tensor is for, and where its elements lie in a request, in declared order.
-        media_types: The media types in which the function takes the inputs, if all of them travel as they are; else
-            None.
+        media_types: The media types in which the function takes the inputs, if none needs a conversion; otherwise None.
     """
 
     skeleton: Skeleton
@@ -68,7 +67,7 @@ class InferencePlan(msgspec.Struct, frozen=True):
     media_types: tuple[str, ...] | None
 
     def again(self, buffer: Buffer, metadata: Headers, weigh: Weigh | None = None) -> CheckedRequest:
-        """A request that fits the skeleton; see `find`.
+        """Check a request that fits the skeleton; see `find`.
 
         Args:
             buffer: The request.
@@ -99,7 +98,7 @@ class InferencePlan(msgspec.Struct, frozen=True):
 
 
 def find(model: Model, buffer: Buffer, limit_bytes: int) -> InferencePlan | None:
-    """The plan for a request; None if there is none yet, and for a view, which is read each time."""
+    """The plan for a request; None if there is none yet, or if the buffer is a view, which is read each time."""
     if type(buffer) is not bytearray and type(buffer) is not bytes:
         return None
     known: tuple[InferencePlan, ...] = model.plans.find(len(buffer)) or ()
@@ -110,14 +109,14 @@ def find(model: Model, buffer: Buffer, limit_bytes: int) -> InferencePlan | None
 
 
 def learn(model: Model, buffer: Buffer, trace: Trace, found: Found, checked: CheckedRequest) -> CheckedRequest:
-    """Make a plan of a request that was found valid, and let its answer be remembered, too.
+    """Make a plan of a request that was found valid, and let its answer be remembered.
 
     Args:
         model: The model that the request asks.
         buffer: The request.
         trace: The trace of its reading.
         found: The result of that reading.
-        checked: The request, as it is now asked.
+        checked: The request after its checks.
     """
     if type(buffer) is not bytearray and type(buffer) is not bytes:
         return checked

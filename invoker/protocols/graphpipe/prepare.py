@@ -1,6 +1,6 @@
-"""`prepare`: reads a request and checks all of it that can be known before the function runs.
+"""`prepare`: reads a request and checks everything that can be checked before the function runs.
 
-A request that differs from an earlier one in nothing but its elements is not read again; see
+A request that differs from an earlier one only in its elements is not read again; see
 `invoker.protocols.graphpipe.plans`.
 """
 
@@ -23,7 +23,16 @@ from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.plans import Buffer, Found, find, learn
 from invoker.protocols.graphpipe.rows import count_rows
 from invoker.protocols.graphpipe.telling import tell_asked, tell_given
-from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError, InferRequest, MetadataRequest, Trace, read_request
+from invoker.tensors import (
+    LIMIT_BYTES,
+    Code,
+    GraphPipeError,
+    InferRequest,
+    MetadataRequest,
+    Trace,
+    read_request,
+    too_large,
+)
 from invoker.tensors.flat import Weigh
 
 __all__ = ["joint", "prepare", "refused"]
@@ -47,11 +56,11 @@ def prepare(
     metadata: Headers = EMPTY,
     weigh: Weigh | None = None,
 ) -> CheckedRequest:
-    """Read and check a request, and say what is to be done.
+    """Read and check a request.
 
     Args:
-        model: What is asked.
-        buffer: Exactly one Request; tensors become views on it, so it must not change until the response is there.
+        model: The model that is asked.
+        buffer: Exactly one Request; tensors become views on it, so it must not change until the response is made.
         limit_bytes: Larger ones are refused; as much may be fed to the function.
         metadata: The metadata of the conversation, for the function's `Context`.
         weigh: Called with the bytes that copies of elements will take, before they are made; raises Overloaded if too
@@ -77,21 +86,21 @@ def prepare(
 
 
 def refused(error: GraphPipeError, *, about: str = "nothing") -> CheckedRequest:
-    """A request that fails before the function runs; the traceback, which leads to the buffer, is not kept."""
+    """A request that fails before the function runs; the traceback, which refers to the buffer, is not kept."""
     bare = error.bare
     return CheckedRequest((Send(refusal(bare)), Close(bare)), about=about)
 
 
 def joint(model: Model, several: Sequence[CheckedRequest], *, limit_bytes: int = LIMIT_BYTES) -> CheckedRequest:
-    """Requests that are alike as one (G-076).
+    """Join compatible requests into one (G-076).
 
     Raises:
-        GraphPipeError: They are too large together (E13), or do not fit what is declared.
+        GraphPipeError: The inputs are too large together (E13), or do not fit their declarations.
     """
     first = several[0]
     total = sum(given.tensor.size for one in several for given in one.given)
     if total > limit_bytes:  # refuse before the tensors are copied
-        raise GraphPipeError(Code.TOO_LARGE, f"together the inputs have {total} bytes, the limit is {limit_bytes}")
+        raise too_large("together the inputs have", total, limit_bytes)
     known: dict[str, int] = {}
     given = merged([one.given for one in several])
     for one in given:
@@ -103,7 +112,7 @@ def _resolved(model: Model, request: InferRequest) -> Resolved:
     known: dict[str, int] = {}
     given = given_inputs(model, request, known)
     wanted, parts = wanted_outputs(model, request), None
-    if model.is_undeclared:  # its undeclared output may turn out to be several
+    if model.is_undeclared:  # its undeclared output may turn out to be several outputs
         wanted, parts = (0,), wanted if request.output_names else None
     return Resolved(given, wanted, request.config, known, parts)
 

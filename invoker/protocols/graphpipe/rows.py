@@ -1,7 +1,7 @@
 """Batches row by row, for functions that ask for it: each tensor is one value for each of its first index (G-073).
 
-Rows are cut only when the driver asks for them, so that a function that is slow to take them stops further ones; what
-it gives is stacked again.
+Rows are cut only when the driver asks for them, so that a slow function stops further ones; its outputs are stacked
+again.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ def count_rows(given: Sequence[GivenInput]) -> int:
     """How many rows all inputs have.
 
     Raises:
-        GraphPipeError: One is a scalar, they differ, or there are no inputs (E9); or there are very many that are empty
-            (E13), each of which would be a value of its own.
+        GraphPipeError: An input is a scalar, the numbers differ, or there are no inputs (E9); or there are very many
+            empty rows (E13), each of which would be a value of its own.
     """
     counts = set()
     for one in given:
         if not one.tensor.shape:
-            raise GraphPipeError(Code.SHAPE, f"input '{one.port.name}' is a scalar, and rows are wanted")
+            raise GraphPipeError(Code.SHAPE, f"input '{one.port.name}' is a scalar, and rows are expected")
         counts.add(one.tensor.shape[0])
     if len(counts) != 1:
         met = ", ".join(f"'{one.port.name}' {one.tensor.shape[0]}" for one in given) or "none"
         raise GraphPipeError(Code.SHAPE, f"inputs have different numbers of rows: {met}")
     rows = int(counts.pop())
     if rows > _MOST_EMPTY and not any(one.tensor.size for one in given):
-        raise GraphPipeError(Code.TOO_LARGE, f"there are {rows} rows without elements, the limit is {_MOST_EMPTY}")
+        raise GraphPipeError(
+            Code.TOO_LARGE, f"there are {rows} rows without elements, which exceeds the limit of {_MOST_EMPTY}"
+        )
     return rows
 
 
@@ -65,10 +67,10 @@ def stacked(tensors: Sequence[Tensor], where: str) -> Tensor:
 
     Args:
         tensors: At least one.
-        where: For the error.
+        where: The name of the output, for the error.
 
     Raises:
-        GraphPipeError: They differ in type or shape (E18).
+        GraphPipeError: The tensors differ in type or shape (E18).
     """
     first = tensors[0]
     for index, one in enumerate(tensors):
@@ -88,7 +90,7 @@ def joined(tensors: Sequence[Tensor], where: str) -> Tensor:
     """One after the other along the first size (G-072).
 
     Raises:
-        GraphPipeError: They differ in type or another size, or one is a scalar (E18).
+        GraphPipeError: The tensors differ in type or in a size other than the first, or one is a scalar (E18).
     """
     first = tensors[0]
     for one in tensors:

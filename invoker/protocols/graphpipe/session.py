@@ -13,8 +13,8 @@ Theory. A conversation is one request and one response, over HTTP and over bare 
     RUNNING  Emitted           RUNNING  - (kept); Cancel when an output gives more than it may
     RUNNING  Finished          CLOSED   Send(Answer) or Send(Reply with the error), Close
 
-What can be known before the function runs is settled by `invoker.protocols.graphpipe.prepare`, which a transport may
-call elsewhere than on the loop if the buffer is large (G-102). The session is then given what it made.
+`invoker.protocols.graphpipe.prepare` makes all checks that are possible before the function runs; a transport may call
+it in a thread if the buffer is large (G-102). The session then gets the checked request.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class GraphPipeSession:
     """Translates one request into one invocation, and its outputs into the response.
 
     Args:
-        model: What is asked.
+        model: The model that is asked.
         limit_bytes: The most bytes of a request.
         metadata: The metadata of the conversation.
     """
@@ -75,7 +75,7 @@ class GraphPipeSession:
         self._size = 0
 
     def receive(self, frame: Buffer | CheckedRequest | Row) -> Sequence[CallStep]:
-        """Translate the request, a buffer or what `prepare` made of it; or feed one of its rows.
+        """Translate the request, as a buffer or as `prepare` has checked it; or feed one of its rows.
 
         Raises:
             ProtocolViolation: There was one already.
@@ -92,7 +92,7 @@ class GraphPipeSession:
         return frame.steps
 
     def half_close(self) -> Sequence[CallStep]:
-        """Translate the end of what the peer sends.
+        """Translate the end of the peer's frames.
 
         Raises:
             ProtocolViolation: No request came.
@@ -121,7 +121,7 @@ class GraphPipeSession:
         return (Send(answer), Close())
 
     def release(self) -> None:
-        """The conversation is over, however it ended: drop the tensors, since this object may live on."""
+        """Drop the tensors, since the conversation is over and this object may live longer."""
         self.state = State.CLOSED
         self._prepared = CheckedRequest(())
         self._messages = {}
@@ -145,7 +145,7 @@ class GraphPipeSession:
             return (Cancel(ID, GraphPipeError(Code.BAD_OUTPUT, detail)),)
         self._size += len(event.message.payload)
         if self._size > self._prepared.most_bytes:
-            detail = f"the function gave more than {self._prepared.most_bytes} bytes"
+            detail = f"the outputs of the function exceed the limit of {self._prepared.most_bytes} bytes"
             return (Cancel(ID, GraphPipeError(Code.BAD_OUTPUT, detail)),)
         messages.append(event.message)
         return ()

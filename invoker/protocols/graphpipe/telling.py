@@ -1,4 +1,4 @@
-"""What the log says about a request: names, types and shapes, never values (G-105, G-106)."""
+"""Describes a request for the log: names, types and shapes, never values (G-105, G-106)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def tell_asked(request: InferRequest | MetadataRequest | None, model: Model) -> 
 
     Args:
         request: The request as it came; None: it could not be read.
-        model: Whose names inputs have, also those that come by position; a name that is no input's is as the peer
-            spells it, in quotes unless it is one word.
+        model: The model whose names are used, also for inputs by position; an unknown name is spelt as the peer sent
+            it, in quotes unless it is one word.
     """
     if request is None:
         return "nothing"

@@ -17,9 +17,9 @@ Theory. The grammar of what a caller sends is ``StartFrame InputFrame*``, then a
     any        Emitted     same       Send(OutputSignal)
     any        Finished    CLOSED     Close
 
-A caller such as riff's HTTP adapter goes on sending after its StartFrame and takes a status that comes meanwhile for a
-broken stream. So a StartFrame that is wrong (ProtocolViolation, NotAcceptable) is refused with the next frame, with
-the half-close, or after a second (R-170). An overloaded process, or one that drains, refuses at once.
+A caller such as riff's HTTP adapter continues to send after its StartFrame, and a status that comes meanwhile looks to
+it like a broken stream. So an invalid StartFrame (ProtocolViolation, NotAcceptable) is refused with the next frame,
+with the half-close, or after a second (R-170). An overloaded process, or one that drains, refuses at once.
 
 The invocation may finish at any time, also before the caller's frames ended (R-114): then frames still under way are
 dropped without an error. Arity, media types and codecs are the machinery's business, not the grammar's.
@@ -71,7 +71,7 @@ _ENTRY_BYTES = 256
 
 
 class State(enum.Enum):
-    """The states of a conversation; see the module."""
+    """The states of a conversation; the module's docstring explains them."""
 
     FRESH = "waiting for the StartFrame"
     OPENING = "waiting for the first InputFrame"
@@ -86,7 +86,7 @@ class RiffSession:
 
     Args:
         metadata: The metadata of the call, given to the function's context.
-        function: Which function of a catalogue is meant; empty for the only one.
+        function: The name of the function in a catalogue; empty for the only one.
     """
 
     __slots__ = ("_function", "_metadata", "_parse", "_refusal", "state")
@@ -102,7 +102,7 @@ class RiffSession:
         """Translate one serialised ``InputSignal``.
 
         Raises:
-            ProtocolViolation: Not a protobuf message (R-120), or a signal the grammar forbids here.
+            ProtocolViolation: The frame is not a protobuf message (R-120), or a signal that the grammar forbids here.
         """
         if self.state is State.FRESH and (known := _STARTS.find(frame)) is not None:
             self.state = State.OPENING
@@ -114,7 +114,7 @@ class RiffSession:
                 return ()
             if self.state is State.REFUSED:
                 return self._refused()
-            raise self._violation(f"{len(frame)} bytes were received that are not an InputSignal") from None
+            raise self._violation(f"{len(frame)} bytes were received that are not a valid InputSignal") from None
         case = signal.WhichOneof("frame")
         if case == "data" and (self.state is State.STREAMING or self.state is State.OPENING):
             self.state = State.STREAMING
@@ -128,7 +128,7 @@ class RiffSession:
         if case == "start":
             return self._start(signal.start, frame)
         if case is None:
-            # R-047: neither oneof case is set.
+            # R-047: neither oneof case is set
             raise self._violation(f"a signal is neither a start nor a data signal, while {self.state.value}")
         if self.state is State.ENDED:
             raise ProtocolViolation("a data signal was received after the half-close")
@@ -177,7 +177,7 @@ class RiffSession:
         return ProtocolViolation(text)
 
     def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
-        """Refuse a wrong StartFrame with the next frame, with the half-close, or after a while (R-170)."""
+        """Refuse an invalid StartFrame with the next frame, with the half-close, or after a while (R-170)."""
         self.state = State.REFUSED
         self._refusal = error
         return (Timer(_PATIENCE_S),)

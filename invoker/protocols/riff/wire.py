@@ -35,10 +35,10 @@ def output_tail(media_type: str, index: int) -> bytes:
 
 
 def output_signal(payload: bytes, tail: bytes) -> bytes:
-    """A serialised ``OutputSignal``, at a fifth of the price of protobuf's.
+    """A serialised ``OutputSignal``, at a fifth of the cost of protobuf's.
 
-    Fields come in the order of their numbers: the payload is the first one of ``OutputFrame``, and what follows it is
-    ``tail``; ``data`` is the only field of the signal. An empty payload is not written at all.
+    Fields come in the order of their numbers: the payload is the first one of ``OutputFrame``, and ``tail`` follows it;
+        ``data`` is the only field of the signal. An empty payload is not written at all.
     """
     size = len(payload)
     if 0 < size < _SHORT - len(tail):

@@ -1,19 +1,15 @@
 """The tool bridge: sessions, tools, variables and agents for a host program. Pure: frames in, steps out.
 
-Authors import its options from here; they are loaded when somebody asks for one.
+Authors import its options from here; they are loaded on first use.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from invoker.lazy import lazy
 
 if TYPE_CHECKING:
     from invoker.protocols.toolbridge.options import ToolInfo
 
 __all__ = ["ToolInfo"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from invoker.protocols.toolbridge import options
-
-    return getattr(options, name)
+__getattr__, __dir__ = lazy(__name__, dict.fromkeys(__all__, "invoker.protocols.toolbridge.options"))

@@ -1,8 +1,8 @@
 """CreateReActAgent and ExecuteAgent: agents that reason and act with the tools of a host session (T-133 to T-149).
 
 Theory. An agent belongs to one process: it is kept in `HostSessions`, in ``HostSession.agents``, and is dropped with
-its session. These sessions check requests, and translate what a run reports into chunks. `Agents` runs agents, on the
-loop; a run goes on only while somebody awaits its next piece of news, so it ends with the conversation.
+its session. These sessions check requests, and translate the reports of a run into chunks. `Agents` runs agents, on the
+loop; a run continues only while its next report is awaited, so it ends with the conversation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _DIGITS: Final = 8
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """What the model thinks in a step."""
+    """A thought of the model in one step."""
 
     step: int
     text: str
@@ -74,7 +74,7 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The outputs of the signature, after so many steps."""
+    """The outputs of the signature, and the number of steps."""
 
     answer: dict[str, Any]
     steps: int
@@ -88,8 +88,8 @@ class Agent(msgspec.Struct, frozen=True, eq=False):
 
     Attributes:
         id: Its id, ``react_<session>_<8 hex>``.
-        signature: What it takes and gives.
-        tools: As callers see them.
+        signature: Its inputs and outputs.
+        tools: The tools as callers see them.
         max_iters: Steps that it may take.
         llm: Its language model.
         wants_steps: Whether its result lists the steps.
@@ -120,10 +120,10 @@ class Running(Operation):
 
 
 class AgentRun(Protocol):
-    """A run that goes on while its next piece of news is awaited."""
+    """A run that continues while its next report is awaited."""
 
     def next(self) -> Awaitable[News]:
-        """The next thing that happened; the last is a `Result`, or a BridgeError that is raised."""
+        """The next report; the last one is a `Result`, or a BridgeError that is raised."""
 
 
 class Agents(Protocol):
@@ -158,7 +158,7 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
         return (Ask("session", Look(space_of(request.session_id))),)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Check what is asked for, and make the agent."""
+        """Check the request, and make the agent."""
         request = self._request
         if key == "session":
             session = self._session = found_session(self.host_sessions, request.session_id, value)
@@ -219,7 +219,7 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
         self._steps: list[pb.IntermediateStep] = []
 
     def asked(self, request: pb.ExecuteAgentRequest) -> Sequence[Step]:
-        """Find the agent; its id has that of its session."""
+        """Find the agent, whose id contains the id of its session."""
         self._request = request
         session_id = request.agent_id.removeprefix("react_")[: -_DIGITS - 1]
         if not session_id or not request.agent_id.startswith("react_"):
@@ -289,7 +289,7 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
 
 
 def _selected(host_sessions: HostSessions, session: HostSession, names: Sequence[str]) -> tuple[pb.ToolSpec, ...]:
-    """The tools of a session that were asked for, or all of them (T-134)."""
+    """The requested tools of a session, or all of them (T-134)."""
     specs = [*host_sessions.tools.specs, *(() if session.callback is None else session.callback.specs)]
     if not names:
         return tuple(one for one in specs if one.name != FINISH)
@@ -299,7 +299,7 @@ def _selected(host_sessions: HostSessions, session: HostSession, names: Sequence
         if name not in known:
             raise BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {name!r} in the session", tool_id=name)
         if known[name].name == FINISH:
-            text = "agents end by a tool named 'finish' of their own, so none of the session's can be called so"
+            text = "agents have a tool of their own named 'finish', so no tool of the session may have this name"
             raise BridgeError(Kind.VALIDATION, text, code="reserved", field="tool_names")
         found[known[name].name] = known[name]
     return tuple(found.values())
@@ -329,7 +329,7 @@ def sendable(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as a ``Struct`` takes it."""
+    """A value in the form that a ``Struct`` takes."""
     if isinstance(value, dict):
         return {sendable(str(key)): plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple, set)):

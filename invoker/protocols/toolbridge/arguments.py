@@ -1,7 +1,7 @@
-"""The arguments of a tool: what callers may give, bound to parameters as Python does, decoded, converted and checked.
+"""The arguments of a tool: they are bound to parameters as in Python, decoded, converted and checked.
 
-All errors of a call are reported together (T-050), and nothing runs before all arguments are right (T-051). What was
-decoded is remembered on the payload, so that the function's own input does not decode it again.
+All errors of a call are reported together (T-050), and nothing runs before all arguments are right (T-051). The decoded
+value is kept with the payload, so that the function's own input does not decode it again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from invoker.author.binding import MOST_INPUTS, Binder, Fault
+from invoker.author.binding import MOST_INPUTS, Binder
 from invoker.author.spec import IGNORED, FunctionSpec, Parameter, StreamSpec, Style
 from invoker.codecs.anyvalue import ANY, BadAny, known, pack, unpack
 from invoker.codecs.anyvalue.codec import converting
 from invoker.codecs.refusal import reason
 from invoker.codecs.standins import is_odd
 from invoker.codecs.typed import members
+from invoker.errors.wording import Fault
 from invoker.message import EMPTY, Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, python_type, spelled
@@ -32,7 +33,7 @@ Feed: TypeAlias = tuple[int, Message[bytes]]
 
 
 class Binding(NamedTuple):
-    """Arguments that were found right.
+    """Arguments that were found valid.
 
     Attributes:
         names: The names of the parameters that get them, for ``Open.bound``.
@@ -45,12 +46,12 @@ class Binding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that is wrong with a call.
+    """One error in the arguments of a call.
 
     Attributes:
         code: The kind of error; see T-037 to T-053.
         field: The name of the argument; empty where there is none.
-        text: What was met, and what was expected.
+        text: The text: what was met, and what was expected.
         details: Further facts by name, such as ``expected`` and ``actual``.
     """
 
@@ -60,7 +61,7 @@ class Violation:
     details: Mapping[str, str] | None = None
 
     def told(self) -> dict[str, str]:
-        """The violation, as the JSON in ``details["violations"]`` has it."""
+        """The violation, in the form for the JSON of ``details["violations"]``."""
         return {"code": self.code, "field": self.field, "message": self.text, **(self.details or {})}
 
 
@@ -79,11 +80,11 @@ class Argument:
     Attributes:
         name: The name by which callers know it.
         type: The annotation of one value.
-        is_stream: It takes any number of values, as a list.
+        is_stream: Whether it takes any number of values, as a list.
         is_required: There is no default.
         default: The default, if there is one.
         allowed: All values that it may have, as text; empty: any.
-        constraints: What else its annotation says.
+        constraints: The constraints of its annotation.
     """
 
     __slots__ = (
@@ -109,7 +110,7 @@ class Argument:
         self.allowed = allowed_values(stream.type)
         self._check = self.constraints.checker()
         is_free = not self.allowed and self._check is None and stream.type in _SCALARS
-        self._exact = stream.type if is_free else None  # values of this very class are right as they are
+        self._exact = stream.type if is_free else None  # values of exactly this class need no conversion
         self._convert: Callable[[Any], Any] | None = None if stream.type is IGNORED else _converting(stream.type)
 
     def take(self, data: bytes, name: str, index: int, feeds: list[Feed], wrong: list[Violation]) -> None:
@@ -117,7 +118,7 @@ class Argument:
 
         Args:
             data: A serialised ``Any``.
-            name: What the caller calls it.
+            name: The caller's name of the argument.
             index: The index of the input that it is for.
             feeds: The list to which its messages are added.
             wrong: The list to which violations are added.
@@ -144,7 +145,7 @@ class Argument:
             feeds.append((index, Message(known(pack(one), made, self.type), EMPTY, ANY)))
 
     def _made(self, value: Any, name: str, wrong: list[Violation]) -> Any:
-        """The value as the function gets it."""
+        """Convert a value for the function."""
         if self.allowed and value is not None and spelled(value) not in self.allowed and not self._is_named(value):
             known = ", ".join(self.allowed)
             text = f"argument '{name}' must be one of {known}, and is {_shown(value)}"
@@ -164,7 +165,7 @@ class Argument:
         return made
 
     def _is_named(self, value: Any) -> bool:
-        """Whether an Enum, which also takes the names of its members, takes the value; its converter decides."""
+        """Whether an Enum accepts the value, also by the name of a member; its converter decides."""
         return any(is_odd(one) and (isinstance(value, list) or value in one.__members__) for one in members(self.type))
 
     def _mistyped(self, value: Any, name: str, error: Exception) -> Violation:
@@ -175,7 +176,7 @@ class Argument:
 
 
 class Arguments:
-    """All that a tool may be given.
+    """All arguments that a tool may take.
 
     Args:
         spec: The spec of the function.
@@ -203,7 +204,7 @@ class Arguments:
             kwargs: Serialised ``Any``, by name.
 
         Raises:
-            BridgeError: An argument is wrong; the error lists everything that is.
+            BridgeError: An argument is wrong; the error lists all of them.
         """
         names, takers, faults = self._kept.get((len(args), *kwargs)) or self._binder.call(len(args), kwargs)
         wrong: list[Violation] = []
@@ -224,17 +225,20 @@ class Arguments:
         return Violation(fault.code, fault.name, str(fault), {"expected": python_type(missing.type)})
 
     def _in_order(self, wrong: list[Violation]) -> list[Violation]:
-        """A map comes in any order, and callers should get the same error each time."""
+        """Sort violations, since a map comes in any order, and callers should get the same error each time."""
         order = {argument.name: number for number, argument in enumerate(self.each)}
         return sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order)))
 
 
 def _converting(type_: Any) -> Callable[[Any], Any]:
-    """The converter to a type. An option that nothing can make is accepted at start, and keeps its default."""
+    """The converter to a type.
+
+    An option of a type that cannot be converted is accepted at start, and keeps its default.
+    """
     try:
         return converting(type_)
     except (TypeError, RuntimeError) as error:
-        problem = ValueError(f"nothing makes it of what callers send ({error})")
+        problem = ValueError(f"values that callers send cannot be converted to it ({error})")
 
         def refuse(_: Any) -> Any:
             raise problem

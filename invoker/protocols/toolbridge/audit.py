@@ -1,8 +1,8 @@
 """The line of the audit log about one tool call (T-167).
 
-It has the caller, the tool and the ending, but no values: arguments are there as a hash, unless the operator asks for
-them. Then each value whose name matches a pattern is replaced, at any depth; so are positional arguments of a call that
-was refused before their names were known. A result is never written.
+It has the caller, the tool and the ending, but no values: the arguments appear as a hash, unless the operator asks for
+their values. Then each value whose name matches a pattern is replaced, at any depth; so are positional arguments of a
+call that was refused before their names were known. A result is never written.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_CHARS: Final = 1000
 
 
 class Entry(NamedTuple):
-    """The data of a call that are kept until its line is written; made for each call, it computes nothing."""
+    """The data of a call until its line is written; one is made for each call, so it computes nothing."""
 
     ended_s: float
     asked: Any
@@ -61,14 +61,14 @@ class Redaction:
     """Which arguments are shown.
 
     Args:
-        patterns: The patterns of names, as a shell has them and whatever their case, besides those of secrets.
+        patterns: The patterns of names, as in a shell and in any case, besides the built-in ones for secrets.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._is_hidden = re.compile("|".join(translate(one.lower()) for one in (*ALWAYS, *patterns))).match
 
     def shown(self, name: str, value: Any) -> Any:
-        """A value as it may be shown."""
+        """A value in the form that may be shown."""
         if self._is_hidden(name.lower()) or any(word.lower() in _WORDS for word in _WORD(name)):
             return _REDACTED
         if isinstance(value, Mapping):
@@ -87,7 +87,7 @@ def entry_of(call: Any, *, is_repeat: bool = False) -> Entry:
 
     Args:
         call: The call.
-        is_repeat: Whether it ran nothing, and has the answer of another call.
+        is_repeat: Whether the call did not run, and has the answer of another call.
     """
     outcome, took_s = outcome_of(call), call.took_s
     return Entry(time.time(), call.asked, call.tool, call.via, outcome, took_s, call.correlation_id, is_repeat)

@@ -1,13 +1,12 @@
 """`BatchExecuteTools`: many tool calls by one rpc, whose results come together (T-088 to T-096).
 
 Theory. An item is *due* until its call begins, *running* until that ends, and has a *result* then. Items begin in their
-order, as many at once as the request says, and as many as the session may run. Where that is full, the next one waits
-for a place; where a tool runs as often as it may, its item waits for the end of another item. Neither fails for that,
-unless the time of the batch is over.
-
-A result stands where its item does. Items that never began, because one before them failed and the caller wanted it so,
-have none (D24). A result that does not fit beside those that came before it is an error of its item, and so is one that
-cannot be sent. What is wrong with the batch itself is reported by the status of the rpc (D25).
+order, as many at once as the request says, and as many as the session may run. If the session is full, the next item
+waits for a place; if a tool runs as often as it may, its item waits for the end of another item. Neither fails for
+this, unless the time limit of the batch is reached. A result has the same position as its item. Items that never began,
+because an earlier one failed and the caller asked to stop then, have none (D24). A result that does not fit beside the
+earlier ones is an error of its item, and so is one that cannot be sent. An error of the batch itself is reported by the
+status of the rpc (D25).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _BOUND: Final = "bound/"
 
 
 class BatchExecuteTools(UnarySession[Any]):
-    """Translates one ``BatchExecuteTools`` rpc; see the module."""
+    """Translates one ``BatchExecuteTools`` rpc; the module's docstring has the rules."""
 
     reads, answers = BatchRequest, pb.BatchToolCallResponse
     _request: Any
@@ -78,7 +77,7 @@ class BatchExecuteTools(UnarySession[Any]):
         return self._go_on()
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Go on: the session is known, or may have a place now."""
+        """Continue, since the session is known, or may have a place now."""
         if key == "room":
             self._is_waiting = False
             return self._go_on()
@@ -91,7 +90,7 @@ class BatchExecuteTools(UnarySession[Any]):
         return self._go_on()
 
     def heard(self, event: Event) -> Sequence[Step]:
-        """Handle an event of an item: it gave something, or has ended."""
+        """Handle an event of an item: a value, or its end."""
         if not isinstance(event, (Emitted, Finished)):
             return ()
         number = int(event.id)
@@ -176,21 +175,22 @@ class BatchExecuteTools(UnarySession[Any]):
             self._is_stopped = True
 
     def _error_of(self, number: int) -> InvocationError | None:
-        """Why an item has no result: its call has failed, or it succeeded and gave what cannot be sent."""
+        """Why an item has no result: its call has failed, or its result cannot be sent."""
         return self._ended[number].error or self._unsent.get(number)
 
     def _keep(self, number: int, result: bytes) -> None:
-        """Keep a result until all are there.
+        """Keep a result until all have come.
 
         Raises:
-            BridgeError: It does not fit beside the others and a short entry for each item (T-062).
+            BridgeError: The result does not fit beside the others and a short entry for each item (T-062).
         """
         size = len(result)
         if size > self._left:
             most = self.host_sessions.settings.message_bytes
             raise BridgeError(
                 Kind.EXHAUSTED,
-                f"the result has {size} bytes, and of the {most} that are sent of a batch {self._left} are left; send "
+                f"the result has {size} bytes, and {self._left} bytes are left of the limit of {most} "
+                "for a batch; send "
                 "fewer items, or call the tool by itself",
                 code="result_too_large", size=size, limit=most,
             )  # fmt: skip
@@ -199,7 +199,7 @@ class BatchExecuteTools(UnarySession[Any]):
 
     @property
     def _left(self) -> int:
-        """Bytes that are left for one more result or a long error, besides a short entry for each item."""
+        """Bytes that remain for one more result or a long error, besides a short entry for each item."""
         most = self.host_sessions.settings.message_bytes
         return max(0, most - min(_ITEM_BYTES * len(self._request.items), most // 2) - self._given)
 

@@ -1,4 +1,4 @@
-"""`BridgeError`: the errors of the tool bridge, and what becomes of the invoker's own errors here.
+"""`BridgeError`: the errors of the tool bridge, and the translation of the invoker's own errors.
 
 The kinds are a closed set (T-159). A response with a field ``error`` carries the error itself, and its rpc ends with
 OK. All other rpcs end with the status of the kind and a trailer that holds the `ErrorInfo` (T-160, T-161).
@@ -53,7 +53,8 @@ from invoker.errors import (
     UnsupportedMediaType,
     VariableError,
 )
-from invoker.protocols.toolbridge.toolerror import KINDS, ToolError
+from invoker.protocols.toolbridge.toolerror import ToolError
+from invoker.protocols.toolbridge.wire import KINDS, TRAILER
 
 __all__ = [
     "ENDS_RPC",
@@ -66,8 +67,6 @@ __all__ = [
     "translated",
     "unavailable",
 ]
-
-TRAILER: Final = "dspex-error-bin"
 
 ENDS_RPC: Final = (Cancelled, NotReady, ShuttingDown)
 """Errors that end the rpc with a status: the caller is gone, or this process takes no calls, so a client may try
@@ -83,7 +82,7 @@ _TRAILER_BYTES: Final = 2048
 
 
 class Kind(enum.Enum):
-    """What `ErrorInfo.type` may be (T-159), with the status of rpcs that fail with it (T-161)."""
+    """The values of `ErrorInfo.type` (T-159), each with the status of rpcs that fail with it (T-161)."""
 
     TOOL_NOT_FOUND = "ToolNotFound"
     VALIDATION = "ValidationError"
@@ -119,12 +118,12 @@ class BridgeError(StatusError):
     Args:
         kind: The kind of error.
         text: What was met, what was expected.
-        details: Further facts by name; values become text. ``code`` distinguishes errors of one kind, ``field`` says
-            where.
+        details: Further facts by name; values become text. ``code`` distinguishes errors of one kind, ``field`` names
+            the place.
 
     Attributes:
-        status: The status of an rpc that fails with it; that of the kind, unless somebody sets another.
-        stacktrace: For a caller that may see it.
+        status: The status of an rpc that fails with it; the status of the kind, unless another one is set.
+        stacktrace: The traceback, for a caller that may see it.
     """
 
     def __init__(self, kind: Kind, text: str, /, **details: object) -> None:
@@ -139,14 +138,14 @@ class BridgeError(StatusError):
         made = self._head(_TEXT)
         made.stacktrace = _sendable(self.stacktrace, 4 * _TEXT)
         for name, value in self.details.items():
-            whole = len(value) if name == "violations" else _TEXT  # this is JSON, whose size was bounded before
+            whole = len(value) if name == "violations" else _TEXT  # JSON, whose size was bounded before
             made.details[_sendable(name, _TEXT)] = _sendable(value, whole)
         return made
 
     def kept(self) -> BridgeError:
         """This error without its traceback, for an object that keeps it.
 
-        The frames of the traceback refer to that object and hold the request: the cycle would keep megabytes until the
+        The frames of the traceback refer to that object and to the request: the cycle would keep megabytes until the
         garbage collector runs.
         """
         self.__traceback__ = self.__context__ = self.__cause__ = None
@@ -180,7 +179,7 @@ def no_request() -> StatusError:
 
 
 def session_gone(session_id: str, reason: Reason) -> BridgeError:
-    """The error about a session that is not there, by what the store said of its space (T-008, T-009)."""
+    """The error about a session that does not exist, by the store's reason (T-008, T-009)."""
     if reason is Reason.UNAVAILABLE:
         return unavailable(reason.value)
     code, text = _GONE.get(reason, _GONE[Reason.UNKNOWN])
@@ -195,7 +194,7 @@ def unavailable(text: str) -> BridgeError:
 
 
 def translated(error: InvocationError) -> BridgeError:
-    """Translate an error of an invocation into a `BridgeError`; see the module."""
+    """Translate an error of an invocation into a `BridgeError`; the module's docstring has the table."""
     if isinstance(error, BridgeError):
         return error
     kind, text, details = _words(error)
@@ -207,7 +206,7 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
     if isinstance(error, TimedOut):
         return Kind.TIMEOUT, error.detail, {"timeout_ms": round(error.timeout_s * 1000)}
     if isinstance(error, DeadlineExceeded):
-        return Kind.TIMEOUT, error.detail or "the deadline has passed", {}
+        return Kind.TIMEOUT, error.detail, {}
     if isinstance(error, LimitReached):
         return Kind.EXHAUSTED, error.detail, _reached(error)
     if isinstance(error, LimitExceeded):
@@ -234,7 +233,7 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
 
 
 def _reached(error: LimitReached) -> dict[str, object]:
-    """Which limit of a function, a session or the process was reached (T-058, T-059, T-060)."""
+    """The details of a limit of a function, a session or the process that was reached (T-058, T-059, T-060)."""
     details: dict[str, object] = {"code": error.code, "scope": _SCOPES[error.scope], "limit": error.limit}
     if error.retry_after_s is not None:
         details["retry_after_ms"] = round(error.retry_after_s * 1000)
@@ -255,7 +254,7 @@ def _raised(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
 
 
 def _sendable(text: str, most: int = _TEXT) -> str:
-    """Text as protobuf takes it: lone surrogates are escaped, and what is too long is cut."""
+    """A text that protobuf accepts: lone surrogates are escaped, and a long text is cut."""
     if len(text) > most:
         text = f"{text[: most - 1]}…"
     try:

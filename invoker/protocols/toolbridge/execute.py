@@ -1,9 +1,9 @@
 """`ExecuteTool`: one tool call, whose result comes whole (T-064 to T-075).
 
 Theory. A call whose session this process knows opens its invocation at once, so it runs in the thread that has its
-frame. Three kinds of calls ask the store first, and go on on the loop where they came in a thread of their own:
+frame. Three kinds of calls ask the store first, and continue on the loop if they came in a thread of their own:
 
-* the session is unknown here, so another process may have made it, or it is gone;
+* the session is unknown here, so another process may have made it, or it may be gone;
 * the session detects duplicates by request ids, and this id is new: then all callers that send it share the call,
   and ends with the last of them (T-075);
 * no tool of this process has this name, and the session has a host: then the host is called, by an rpc of ours (T-171).
@@ -65,7 +65,7 @@ class ExecuteTool:
         self._is_asked = self._is_closed = False
 
     def receive(self, frame: bytes) -> Sequence[CallStep]:
-        """Translate the request; whatever comes behind it is dropped."""
+        """Translate the request; later frames are dropped."""
         if self._is_asked:
             return ()
         self._is_asked = True
@@ -97,7 +97,7 @@ class ExecuteTool:
                     return (Ask("session", Look(space_of(session.id))),)
                 return self._stored(entry.response)
             if self._is_of_host(session, asked):
-                return (Ask("session", Look(space_of(session.id))),)  # the call goes on on the loop
+                return (Ask("session", Look(space_of(session.id))),)  # the call continues on the loop
         except BridgeError as error:
             return self._refuse(error)
         return self._found(session, asked)
@@ -161,7 +161,7 @@ class ExecuteTool:
         return steps
 
     def _is_of_host(self, session: HostSession, asked: Asked) -> bool:
-        """Whether the tool is none of this process, and the session has a host that may have it (T-171)."""
+        """Whether the tool does not belong to this process, and the session has a host that may have it (T-171)."""
         return self._host_sessions.tools.find(asked.tool_id) is None and bool(session.request.callback_address)
 
     def _forward(self, session: HostSession, call: ToolCall) -> Sequence[CallStep]:
@@ -188,12 +188,15 @@ class ExecuteTool:
         return self._answer(call)
 
     def _share(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
-        """Run the call for all callers that send its request id, or wait for the one that runs already; on the loop."""
+        """Run the call for all callers that send its request id, or wait for the call that already runs.
+
+        On the loop.
+        """
         host_sessions = self._host_sessions
         with host_sessions.lock:
             entry = results_of(host_sessions, session).find(asked, host_sessions.now_ns())
         if entry is None:
-            # The invocation of an earlier call of this id may still be ending, in this session or in one before it.
+            # the invocation of an earlier call of this id may still be ending, in this session or in an earlier one
             call.key = f"{space_of(session.id)}#{next(_NUMBERS)}"
             with host_sessions.lock:
                 results_of(host_sessions, session).begin(asked, call)
@@ -219,7 +222,7 @@ class ExecuteTool:
         return self._reply(response)
 
     def _repeat(self, asked: Asked) -> ToolCall:
-        """This rpc gets the answer of a call that another rpc began; observers are notified nevertheless (T-167)."""
+        """Note that this rpc gets the answer of a call that another rpc began; observers are still notified (T-167)."""
         host_sessions = self._host_sessions
         with host_sessions.lock:
             host_sessions.hits += 1
@@ -232,7 +235,7 @@ class ExecuteTool:
         return (Send(response), Close())
 
     def _close(self) -> None:
-        """Let go of the call: its rpc may be held a little longer, and its result be large."""
+        """Drop the call, since its rpc may be kept a little longer, and its result may be large."""
         self._is_closed = True
         self._call = self._asked = self._again = self._session = None
 

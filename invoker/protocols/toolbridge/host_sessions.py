@@ -1,9 +1,9 @@
-"""`HostSessions`: the host sessions that this process knows, and what runs in each; pure, for any thread.
+"""`HostSessions`: the host sessions that this process knows, and the calls in each; pure, for any thread.
 
-Theory. A *host session* is what InitializeSession makes. It outlives every conversation. The store is the truth about
-it: a space ``toolbridge/<id>`` whose text is the request that made it, whose items ``var/<name>`` are its variables,
-and which expires when nobody uses it. `HostSessions` keeps what one process knows of it, so that a call finds its
-session without asking the store::
+Theory. A *host session* is what InitializeSession makes. It outlives every conversation. The store has the
+authoritative state of a session: a space ``toolbridge/<id>`` whose text is the request that made it, whose items
+``var/<name>`` are its variables, and which expires when it is not used. `HostSessions` keeps one process's copy of it,
+so that a call finds its session without asking the store::
 
     state    means                                       left by
     -------  ------------------------------------------  ----------------------------------------------------------
@@ -11,7 +11,7 @@ session without asking the store::
     closing  no call may begin                           ``reopen`` (the store kept it), ``remove`` gone     removed;
     what runs is asked to end          nothing
 
-A session whose time to live is over is not found here any more; its caller asks the store, which decides.
+An expired session is not found here any more; its caller asks the store, which decides.
 
 The `Keeper` is the other half: it keeps `HostSessions` and the store true to each other, on the loop.
 """
@@ -25,6 +25,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.budget import ProcessBudget
+from invoker.core.frames import SharedFrames
 from invoker.core.store import Reason, Space
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.settings import BridgeSettings
@@ -56,40 +57,40 @@ Observer: TypeAlias = Callable[[Any], None]
 
 
 def space_of(session_id: str) -> str:
-    """The name of a host session's space in the store."""
+    """The name of the space of a host session in the store."""
     return _PREFIX + session_id
 
 
 class Keeper(Protocol):
-    """Keeps `HostSessions` and the store true to each other; see `invoker.protocols.toolbridge.service.keeper`."""
+    """Keeps `HostSessions` and the store consistent; see `invoker.protocols.toolbridge.service.keeper`."""
 
     def watch(self, session: HostSession) -> None:
-        """A session has become known here; from any thread."""
+        """Watch a session of which this process has just learned; may be called from any thread."""
 
     def touch(self, session: HostSession) -> None:
-        """A session is in use, so the store must be notified within a second; from any thread."""
+        """Note that a session is in use; the store learns of it within a second. May be called from any thread."""
 
     def idle(self, session: HostSession) -> None:
-        """Nothing runs any more in a session that is closing or gone; from any thread."""
+        """Note that no call runs any more in a session that is closing or gone; may be called from any thread."""
 
     def freed(self, session: HostSession) -> None:
-        """A tool call has ended for which somebody waits; from any thread."""
+        """Note that a tool call has ended for which another call waits; may be called from any thread."""
 
     async def room(self, session: HostSession, within_s: float) -> None:
-        """Wait until one more tool call may begin in a session, or the time is over, or the session is gone."""
+        """Wait until one more tool call may begin in a session, or the time limit passes, or the session is gone."""
 
     def settle(self, session: HostSession) -> None:
-        """Hold the session's space if something runs in it, else let go of it, before it is dropped; on the loop."""
+        """Hold the session's space if a call runs in it, otherwise release it, before it is dropped; on the loop."""
 
 
 class Aside(Protocol):
     """Reads the arguments of large requests in threads; see `invoker.protocols.toolbridge.service.offload`."""
 
     def is_due(self) -> bool:
-        """Whether other work waits for this thread, so that it must not read them itself."""
+        """Whether other work waits for this thread, so that it must not read arguments itself."""
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do some work in another thread; returns or raises what it does."""
+        """Do some work in another thread; gives its result, or raises its error."""
 
 
 class NoPlace(BridgeError):
@@ -102,7 +103,7 @@ class HostTools(Protocol):
     specs: Sequence[pb.ToolSpec]
 
     def close(self) -> None:
-        """The session is gone; from any thread."""
+        """Close the tools, since the session is gone; may be called from any thread."""
 
 
 class Callbacks(Protocol):
@@ -112,14 +113,14 @@ class Callbacks(Protocol):
         """Connect to a host, and list its tools; gives `HostTools`.
 
         Raises:
-            BridgeError: The address is forbidden, or nobody there lists tools.
+            BridgeError: The address is forbidden, or no server there lists tools.
         """
 
 
 class Operation:
     """Something that runs in a host session: a tool call, a batch, an agent.
 
-    It is put into `Open.configs` of an invocation, by which the keeper finds that when the session goes.
+    It is put into `Open.configs` of its invocation, so that the keeper finds the invocation when the session goes.
 
     Attributes:
         session: The session in which it runs; None before it is known.
@@ -145,7 +146,7 @@ class HostSession:
     Attributes:
         id: The id, which the host has chosen.
         request: The request that made it, without defaults filled in.
-        ttl_ns: How long it lives without being used.
+        ttl_ns: Seconds without use after which it expires.
         created_ns: When it was made, of the epoch.
         used_ns: When it was last used here, of the epoch.
         waits: How many wait for the end of a tool call.
@@ -159,7 +160,7 @@ class HostSession:
         agents: The agents of the session, by id.
         caches: Whether results are kept, and request ids identify duplicates (T-070).
         callback: The host's tools, for calls in the other direction; None: it gave no address.
-        scope: What functions that run in it can reach by their contexts; None: the functions of this process.
+        scope: The scope of functions that run in it; None: the functions of this process.
         results: The results of calls by their request ids; see `invoker.protocols.toolbridge.results`.
     """
 
@@ -200,7 +201,7 @@ class HostSessions:
         lock: Held while sessions and what runs in them change.
         settings: Limits and defaults.
         clock: Nanoseconds of the epoch.
-        memory: What the process may hold; None: as much as is usual.
+        memory: The budget of the process; None: as much as is usual.
 
     Attributes:
         aside: Reads the arguments of large requests; None: the thread that has the request does it.
@@ -223,6 +224,7 @@ class HostSessions:
         settings: The settings as given.
         too_large: Requests that were refused for their size since it started.
         tools: See `invoker.protocols.toolbridge.tools`.
+        updates: The large updates of variables that watches are sending.
     """
 
     keeper: Keeper
@@ -253,6 +255,7 @@ class HostSessions:
         self.sessions: dict[str, HostSession] = {}
         self.too_large = 0
         self.tools: Any = None
+        self.updates = SharedFrames()
 
     def find(self, session_id: str) -> HostSession | None:
         """The session, if it is known here and lives; None: the caller has to ask the store."""
@@ -267,7 +270,7 @@ class HostSessions:
         """Take over a session from the state of its space in the store.
 
         Raises:
-            BridgeError: It is being dropped just now.
+            BridgeError: The session is being dropped.
         """
         session_id = space.name.removeprefix(_PREFIX)
         made = HostSession(session_id, space, self.settings)
@@ -284,7 +287,10 @@ class HostSessions:
         return made
 
     def meet(self, session: HostSession, tools: HostTools) -> None:
-        """Keep the tools of a session's host, which can be called back; superfluous ones are closed."""
+        """Keep the tools of a session's host, which can be called back.
+
+        ``tools`` are closed if the session has others already, or is gone.
+        """
         with self.lock:
             is_wanted = session.callback is None and session.gone is None
             if is_wanted:
@@ -297,7 +303,7 @@ class HostSessions:
 
         Raises:
             BridgeError: The session is gone.
-            NoPlace: It runs as many tool calls as it may (T-058).
+            NoPlace: The session runs as many tool calls as it may (T-058).
         """
         session = operation.session
         assert session is not None
@@ -338,7 +344,7 @@ class HostSessions:
             self.keeper.touch(session)
 
     def close(self, session: HostSession, *, is_forced: bool) -> int:
-        """Let nothing begin any more, because the session is to be dropped.
+        """Let no operation begin any more, because the session is to be dropped.
 
         Returns:
             How many operations run; unless it is forced, they keep the session as it was.
@@ -355,7 +361,7 @@ class HostSessions:
                 session.gone = None
 
     def remove(self, session: HostSession, reason: Reason) -> None:
-        """Forget a session whose space is gone; the keeper ends what still runs in it."""
+        """Forget a session whose space is gone; the keeper ends the operations that still run in it."""
         with self.lock:
             if session.gone is None or reason is not Reason.UNKNOWN:
                 session.gone = reason

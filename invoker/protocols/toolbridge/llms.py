@@ -1,4 +1,4 @@
-"""`Llms`: the language models that the operator allows for agents, and which of them a request means (T-137 to T-139).
+"""`Llms`: the language models that the operator allows for agents, and which one a request chooses (T-137 to T-139).
 
 A request names one of them; it never brings one. So it cannot make this server run code, or reach an address. An API
 key stands in the environment of the server; one that a request brings is neither used nor kept.
@@ -33,7 +33,7 @@ class Llm(msgspec.Struct, frozen=True):
         provider: The name that the operator gave it.
         where: The entrypoint or base URL, as the operator has given it.
         model: The model of an endpoint; of a function, its provider's name.
-        options: Temperature and the like.
+        options: Temperature and similar options.
     """
 
     provider: str
@@ -43,7 +43,7 @@ class Llm(msgspec.Struct, frozen=True):
 
     @property
     def is_url(self) -> bool:
-        """Whether it is an endpoint; else it is a function."""
+        """Whether the model is an endpoint; otherwise it is a function."""
         return _is_url(self.where)
 
 
@@ -77,7 +77,7 @@ class Llms:
         self.urls = {name: where for name, where in self._all.items() if _is_url(where)}
 
     def choose(self, config: Mapping[str, Any]) -> Llm:
-        """The model that an ``llm_config`` means.
+        """The model that an ``llm_config`` chooses.
 
         Raises:
             BridgeError: The model is not allowed, there is none, or an option is wrong.
@@ -99,11 +99,11 @@ class Llms:
 
     def _named(self, provider: str, url: str) -> str:
         if provider and provider not in self._all:
-            raise forbidden("llm_config.provider is none that this server allows", "llm_config.provider")
+            raise forbidden("llm_config.provider is not one that this server allows", "llm_config.provider")
         if url:
             found = [name for name, where in self.urls.items() if where == url.rstrip("/")]
             if not found or (provider and provider not in found):
-                raise forbidden("llm_config.base_url is none that this server allows", "llm_config.base_url")
+                raise forbidden("llm_config.base_url is not one that this server allows", "llm_config.base_url")
             return provider or found[0]
         return provider or next(iter(self._all))
 
@@ -114,12 +114,12 @@ class Llms:
                 raise _none("llm_config names no model, and the operator has set no default in INVOKER_LLM_MODELS")
             return first
         if _MODEL(model) is None or (self._models and not any(fnmatchcase(model, one) for one in self._models)):
-            raise forbidden("llm_config.model is none that this server allows", "llm_config.model")
+            raise forbidden("llm_config.model is not one that this server allows", "llm_config.model")
         return model
 
 
 def forbidden(text: str, field: str) -> BridgeError:
-    """The error of a choice that the operator has not allowed; it repeats nothing of what was sent."""
+    """The error of a choice that the operator has not allowed; it does not repeat the caller's text."""
     error = BridgeError(Kind.VALIDATION, text, code="llm_forbidden", field=field)
     error.status = Status.PERMISSION_DENIED
     return error

@@ -1,4 +1,4 @@
-"""`GetMetrics`: what was counted about tools and host sessions (T-154 to T-158).
+"""`GetMetrics`: the counts of tools and host sessions (T-154 to T-158).
 
 Without a time the numbers are those of all workers, as in ``/metrics``. With a time they are of this process, since
 each one keeps its own minutes.
@@ -37,7 +37,8 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         tally: The counts of this process.
         total: Gives the counts of all workers; None: the tally's are used.
         gauges: Gives the gauges of this moment.
-        tells: Whether callers may see which tools there are; else metrics of a tool are sent only if they are named.
+        tells: Whether callers may see the names of the tools; otherwise metrics of a tool are sent only if they are
+            named.
     """
 
     reads: ClassVar[type[Any]] = pb.GetMetricsRequest
@@ -60,7 +61,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         self._gauges = gauges
 
     def asked(self, request: pb.GetMetricsRequest) -> Sequence[Step]:
-        """Send the metrics that are asked for, or all if none is named; unknown names are left out."""
+        """Send the requested metrics, or all if none is named; unknown names are left out."""
         first = request.start_time.seconds if request.HasField("start_time") else None
         last = request.end_time.seconds if request.HasField("end_time") else None
         if first is not None and last is not None and first > last:
@@ -73,7 +74,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
             text = f"{len(request.metric_names)} metrics exceed the limit of {_NAMES}; no name means all metrics"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="metric_names")
         known = values_of(self._counted(first, last), self._gauges_of(first, last))
-        if first is not None or last is not None:  # the name is known, even if nothing was counted then
+        if first is not None or last is not None:  # the name is known, even if it had no count then
             known = {name: _zero(value) for name, value in values_of(self._total(), {}).items()} | known
         wanted = set(request.metric_names)
         made = pb.MetricsResponse()
@@ -88,7 +89,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         return self._tally.between(*(None if one is None else one // _MINUTE_S for one in (first, last)))
 
     def _gauges_of(self, first: int | None, last: int | None) -> Mapping[str, int]:
-        """The gauges of this moment; 0 if the asked time is another one."""
+        """The gauges of this moment; 0 if another time is asked for."""
         gauges, now = self._gauges(), self._tally.now
         is_now = (first is None or first // _MINUTE_S <= now) and (last is None or last // _MINUTE_S >= now)
         return gauges if is_now else dict.fromkeys(gauges, 0)

@@ -1,4 +1,4 @@
-"""What only the tool bridge understands of a function: options of `@function`."""
+"""The options of `@function` that only the tool bridge understands."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["ToolInfo"]
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo(ProtocolOption):
-    """What callers see of the function as a tool.
+    """The description of the function as a tool, for callers.
 
     Attributes:
-        batch: It works through many values in one call.
+        batch: Whether it processes many values in one call.
         tools: Names of the functions and tools that it calls by its context.
         cacheable: The same arguments give the same result, so that callers may keep it.
 

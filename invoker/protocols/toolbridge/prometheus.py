@@ -54,7 +54,7 @@ def tool_numbers(
     """Counters by name.
 
     Args:
-        tools: All that there are, in an order that is the same in every worker.
+        tools: All tools, in an order that is the same in every worker.
         outcomes: Calls by tool and outcome.
         durations: By tool, the calls between each two bounds in seconds, and how long all of them took, in seconds.
     """
@@ -74,7 +74,7 @@ def tool_gauges(tools: Iterable[str], family: str, running: Mapping[str, int]) -
     """Gauges by tool; tools with none are left out, and Prometheus gets the sum only.
 
     Args:
-        tools: As of `tool_numbers`.
+        tools: See `tool_numbers`.
         family: One of `GAUGES`.
         running: How many there are of each tool.
     """

@@ -1,6 +1,6 @@
-"""Responses of tool calls, assembled byte for byte as protobuf writes them, at a fraction of the price.
+"""Responses of tool calls, assembled byte for byte as protobuf writes them, at a fraction of the cost.
 
-The result of a call is the bytes of an ``Any`` already, and the rest of most responses is a few bytes: they are put
+The result of a call is already the bytes of an ``Any``, and the rest of most responses is a few bytes: they are put
 around it instead of being parsed into messages and serialised again. A response with an error is made by protobuf.
 """
 

@@ -1,11 +1,11 @@
 """`Results`: responses of the calls of a host session by their request ids; no call runs twice (T-070 to T-073).
 
-An entry is there from when its call begins. A caller that sends the same id meanwhile waits for that call; one that
+An entry exists from the begin of its call. A caller that sends the same id meanwhile waits for that call; one that
 sends it later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs
-again. The lock of `HostSessions` is held around each method here but `weigh`, `drop` and `close`.
+again. The lock of `HostSessions` is held around each method here but `expire`, `weigh`, `drop` and `close`.
 
-What is kept counts as held memory of the process (ADR 14). If memory is short, the session that keeps most loses its
-results, so a repeated request id runs again.
+Kept results count as held memory of the process (ADR 14). If memory is short, the session that keeps most loses its
+results, so a repeated request id runs again; no call is refused or ended because of kept results.
 """
 
 from __future__ import annotations
@@ -45,6 +45,10 @@ class Entry:
         self.response: bytes | None = None
         self.stored_ns = 0
 
+    def has_expired(self, now_ns: int) -> bool:
+        """Whether the response was kept for long enough."""
+        return self.response is not None and now_ns - self.stored_ns > _TTL_NS
+
     def over(self) -> None:
         """Keep the response of the call, which has ended, or drop the entry of one that failed."""
         call = self.call
@@ -64,18 +68,18 @@ class Results:
     """The entries of one session, the least recently used first.
 
     Args:
-        host_sessions: Has the lock, and knows what the process may hold.
+        host_sessions: Has the lock, and the budget of the process.
     """
 
     def __init__(self, host_sessions: HostSessions) -> None:
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._size = 0
         self._host_sessions = host_sessions
-        self._share: Share | None = host_sessions.memory.share()
+        self._share: Share | None = host_sessions.memory.share(is_cache=True)
         self._share.end = self.drop
 
     def find(self, asked: Asked, now_ns: int) -> Entry | None:
-        """The entry of a request id; one that is too old is forgotten.
+        """The entry of a request id; an expired one is forgotten.
 
         Raises:
             BridgeError: The id was used for another tool or other arguments (T-071).
@@ -83,7 +87,7 @@ class Results:
         entry = self._entries.get(asked.request_id)
         if entry is None:
             return None
-        if entry.response is not None and now_ns - entry.stored_ns > _TTL_NS:
+        if entry.has_expired(now_ns):
             self._forget(asked.request_id)
             return None
         if entry.fingerprint != _fingerprint(asked):
@@ -96,7 +100,7 @@ class Results:
         return entry
 
     def begin(self, asked: Asked, call: ToolCall) -> None:
-        """A call begins under its request id."""
+        """Begin a call under its request id."""
         call.entry = self._entries[asked.request_id] = Entry(self, call, _fingerprint(asked))
 
     def keep(self, entry: Entry, request_id: str, response: bytes | None, now_ns: int) -> None:
@@ -110,6 +114,15 @@ class Results:
         self._size += len(response)
         if len(self._entries) > _MOST or self._size > _MOST_BYTES:
             self._shrink(entry)
+
+    def expire(self, now_ns: int) -> float | None:
+        """Forget the expired entries; returns the seconds until others expire, or None if there are no others."""
+        with self._host_sessions.lock:
+            for name in [name for name, one in self._entries.items() if one.has_expired(now_ns)]:
+                self._forget(name)
+            stored_ns = [one.stored_ns or now_ns for one in self._entries.values()]  # a call that runs ends later
+        self.weigh()
+        return (min(stored_ns) + _TTL_NS - now_ns) / 1e9 if stored_ns else None
 
     def weigh(self) -> None:
         """Charge the bytes that are kept to the memory of the process."""
@@ -125,7 +138,7 @@ class Results:
             self.drop(error)
 
     def drop(self, _: InvocationError) -> None:
-        """Forget all results, because the process holds too much, and this session most of it."""
+        """Forget all results, because the process holds too many bytes, and this session the most."""
         with self._host_sessions.lock:
             for name in [name for name, one in self._entries.items() if one.response is not None]:
                 self._forget(name)
@@ -163,7 +176,7 @@ def results_of(host_sessions: HostSessions, session: HostSession) -> Results:
 
 
 def _fingerprint(asked: Asked) -> bytes:
-    """A digest of the tool and the arguments of a call, by which another call is told from a repeated one."""
+    """A digest of the tool and the arguments of a call, which shows whether a call repeats an earlier one."""
     made = hashlib.sha256(asked.tool_id.encode())
     for one in asked.args:
         made.update(b"\0%d:" % len(one) + one)

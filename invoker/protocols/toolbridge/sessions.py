@@ -10,6 +10,7 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.steps import Ask, Await, Step, Timer
 from invoker.core.store import Create, Drop, Look, Reason, Refused, Space
 from invoker.errors import InvocationError, ShuttingDown
+from invoker.errors.wording import draining
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, HostTools, space_of
 from invoker.protocols.toolbridge.unary import UnarySession
@@ -43,9 +44,9 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
     _host: HostTools | None = None
 
     def asked(self, request: pb.InitializeSessionRequest) -> Sequence[Step]:
-        """Check the request; the store makes the space unless it is there."""
+        """Check the request; the store makes the space unless it exists."""
         if self.host_sessions.drains():
-            raise ShuttingDown("this invoker is draining and takes no new sessions")  # T-153
+            raise ShuttingDown(draining("sessions"))  # T-153
         check_id(request.session_id)
         _check_metadata(request)
         for name in ("max_concurrent_tools", "default_timeout_ms"):
@@ -64,7 +65,10 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
         return (Await("host", partial(callbacks.connect, request.session_id, request.callback_address)),)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Go on: the host can be called back; or the store has the session, unless it is another one of that name."""
+        """Continue: the host can be called back.
+
+        Or the store has the session, unless it is another one of that name.
+        """
         if key == "host":
             if isinstance(value, InvocationError):
                 raise value  # T-169: an unreachable host makes no session
@@ -106,7 +110,7 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
     _session: HostSession | None = None
 
     def asked(self, request: pb.CleanupSessionRequest) -> Sequence[Step]:
-        """Let nothing begin in the session any more, and drop its space."""
+        """Let no call begin in the session any more, and drop its space."""
         check_id(request.session_id)
         self._id, host_sessions = request.session_id, self.host_sessions
         session = self._session = host_sessions.sessions.get(self._id)
@@ -119,7 +123,7 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         return (drop, Timer(_PATIENCE_S)) if request.force else (drop,)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
-        """Answer: the session is gone, or another process runs something in it."""
+        """Answer whether the session is gone, or another process still runs a call in it."""
         session = self._session
         if isinstance(value, Refused) and value.reason is Reason.HELD:
             if session is not None:
@@ -130,8 +134,8 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         return self.reply(pb.StatusResponse(success=True, message=f"there is no session {self._id!r} any more"))
 
     def elapsed(self) -> Sequence[Step]:
-        """Answer although something that was asked to end has not; no call can begin in the session any more."""
-        text = f"the session {self._id!r} is cleaned up, though something that ran in it has not ended yet"
+        """Answer although a call that was asked to end still runs; no call can begin in the session any more."""
+        text = f"the session {self._id!r} is cleaned up, although an operation in it has not ended yet"
         return self.reply(pb.StatusResponse(success=True, message=text))
 
 
@@ -199,7 +203,7 @@ def check_id(session_id: str) -> None:
     """Check the id of a session.
 
     Raises:
-        BridgeError: It is empty (T-002), too long, or has control characters (T-003).
+        BridgeError: The id is empty (T-002), too long, or has control characters (T-003).
     """
     size = len(session_id.encode())
     if not size:
@@ -261,9 +265,9 @@ def _check_metadata(request: pb.InitializeSessionRequest) -> None:
 
 def _no_room(refused: Refused) -> BridgeError:
     is_count = refused.reason is Reason.SPACES
-    met = f"{refused.count} sessions are kept" if is_count else f"{refused.count} bytes are kept in all sessions"
+    met = f"{refused.count} sessions exist" if is_count else f"{refused.count} bytes are held by all sessions"
     code = "session_quota" if is_count else "session_bytes"
-    return BridgeError(Kind.EXHAUSTED, f"{met}, and no more are taken", code=code)
+    return BridgeError(Kind.EXHAUSTED, f"{met}, and no more are allowed", code=code)
 
 
 def _busy(running: int) -> BridgeError:

@@ -19,7 +19,7 @@ class BridgeSettings:
         message_bytes: Largest request and result (T-062, T-063).
         ttl_s: A session expires when it was not used for this long (T-007).
         auto_session: A call of a session that does not exist makes it with defaults (T-019).
-        concurrent_tools: Tool calls that one session may run at once unless it says so itself; 0: any number.
+        concurrent_tools: Tool calls that one session may run at once unless it sets its own number; 0: any number.
         timeout_ms: The time limit of a call whose session and tool have none (T-054).
         callback_hosts: Where hosts may be called back (T-170).
         audit: Where tool calls are logged: ``off``, ``stderr`` or the path of a file (T-167).
@@ -54,7 +54,7 @@ class ToolBridgeServiceSettings(PublicServiceSettings):
 
     tool_session_ttl_s: float = setting(
         3600.0, "INVOKER_TOOL_SESSION_TTL_S", parse.seconds,
-        "A session of the tool bridge expires when it was not used for so long.", unit="seconds",
+        "A session of the tool bridge expires when it has not been used for this long.", unit="seconds",
         heading="tool bridge", before="allowed_origins",
     )  # fmt: skip
     tool_message_bytes: int = setting(
@@ -64,7 +64,8 @@ class ToolBridgeServiceSettings(PublicServiceSettings):
     )  # fmt: skip
     tool_concurrency: int = setting(
         0, "INVOKER_TOOL_CONCURRENCY", parse.whole(0),
-        "Tool calls that one session of the tool bridge may run at once unless it says so itself; 0 means no limit.",
+        "Tool calls that one session of the tool bridge may run at once, unless the session sets a "
+        "limit of its own; 0 means no limit.",
         unit="calls",
     )  # fmt: skip
     auto_session: bool = setting(
@@ -89,13 +90,14 @@ class ToolBridgeServiceSettings(PublicServiceSettings):
     )  # fmt: skip
     tool_critical: tuple[str, ...] = setting(
         (), "INVOKER_TOOL_CRITICAL", parse.some_of("audit", "isolation", "llm", "callback"),
-        "What the tool bridge cannot do without, of the dependencies that its HealthCheck lists: `audit`, `isolation`, "
-        "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.",
+        "Which of the dependencies that its HealthCheck lists the tool bridge needs: `audit`, `isolation`, `llm`, "
+        "`callback`; while one of them fails, the bridge reports that it is not serving.",
     )  # fmt: skip
     tool_phase: int = setting(
         4, "INVOKER_TOOL_PHASE", parse.whole(1, 4),
-        "Which rpcs of the tool bridge are served: 1 sessions and tools, 2 also variables, 3 also batches and agents, "
-        "4 all.",
+        "Which rpcs of the tool bridge are served: 1 for sessions and tools, 2 also for variables, 3 "
+        "also for batches and "
+        "agents, 4 for all.",
         flag="--phase",
     )  # fmt: skip
     llms: tuple[str, ...] = setting(
@@ -111,5 +113,5 @@ class ToolBridgeServiceSettings(PublicServiceSettings):
     )  # fmt: skip
     llm_timeout_s: float = setting(
         60.0, "INVOKER_LLM_TIMEOUT_S", parse.seconds,
-        "How long those endpoints may take to answer once; agents ask again twice.", unit="seconds",
+        "How long those endpoints may take to answer once; agents retry twice.", unit="seconds",
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""`AgentSignature`: what an agent takes and gives, as ``question, year: int -> answer: list[str]`` says it (T-133).
+"""`AgentSignature`: an agent's inputs and outputs, such as ``question, year: int -> answer: list[str]`` (T-133).
 
-It is parsed here and not by the library that runs agents: that one looks the names of types up in modules, and the text
+It is parsed here and not by the library that runs agents: the library looks up names of types in modules, and the text
 comes from a caller.
 """
 
@@ -76,7 +76,7 @@ class AgentSignature(msgspec.Struct, frozen=True):
         """Read a signature.
 
         Raises:
-            BridgeError: It is malformed.
+            BridgeError: The text is malformed.
         """
         if len(text) > _MOST:
             raise _malformed(f"it has {len(text)} characters and exceeds the limit of {_MOST}")
@@ -86,11 +86,11 @@ class AgentSignature(msgspec.Struct, frozen=True):
         inputs, outputs = _side(sides[0], "inputs"), _side(sides[1], "outputs")
         for name in outputs:
             if name in inputs:
-                raise _malformed(f"the name {name!r} is there twice")
+                raise _malformed(f"the name {name!r} occurs twice")
         return cls(inputs, outputs)
 
     def given(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values of the inputs, as their types want them (T-146).
+        """The values of the inputs, converted to their types (T-146).
 
         Raises:
             BridgeError: An input is missing, is not in the signature, or has another type.
@@ -116,11 +116,11 @@ def _side(text: str, what: str) -> dict[str, Any]:
     for part in _split(text):
         name, colon, type_ = (one.strip() for one in part.partition(":"))
         if _NAME(name) is None:
-            raise _malformed(f"{name!a} is no name of a field: letters, digits and _, beginning with a letter")
+            raise _malformed(f"{name!a} is not the name of a field: letters, digits and _, beginning with a letter")
         if name in _TAKEN or name.startswith(("model_", "dspy_")):
-            raise _malformed(f"a field cannot be named {name!r}, because that means something else to agents")
+            raise _malformed(f"a field cannot be named {name!r}, because agents use this name for something else")
         if name in found:
-            raise _malformed(f"the name {name!r} is there twice")
+            raise _malformed(f"the name {name!r} occurs twice")
         found[name] = _type(type_) if colon else str
     if len(found) > _FIELDS:
         raise _malformed(f"there are {len(found)} {what}, and the limit is {_FIELDS}")
@@ -147,7 +147,7 @@ def _type(text: str) -> Any:
     try:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _malformed(f"{text!a} is no type") from None
+        raise _malformed(f"{text!a} is not a type") from None
     found = _read(tree, text, 0)
     try:
         msgspec.json.Decoder(found)
@@ -180,7 +180,8 @@ def _read(node: ast.expr, text: str, depth: int) -> Any:
         if name == "Union" and given:
             return Union[tuple(given)]  # noqa: UP007 - made at run time
     raise _malformed(
-        f"the type {text[:100]!a} is none of str, int, float, bool, list, dict[str, ...], Literal, Optional, Union, Any"
+        f"the type {text[:100]!a} is not one of str, int, float, bool, list, dict[str, ...], Literal, "
+        "Optional, Union, Any"
     )
 
 

@@ -1,7 +1,7 @@
 """`StreamTool`: one tool call whose items come as they are made (T-076 to T-087).
 
-Theory. Each chunk has the next number, from 0 on. What a function gives becomes these chunks, and the last one is a
-``complete`` or an ``error``, behind which the rpc ends with OK::
+Theory. Each chunk has the next number, from 0 on. The function's values become these chunks; the last chunk is a
+``complete`` or an ``error``, and then the rpc ends with OK::
 
     given                        chunks
     ---------------------------  ---------------------------------------------------------------
@@ -51,7 +51,7 @@ class StreamTool:
         metadata: The metadata of the rpc.
 
     Attributes:
-        ahead_bytes: Bytes that may wait to be sent while the function goes on; 0: it waits for the caller (T-081,
+        ahead_bytes: Bytes that may wait to be sent while the function continues; 0: it waits for the caller (T-081,
             T-082).
     """
 
@@ -87,7 +87,7 @@ class StreamTool:
         self._index = 0
 
     def receive(self, frame: bytes) -> Sequence[Step]:
-        """Translate the request; whatever comes behind it is dropped."""
+        """Translate the request; later frames are dropped."""
         if self._is_asked:
             return ()
         self._is_asked = True

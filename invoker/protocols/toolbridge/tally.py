@@ -1,8 +1,8 @@
 """`Tally`: the counts of the tool calls of one process, by minute.
 
 Theory. Everything is counted in the current minute, once. A minute leaves the ring after an hour, and is then added to
-what is older than that; so a total is the sum of all, and memory is bounded. What is counted of a single session is
-dropped with the session, while it stays in the totals.
+the older counts; so a total is the sum of all, and memory is bounded. The counts of a single session are dropped with
+the session, but stay in the totals.
 
 The names are those of T-155: ``tool.<id>.calls``, ``tool.<id>.errors.<Type>``, ``tool.<id>.duration_ms``, and besides
 ``session.<id>.calls`` and ``session.<id>.errors`` of sessions that enable telemetry (T-158). A tool that does not exist
@@ -49,7 +49,7 @@ def outcome_of(call: Any) -> str:
 
 
 class Histogram:
-    """How long calls took: for each of `BOUNDS_MS`, and for what is above, how many; and their sum in milliseconds."""
+    """How long calls took: their numbers for each of `BOUNDS_MS` and above, and the sum in milliseconds."""
 
     __slots__ = ("counts", "sum_ms")
 
@@ -69,7 +69,7 @@ class Histogram:
 
     @property
     def cumulative(self) -> list[int]:
-        """For each bound how many calls took no longer, and last how many there are."""
+        """For each bound the number of calls that took no longer, and last the number of all calls."""
         total = 0
         return [total := total + one for one in self.counts]
 
@@ -93,7 +93,7 @@ class Minute:
         self.sessions: Counter[tuple[str, bool]] = Counter()
 
     def add(self, other: Minute) -> None:
-        """Add what was counted at another time."""
+        """Add the counts of another time."""
         self.counts.update(other.counts)
         self.outcomes.update(other.outcomes)
         self.sessions.update(other.sessions)
@@ -110,9 +110,9 @@ class Tally:
     """Observes `HostSessions`; call it with each tool call that has ended.
 
     Args:
-        lock: Held while something is counted or read.
-        known: Gives the ids of the sessions that are known.
-        sampled: Sums that somebody else counts, by name; they count in the minute in which somebody reads.
+        lock: Held while counts are changed or read.
+        known: Gives the ids of the known sessions.
+        sampled: Sums that other code counts, by name; they are added in the minute in which they are read.
         clock: Seconds of the epoch.
     """
 
@@ -134,7 +134,7 @@ class Tally:
         self._ends_s = 0.0
 
     def __call__(self, call: Any) -> None:
-        """Count one call, which has ended; from any thread."""
+        """Count one call, which has ended; may be called from any thread."""
         outcome = "ok" if call.error is None else outcome_of(call)
         tool = call.tool.id if call.tool is not None else UNKNOWN
         session = call.session
@@ -182,8 +182,8 @@ class Tally:
         return int(self._clock()) // _MINUTE_S
 
     def _minute(self) -> Minute:
-        """The current minute; what has left the ring goes to what is older. The lock is held."""
-        if self._clock() < self._ends_s:  # if the clock was set back, the latest minute goes on
+        """The current minute; minutes that have left the ring are added to the older counts. The lock is held."""
+        if self._clock() < self._ends_s:  # if the clock was set back, the latest minute continues
             return self._current
         now, ring = self.now, self._ring
         self._current, self._ends_s = Minute(), (now + 1.0) * _MINUTE_S
@@ -196,7 +196,7 @@ class Tally:
         return self._current
 
     def _sample(self, minute: Minute) -> None:
-        """Count what others have counted since the last look."""
+        """Add the counts of other code since the last look."""
         before, self._seen = self._seen, dict(self._sampled())
         for name, number in self._seen.items():
             if number != before.get(name, 0):

@@ -1,6 +1,6 @@
 """`ToolCall`: the one pipeline of every tool call, for an rpc, a batch, an agent or another tool.
 
-Theory. A call goes through these in order, and the first that refuses it ends it::
+Theory. A call goes through these checks in order, and the first that refuses it ends it::
 
     session, tool, decode, bind, types, rules     `begin`; nothing of this uses up a limit (T-051)
     limits of the session                         `begin`
@@ -88,17 +88,17 @@ class ToolCall(Operation):
 
     Attributes:
         default_ms: Its time limit if the caller, the session and the tool give none (T-054).
-        bound: The tool with its arguments, or what is wrong with them, if they were read before `begin`.
+        bound: The tool with its arguments, or their error, if they were read before `begin`.
         began_ns: When it was made, on the clock of ``time.perf_counter_ns``.
         cpu_ns: Processor time of the function; 0 where it is not known.
         entry: The entry that is notified of the end, if the session detects duplicates by request ids; see `results`.
-        error: What it ended with; None while it runs and after a success.
+        error: The error with which it ended; None while it runs and after a success.
         is_over: Whether it has ended.
         items: The values that it gave, by output.
-        memory_bytes: What its child process took at most; 0: it had none.
+        memory_bytes: The most memory that its child process took; 0: it had none.
         most_ms: The longest time that it may take, whatever the caller asks for; 0: no limit.
         session: The one in which it runs; None if there is none.
-        tool: The one that is called; None if it does not exist.
+        tool: The tool that is called; None if it does not exist.
         took_s: Seconds until it ended.
     """
 
@@ -162,7 +162,7 @@ class ToolCall(Operation):
         return Await(key, partial(aside.run, self.bind))
 
     def bind(self, other: ToolCall | None = None) -> None:
-        """Bind the arguments, in any thread; `begin` raises what is wrong with them.
+        """Bind the arguments, in any thread; `begin` raises their errors.
 
         Args:
             other: A call that has bound the same arguments.
@@ -186,7 +186,8 @@ class ToolCall(Operation):
             The steps; none if it was refused and is over.
 
         Raises:
-            NoPlace: The session runs as many as it may; a call of a batch waits for a place, any other call fails.
+            NoPlace: The session runs as many tool calls as it may; a call of a batch waits for a place, any other call
+                fails.
         """
         try:
             return self._begin(session, is_shared=is_shared)
@@ -245,7 +246,7 @@ class ToolCall(Operation):
             How long it may take, in seconds (T-054).
 
         Raises:
-            BridgeError: It was refused; the caller passes this error to `finish`.
+            BridgeError: The call was refused; the caller passes this error to `finish`.
         """
         self.session, self.via = session, "callback"
         self._check_asked()
@@ -275,7 +276,7 @@ class ToolCall(Operation):
         return BridgeError(Kind.TOOL_NOT_FOUND, text, tool_id=name)
 
     def emitted(self, event: Emitted) -> Sequence[CallStep]:
-        """Take what the function gave.
+        """Take a value of the function.
 
         Several conversations may share the call, and each passes the same event; it counts once.
         """
@@ -313,7 +314,7 @@ class ToolCall(Operation):
             size: The size of the message with it; 0: it is not sent.
 
         Raises:
-            BridgeError: It is too large to be sent (T-062), or breaks a rule of the tool (T-049).
+            BridgeError: The result is too large to be sent (T-062), or breaks a rule of the tool (T-049).
         """
         size, most = size or len(payload), self.host_sessions.settings.message_bytes
         if size > most:
@@ -340,7 +341,7 @@ class ToolCall(Operation):
             self._forget()
 
     def _forget(self) -> None:
-        """Let go of large arguments; a cancelled timer of the function may keep this until it is due."""
+        """Drop large arguments, since a cancelled timer of the function may keep this object until it is due."""
         asked = self.asked
         own = dict(asked.context)  # each field of a request keeps the whole request alive
         self.asked = msgspec.structs.replace(asked, args=(), kwargs=_NO_KWARGS, context=own)
@@ -374,5 +375,5 @@ class ToolCall(Operation):
 
 
 def correlation_of(metadata: Mapping[str, str], context: Mapping[str, str]) -> str:
-    """The correlation id of a call, from its metadata, or else its context; made up if neither has one."""
+    """The correlation id of a call, from its metadata, or else its context; a new one if neither has one."""
     return metadata.get(CORRELATION) or context.get("correlation_id") or uuid4().hex

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from invoker.errors import Status, StatusError
+from invoker.protocols.toolbridge.wire import KINDS
 
 __all__ = ["KINDS", "ToolError"]
-
-KINDS: Final[Mapping[str, Status]] = {
-    "ToolNotFound": Status.NOT_FOUND,
-    "ValidationError": Status.INVALID_ARGUMENT,
-    "TimeoutError": Status.DEADLINE_EXCEEDED,
-    "ResourceExhausted": Status.RESOURCE_EXHAUSTED,
-    "SessionExpired": Status.NOT_FOUND,
-    "InternalError": Status.INTERNAL,
-}
-"""The kinds of errors that callers of tools get, and the status that callers of other protocols get (T-159, T-161)."""
 
 
 class ToolError(StatusError):

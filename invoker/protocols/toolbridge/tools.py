@@ -1,4 +1,4 @@
-"""`Tools`: the functions of a catalogue as the bridge shows them; `Tool`: one of them (T-021 to T-035)."""
+"""`Tools`: the functions of a catalogue as the bridge shows them; `Tool`: one tool (T-021 to T-035)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tool:
     """A function as the bridge shows it.
 
     Args:
-        spec: As its signature was read.
+        spec: The spec of its function.
 
     Attributes:
         id: ``module:qualname``, or its name if it was not loaded from a module.
@@ -41,8 +41,8 @@ class Tool:
         function: The name, for ``Open.function``.
         outputs: How many it has.
         accepts: The value for ``Open.accepts``.
-        is_stream: It may give any number of values.
-        check: Refuses a result that is not what the annotation says (T-049); None: any result is right.
+        is_stream: Whether it may give any number of values.
+        check: Refuses a result that does not fit the annotation (T-049); None: any result is right.
 
     Raises:
         SpecError: Its name is not valid for a tool, or its annotations have a rule that does not exist.
@@ -109,7 +109,7 @@ class Tool:
         return made
 
     def _type(self, told: ToolInfo) -> pb.ToolType:
-        """The type of a tool; a streaming tool is that first, since a caller has to know it (T-029)."""
+        """The type of a tool; streaming comes before all other types, since a caller must know it (T-029)."""
         if self.is_stream:
             return pb.STREAMING
         return pb.BATCH if told.batch else pb.COMPOSITE if told.tools else pb.STANDARD
@@ -119,9 +119,9 @@ class Tools:
     """All tools of a catalogue.
 
     Args:
-        functions: As their signatures were read.
-        is_strict: Whether a function that cannot be a tool is an error; else it is left out (T-022).
-        tells: Whether callers may see which tools there are (H-062).
+        functions: The specs of the functions.
+        is_strict: Whether a function that cannot be a tool is an error; otherwise it is left out (T-022).
+        tells: Whether callers may see the names of the tools (H-062).
 
     Attributes:
         tells: As given.
@@ -162,7 +162,7 @@ class Tools:
         return self._found.get(key)
 
     def near(self, key: str) -> str:
-        """The name that a caller who gave another one may have meant; empty if none is like it.
+        """The name that a caller may have meant by an unknown one; empty if no name is similar.
 
         Among many tools none is suggested: to compare three hundred names takes seven milliseconds of the loop.
         """

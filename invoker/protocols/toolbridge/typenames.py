@@ -5,24 +5,26 @@ from __future__ import annotations
 import collections
 import enum
 import inspect
-import types
 import typing
 from collections import abc
 from typing import Any, Final
 
-from invoker.codecs.typed import is_structured
-from invoker.fields.aliases import unaliased
+from invoker.codecs.annotations import is_structured
+from invoker.codecs.standins import is_recursive
+from invoker.fields.aliases import UNIONS, bare
 
 __all__ = ["allowed_values", "elixir_type", "python_type", "spelled"]
 
 _EMPTY: Final = inspect.Parameter.empty
 _SCALARS: Final = (str, int, float, bool, type(None))
-_UNIONS: Final = (typing.Union, types.UnionType)
 _CAPITALS: Final = {list: "List", dict: "Dict", tuple: "Tuple", set: "Set", frozenset: "FrozenSet", type: "Type"} | {
     collections.deque: "Deque",
     collections.OrderedDict: "OrderedDict",
 }
-_LISTS: Final = (list, set, frozenset, collections.deque, abc.Sequence, abc.Iterable, abc.Collection, abc.Set)
+_LISTS: Final = (
+    *(list, set, frozenset, collections.deque, abc.Iterable, abc.Collection),
+    *(abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet),
+)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping, collections.OrderedDict)
 _ELIXIR: Final = {str: "binary", bytes: "binary", bytearray: "binary", memoryview: "binary"} | {
     int: "integer",
@@ -40,7 +42,7 @@ def python_type(annotation: Any) -> str:
     if annotation is type(None):
         return "None"
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         members = [python_type(one) for one in args if one is not type(None)]
         text = members[0] if len(members) == 1 else f"Union[{', '.join(members)}]"
         return f"Optional[{text}]" if type(None) in args else text
@@ -56,7 +58,7 @@ def elixir_type(annotation: Any) -> str:
     """The annotation as a type of Elixir: ``[binary]``, ``integer | nil``."""
     annotation = _plain(annotation)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         nil = [one for one in args if one is type(None)]
         members = dict.fromkeys(elixir_type(one) for one in (*(one for one in args if one not in nil), *nil))
         return "any" if "any" in members else " | ".join(members)
@@ -79,10 +81,13 @@ def elixir_type(annotation: Any) -> str:
 
 
 def allowed_values(annotation: Any) -> tuple[str, ...]:
-    """What `typing.Literal` or an Enum allows, as text in the order of the declaration; empty for other types."""
+    """The values that `typing.Literal` or an Enum allows, as texts in the order of declaration.
+
+    Empty for other types.
+    """
     annotation = _plain(annotation)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         found = [allowed_values(one) for one in args if one is not type(None)]
         return tuple(dict.fromkeys(value for one in found for value in one)) if found and all(found) else ()
     if origin is typing.Literal:
@@ -93,7 +98,7 @@ def allowed_values(annotation: Any) -> tuple[str, ...]:
 
 
 def spelled(value: Any) -> str:
-    """A value as T-047 compares it."""
+    """A value in the form that T-047 compares."""
     value = _value(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -103,10 +108,8 @@ def _value(one: Any) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """An annotation without Annotated, NewType and aliases."""
-    while typing.get_origin(annotation := unaliased(annotation)) is typing.Annotated:
-        annotation = annotation.__origin__
-    return type(None) if annotation is None else annotation
+    """An annotation without names and marks around it; a name that stands for something with itself in it stays."""
+    return annotation if is_recursive(annotation) else bare(annotation)
 
 
 def _named(kind: Any) -> str:

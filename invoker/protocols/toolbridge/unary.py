@@ -1,4 +1,4 @@
-"""`UnarySession`: the base of sessions of one request, whose frames are neither tool calls nor what they give.
+"""`UnarySession`: the base of sessions of one request, whose frames are neither tool calls nor their results.
 
 A subclass gives the classes of its request and response, and handles a request::
 
@@ -35,7 +35,7 @@ def parsed(host_sessions: HostSessions, reads: type[R], frame: bytes) -> R:
     """Parse a request.
 
     Raises:
-        BridgeError: It is too large (T-063), or no message of this kind.
+        BridgeError: The frame is too large (T-063), or no message of this kind.
     """
     most = host_sessions.settings.message_bytes
     if len(frame) > most:
@@ -48,7 +48,7 @@ def parsed(host_sessions: HostSessions, reads: type[R], frame: bytes) -> R:
     try:
         return reads.FromString(frame)
     except WireError:
-        raise BridgeError(Kind.VALIDATION, f"the request is no {reads.__name__}", code="decode") from None
+        raise BridgeError(Kind.VALIDATION, f"the request is not a valid {reads.__name__}", code="decode") from None
 
 
 class UnarySession(ABC, Generic[R]):
@@ -76,22 +76,22 @@ class UnarySession(ABC, Generic[R]):
 
     @abstractmethod
     def asked(self, request: R) -> Sequence[Step]:
-        """Do what a request asks for; may raise InvocationError."""
+        """Handle a request; may raise InvocationError."""
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Go on with an answer of the store; may raise InvocationError."""
+        """Continue with an answer of the store; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} asks the store nothing: {key} {value!r}")
 
     def told(self, topic: str, value: Any) -> Sequence[Step]:
-        """Go on with news of the store; may raise InvocationError."""
+        """Continue with news of the store; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} subscribes to nothing: {topic} {value!r}")
 
     def elapsed(self) -> Sequence[Step]:
-        """Go on when the time of a `Timer` is over; may raise InvocationError."""
+        """Continue when the time of a `Timer` has passed; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} waits for no time")
 
     def heard(self, event: Event) -> Sequence[Step]:
-        """Go on with an event of an invocation; may raise InvocationError."""
+        """Continue with an event of an invocation; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} opens no invocation: {event!r}")
 
     # Subclasses call these.
@@ -101,7 +101,7 @@ class UnarySession(ABC, Generic[R]):
         return (Send(response.SerializeToString()), self._closing(Close()))
 
     def fail(self, error: InvocationError) -> Sequence[Step]:
-        """Send an error in the response if that can carry it, else by the status of the rpc (T-160)."""
+        """Send an error in the response if it has a field for it, otherwise by the status of the rpc (T-160)."""
         if "error" in self.answers.DESCRIPTOR.fields_by_name and not isinstance(error, ENDS_RPC):
             return self.reply(self.answers(error=translated(error).kept().info()))
         return self.refuse(error)
@@ -113,7 +113,7 @@ class UnarySession(ABC, Generic[R]):
     # The methods of `Session`.
 
     def receive(self, frame: bytes) -> Sequence[Step]:
-        """Translate the request; whatever comes behind it is dropped."""
+        """Translate the request; later frames are dropped."""
         if self._is_asked or self.is_closed:
             return ()
         self._is_asked = True

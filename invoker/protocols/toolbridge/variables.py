@@ -1,4 +1,4 @@
-"""The rpcs that get, set and list the variables of a host session; `core.variables` knows how they are stored."""
+"""The rpcs that get, set and list the variables of a host session; `core.variables` defines how they are stored."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class GetSessionVariable(Talking[pb.GetVariableRequest]):
 class SetSessionVariable(Talking[pb.SetVariableRequest]):
     """Writes one variable, or deletes it where the request has no value (T-118 to T-120).
 
-    A value that no tool could read is refused (T-052), since it would fail later calls that are not its sender's.
+    Sets a variable; a value that no tool could read is refused (T-052), since it would fail later calls of others.
     """
 
     reads, answers = pb.SetVariableRequest, pb.StatusResponse
@@ -108,7 +108,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         return super().asked(request)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Begin, once the value is read; or go on with the talk."""
+        """Begin, once the value is read; or continue the talk."""
         if key != "read":
             return super().answered(key, value)
         if isinstance(value, InvocationError):
@@ -162,7 +162,10 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
 
 
 def _check(value: bytes) -> None:
-    """Refuse what cannot be read; a DataFrame is not checked, since that takes libraries that may be missing."""
+    """Refuse a value that cannot be read.
+
+    A DataFrame is not checked, since that takes libraries that may be missing.
+    """
     try:
         unpack(value)
     except BadAny as error:
@@ -180,7 +183,7 @@ def told_of(error: VariableError, session_id: str) -> BridgeError:
 
 
 def stamp(time_ns: int) -> Timestamp:
-    """A time as the wire has it."""
+    """A time as a message of the wire."""
     seconds, nanos = divmod(time_ns, _SECOND)
     return Timestamp(seconds=seconds, nanos=nanos)
 

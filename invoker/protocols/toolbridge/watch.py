@@ -1,7 +1,10 @@
 """WatchSessionVariables: sends each change of a session's variables, as long as the caller listens (T-127 to T-132).
 
-The store gives the changes in the order in which they were made, behind the values that are there. While the caller is
+The store gives the changes in the order in which they were made, after the existing values. While the caller is
 slow they wait in `invoker.core.store.News`, which keeps the last change of each variable when there are too many.
+
+The update of a large variable is the same bytes for all watches that send it at the same time. The budget of the
+process counts it for each of them, as if it had its own, since only the wires know when they have sent it.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.varint import varint
+from invoker.core.frames import SharedFrame
 from invoker.core.steps import Send, Step, Subscribe
 from invoker.core.store import Change, Refused
 from invoker.core.variables import PREFIX, check_name
 from invoker.errors import VariableError
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
-from invoker.protocols.toolbridge.host_sessions import space_of
+from invoker.protocols.toolbridge.host_sessions import LARGE, space_of
 from invoker.protocols.toolbridge.sessions import check_id
 from invoker.protocols.toolbridge.unary import UnarySession
 from invoker.protocols.toolbridge.variables import stamp, told_of
@@ -24,6 +29,9 @@ __all__ = ["WatchSessionVariables"]
 
 _NAMES: Final = 10_000
 """The most variables that are watched by name, as many as a session may have (T-125)."""
+
+_VALUE: Final = varint(pb.VariableUpdate.VALUE_FIELD_NUMBER << 3 | 2)
+"""The tag of the value, which its length follows."""
 
 
 class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
@@ -51,14 +59,27 @@ class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
         """Send one change; the end of the session ends the rpc (T-131)."""
         if isinstance(value, Refused):
             raise session_gone(self._session_id, value.reason)
-        return (Send(_update(value)),)
+        if value.value is None or len(value.value) <= LARGE:
+            return (Send(_update(value)),)
+        return (Send(self._shared(value, value.value)),)
+
+    def _shared(self, change: Change, value: bytes) -> SharedFrame:
+        """The update for all watches of this change. Its bytes are joined only if it is not found."""
+        operation = _operation(change)
+        head = pb.VariableUpdate(name=change.name.removeprefix(PREFIX)).SerializeToString()
+        tail = pb.VariableUpdate(operation=operation, timestamp=stamp(change.updated_ns)).SerializeToString()
+        key = (self._session_id, change.name, operation)
+        return self.host_sessions.updates.join(key, (head, _VALUE, varint(len(value)), value, tail))
 
 
 def _update(change: Change) -> bytes:
-    operation = "delete" if change.value is None else "set" if change.is_new else "update"  # T-128
     update = pb.VariableUpdate(
-        name=change.name.removeprefix(PREFIX), operation=operation, timestamp=stamp(change.updated_ns)
+        name=change.name.removeprefix(PREFIX), operation=_operation(change), timestamp=stamp(change.updated_ns)
     )
     if change.value is not None:
         update.value.ParseFromString(change.value)
     return update.SerializeToString()
+
+
+def _operation(change: Change) -> str:
+    return "delete" if change.value is None else "set" if change.is_new else "update"  # T-128

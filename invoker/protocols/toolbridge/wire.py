@@ -1,4 +1,4 @@
-"""Requests for tool calls as this server reads them: as published, but each ``Any`` stays bytes.
+"""What errors are on the wire; and requests for tool calls as this server reads them, whose ``Any`` fields stay bytes.
 
 An argument goes to its function as a serialised ``Any``. Bytes and messages look the same on the wire, so message
 classes whose ``Any`` fields are bytes save parsing and serialising each argument.
@@ -6,13 +6,28 @@ classes whose ``Any`` fields are bytes save parsing and serialising each argumen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.errors import Status
 
-__all__ = ["BatchRequest", "CallRequest", "StreamRequest"]
+__all__ = ["KINDS", "TRAILER", "BatchRequest", "CallRequest", "StreamRequest"]
+
+KINDS: Final[Mapping[str, Status]] = {
+    "ToolNotFound": Status.NOT_FOUND,
+    "ValidationError": Status.INVALID_ARGUMENT,
+    "TimeoutError": Status.DEADLINE_EXCEEDED,
+    "ResourceExhausted": Status.RESOURCE_EXHAUSTED,
+    "SessionExpired": Status.NOT_FOUND,
+    "InternalError": Status.INTERNAL,
+}
+"""The kinds of errors that callers of tools get, and the status that callers of other protocols get (T-159, T-161)."""
+
+TRAILER: Final = "dspex-error-bin"
+"""The trailer with the `ErrorInfo` of an rpc that fails (T-160)."""
 
 _ANY: Final = ".google.protobuf.Any"
 _PACKAGE: Final = "dspex.read"

@@ -11,11 +11,10 @@ Theory. The shape follows from the signature::
 
 The request has a field for each parameter, whose number is the position of that parameter (from 1, without the
 context). A stream of requests has one item in each message: where several parameters are streams, their fields are a
-oneof. Values beside streams, and options, come once; what comes with the first message decides which options are given,
-since that opens the invocation. The response has a field for each output, numbered likewise; in a stream they are a
-oneof.
+oneof. Values beside streams, and options, come once; the first message decides which options are given, since it opens
+the invocation. The response has a field for each output, numbered likewise; in a stream they are a oneof.
 
-All of this is known without looking at types, so a server that nobody calls in this way pays for nothing else.
+All of this is known without looking at types, so a server without typed calls does no other work.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from invoker.author.binding import MOST_INPUTS, Binder
 from invoker.author.spec import IGNORED, FunctionSpec, Parameter, ResultShape, StreamSpec, Style, Take
 from invoker.codecs.typed import members
 from invoker.protocols.typed.naming import Names, camel, field_word, json_name, package_of, service_of
@@ -55,11 +55,11 @@ class Slot(msgspec.Struct, frozen=True):
         name: The name of the input.
         field: The field of the message.
         number: The number of the field.
-        spec: What it takes.
+        spec: The input's spec.
         is_stream: Each message may have one.
-        is_option: It may be left out.
+        is_option: Whether it may be left out.
         is_variadic: Each element of the field is an input of its own.
-        is_named: Each entry of the field, which is a map, is an input of the name that is its key.
+        is_named: Whether the field is a map, of which each entry is an input whose name is the key.
         packing: How protobuf packs such elements: ``varint``, ``fixed64``; empty: each has a tag of its own.
     """
 
@@ -81,9 +81,9 @@ class Given(msgspec.Struct, frozen=True):
         name: The name of the output.
         field: The field of the message.
         number: The number of the field.
-        spec: What it gives.
-        holds: What it can hold that a function has encoded itself, as a `Message` with a media type: ``text`` or
-            ``bytes``; empty: nothing.
+        spec: The output's spec.
+        holds: The media types of payloads that a function has encoded itself, in a `Message`, and that the field can
+            hold: ``text`` or ``bytes``; empty: nothing.
     """
 
     name: str
@@ -98,7 +98,7 @@ class MediaTypes(msgspec.Struct, frozen=True):
 
     Attributes:
         inputs: By the number of the field.
-        accepts: What each output shall be.
+        accepts: The media type of each output.
     """
 
     inputs: Mapping[int, str]
@@ -121,6 +121,7 @@ class Call(msgspec.Struct, frozen=True):
         is_first_only: The function says neither how many outputs it has nor their names, so only the first is served.
         proto: The media types of its fields.
         json: Those of its fields in JSON.
+        binder: Says which names ``**kwargs`` may take; None: the function has none.
     """
 
     spec: FunctionSpec
@@ -135,10 +136,11 @@ class Call(msgspec.Struct, frozen=True):
     is_first_only: bool = False
     proto: MediaTypes = MediaTypes({}, ())
     json: MediaTypes = MediaTypes({}, ())
+    binder: Binder | None = None
 
     @property
     def is_safe(self) -> bool:
-        """Whether its author says that a call changes nothing."""
+        """Whether the function's author says that a call changes nothing."""
         return self.spec.safe
 
     @property
@@ -174,7 +176,7 @@ def media_type(function: str, number: int, *, is_output: bool = False, is_json: 
     Args:
         function: Name in the catalogue.
         number: The number of the field.
-        is_output: Whether it is a field of the response; else it is one of the request.
+        is_output: Whether it is a field of the response; otherwise of the request.
         is_json: Whether it is in JSON.
     """
     side = "out" if is_output else "in"
@@ -186,7 +188,7 @@ def _types(name: str, slots: tuple[Slot, ...], outputs: tuple[Given, ...], *, is
     inputs |= {one.number: f"{inputs[one.number]};each={EACH}" for one in slots if one.is_variadic}
     inputs |= {one.number: f"{inputs[one.number]};each={ENTRY}" for one in slots if one.is_named}
     accepts = [media_type(name, one.number, is_output=True, is_json=is_json) for one in outputs]
-    # What a function has encoded itself is taken, too, if a field can hold it.
+    # A payload that a function has encoded itself is taken, too, if a field can hold it.
     chosen = [f"{text}, */*;q=0.1" if one.holds else text for text, one in zip(accepts, outputs, strict=True)]
     return MediaTypes(inputs, tuple(chosen))
 
@@ -207,6 +209,7 @@ def _call(spec: FunctionSpec, package: str, method: str) -> Call:
         is_first_only,
         _types(spec.name, slots, outputs, is_json=False),
         _types(spec.name, slots, outputs, is_json=True),
+        Binder(spec, most=MOST_INPUTS) if any(one.is_named for one in slots) else None,
     )
 
 
@@ -221,7 +224,7 @@ def _slots(spec: FunctionSpec) -> tuple[Slot, ...]:
             one.is_variadic and one.is_optional and not (spec.open_inputs or is_named)
         )  # `*args` behind a default
         if stream is None or is_left_out or (is_named and (spec.open_inputs or one.streams)):
-            continue  # its position counts: the numbers of the others do not depend on what can be an input
+            continue  # its position counts: the numbers of the others do not depend on which parameters can be inputs
         if is_named:
             field = names.give(field_word(one.name))
             found.append(Slot(one.name, field, position, stream, is_option=True, is_named=True))

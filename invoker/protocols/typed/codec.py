@@ -2,11 +2,11 @@
 
 Theory. A typed request is cut into its fields outside, without looking into them; each field is the payload of one
 input, in the private media type of `invoker.protocols.typed.calls`, which says whose field it is. This codec parses it
-with protobuf's own parser and makes the value from that, once. The payload of an output is the response with one field
-set, which needs nothing more to be sent; several are joined by putting them behind each other (protobuf encoding, "Last
-One Wins").
+with protobuf's own parser and makes the value from the result, once. The payload of an output is the response with one
+field set, which needs nothing more to be sent; several are joined by putting them behind each other (protobuf encoding,
+"Last One Wins").
 
-`Book` knows the messages. It is made when the first payload or the first question of reflection comes, since few
+`Book` knows the messages. It is made when the first payload or the first request of reflection comes, since few
 servers are called in this way.
 """
 
@@ -43,7 +43,7 @@ _LOOP_BYTES = 64 * 1024
 class Page:
     """The messages of one function, and the closures of their fields.
 
-    All closures are made here, before any thread can use one, since those of recursive types are made bit by bit.
+    All closures are made here, before any thread can use one, since closures of recursive types are made step by step.
 
     Args:
         schema: The schema of its package.
@@ -104,7 +104,7 @@ class Book:
 
     @cached_property
     def files(self) -> tuple[bytes, ...]:
-        """The serialised descriptors of the ``.proto`` files, each after those it imports."""
+        """The serialised descriptors of the ``.proto`` files, each one after the files that it imports."""
         from invoker.protocols.typed.descriptors import files_of
 
         return files_of(self.schemas)
@@ -153,7 +153,7 @@ class FieldCodec(Specialised):
         limit_on_loop((JSON,), _LOOP_BYTES // 4)
 
     def accepts(self, media_type: MediaType) -> bool:
-        """Whether it says whose field it is."""
+        """Whether the media type names a field."""
         return bool(media_type.param("of") and media_type.param("out"))
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:

@@ -1,6 +1,6 @@
 """Messages within the body of an HTTP request or response: a byte of flags, four of length, the message.
 
-Connect streams, gRPC-Web and gRPC have the same envelopes; they differ in what the flags say of the last one. In
+Connect streams, gRPC-Web and gRPC have the same envelopes; they differ in the flags of the last one. In
 ``application/grpc-web-text`` all of it is base64, whose pieces are padded wherever the sender flushed.
 
 Source: Connect protocol, "Streaming RPCs"; gRPC-Web, "Protocol differences vs gRPC over HTTP2".
@@ -33,7 +33,7 @@ _WRAPPED: Final = zlib.MAX_WBITS + 16
 
 
 def envelope(message: bytes, flags: int = 0) -> bytes:
-    """A message behind the five bytes of its flags and its length."""
+    """A message after the five bytes of its flags and its length."""
     return b"%c%b%b" % (flags, len(message).to_bytes(4, "big"), message)
 
 
@@ -45,7 +45,7 @@ def unpacked(message: bytes, most_bytes: int) -> bytes:
         most_bytes: A longer message is not unpacked any further.
 
     Raises:
-        ValueError: It is not gzip, is incomplete, is followed by other bytes, or is too long.
+        ValueError: The message is not gzip, is incomplete, is followed by other bytes, or is too long.
     """
     member = zlib.decompressobj(_WRAPPED)
     try:
@@ -53,7 +53,7 @@ def unpacked(message: bytes, most_bytes: int) -> bytes:
     except zlib.error as error:
         raise ValueError(f"a compressed message is not gzip: {error}") from None
     if len(made) > most_bytes:
-        raise ValueError(f"a message has more than {most_bytes} bytes once it is unpacked")
+        raise ValueError(f"a message exceeds the limit of {most_bytes} bytes once it is decompressed")
     if not member.eof or member.unused_data:
         raise ValueError("a compressed message is not one member of gzip, from its beginning to its end")
     return made
@@ -79,11 +79,11 @@ class Envelopes:
 
     @property
     def held(self) -> int:
-        """Bytes of it that are here."""
+        """Bytes of it that have come."""
         return len(self._rest)
 
     def feed(self, piece: bytes) -> list[tuple[int, bytes]]:
-        """The messages that are complete now, with their flags.
+        """Take a piece; gives the messages that it completes, with their flags.
 
         Raises:
             ValueError: A message is longer than it may be.
@@ -95,7 +95,7 @@ class Envelopes:
         while len(rest) - at >= _HEAD:
             size = int.from_bytes(rest[at + 1 : at + _HEAD], "big")
             if size > self._most_bytes:
-                raise ValueError(f"a message has {size} bytes, and at most {self._most_bytes} are taken")
+                raise ValueError(f"a message has {size} bytes, which exceeds the limit of {self._most_bytes} bytes")
             if len(rest) - at < _HEAD + size:
                 break
             found.append((rest[at], bytes(rest[at + _HEAD : at + _HEAD + size])))
@@ -118,10 +118,10 @@ class Text:
         return bool(self._rest)
 
     def feed(self, piece: bytes) -> bytes:
-        """The bytes that are known now.
+        """Take a piece; gives the bytes that it completes.
 
         Raises:
-            ValueError: It is no base64.
+            ValueError: The text is no base64.
         """
         signs = self._rest + piece
         whole = len(signs) - len(signs) % 4
@@ -134,5 +134,5 @@ class Text:
                 made += b64decode(signs[at:end], validate=True)
                 at = end
         except Base64Error as error:
-            raise ValueError(f"it is no base64: {error}") from None
+            raise ValueError(f"it is not base64: {error}") from None
         return bytes(made)

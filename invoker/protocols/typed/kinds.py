@@ -38,7 +38,7 @@ class ScalarKind:
     """A number, a truth value, a text or bytes.
 
     Attributes:
-        proto: As protobuf names the type.
+        proto: The type's name in protobuf.
         type: The class of the values.
         choices: The only values that are allowed; empty: all.
     """
@@ -64,11 +64,11 @@ class TimeKind:
 
 @dataclass(frozen=True, slots=True)
 class AnyKind:
-    """``google.protobuf.Value``, or ``Struct`` where only objects are meant: whatever JSON can say.
+    """Any JSON value: ``google.protobuf.Value``, or ``Struct`` if only objects are meant.
 
     Attributes:
         type: The annotation that the value becomes.
-        is_struct: It is an object.
+        is_struct: Whether only objects are meant.
     """
 
     type: Any
@@ -90,7 +90,7 @@ class ArrayKind:
 
 @dataclass(frozen=True, slots=True)
 class VoidKind:
-    """``google.protobuf.Empty``: None, or what nobody reads."""
+    """``google.protobuf.Empty``: The kind of None, or of a value that is never read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ListKind:
     """A repeated field.
 
     Attributes:
-        item: What it repeats.
+        item: The kind of its items.
         make: Makes the collection of the items.
     """
 
@@ -135,8 +135,8 @@ class MessageKind:
     Attributes:
         definition: The definition of the message.
         type: The class of the values; a TypedDict's are dicts.
-        make: Makes a value of what its fields hold, by name.
-        is_mapping: Values are read by key; else by attribute.
+        make: Makes a value from the fields' values, by name.
+        is_mapping: Whether values are read by key; otherwise by attribute.
     """
 
     definition: MessageDef
@@ -158,7 +158,7 @@ class UnionKind:
 
     Attributes:
         definition: The definition of the message; its fields are in the order of the members.
-        is_nullable: None is one of them: then no field is set.
+        is_nullable: Whether None is one of the members: then no field is set.
     """
 
     definition: MessageDef
@@ -167,7 +167,7 @@ class UnionKind:
 
 @dataclass(frozen=True, slots=True)
 class WrapKind:
-    """A message around a list or a map, which protobuf takes neither in lists nor as something optional."""
+    """A message around a list or a map, since protobuf allows these neither in lists nor as optional fields."""
 
     definition: MessageDef
 
@@ -197,13 +197,13 @@ class FieldDef:
     Attributes:
         name: The name of the field.
         number: The number of the field.
-        kind: What it holds.
-        source: What the value has there: the name of a parameter, an attribute or a key, or a place of a tuple.
+        kind: The kind of its value.
+        source: The key of the value: the name of a parameter, an attribute or a key, or a place of a tuple.
         has_default: The value may be made without it.
-        has_presence: Whether it was set can be told, though its kind is no message.
+        has_presence: Whether a message shows that it was set, though its kind is no message.
         oneof: Name of the oneof that it belongs to.
         is_split: Each of its elements is a value of its own.
-        comment: For readers.
+        comment: A comment for readers of the file.
     """
 
     name: str
@@ -224,7 +224,7 @@ class MessageDef:
     Attributes:
         name: Within its package.
         fields: The fields in the order of their numbers.
-        comment: For readers.
+        comment: A comment for readers of the file.
     """
 
     name: str
@@ -239,7 +239,7 @@ class EnumDef:
     Attributes:
         name: Within its package.
         values: Names, numbers and members; the first one is protobuf's own, and stands for nothing.
-        comment: For readers.
+        comment: A comment for readers of the file.
     """
 
     name: str

@@ -1,21 +1,23 @@
 """JSON of a field into a message of protobuf, so that other threads of Python get their turn meanwhile.
 
 Theory. protobuf's own way lets Python's parser read the text in one go, which takes up to 0.3 s of processor time for 4
-MB of numbers, in which nothing else of the process runs. Then it calls several functions for each number. So numbers
-are read by functions of Python, between which others run, and a repeated field of numbers, texts or truth values is
-handed over in slices. Other fields, and values that do not fit, are left to protobuf. It makes infinity of 1e400 within
-a ``google.protobuf.Value``, which is refused here, as by other codecs.
+MB of numbers, in which no other thread of the process runs. Then it calls several functions for each number. So numbers
+are read by functions of Python, between which other threads run, and a repeated field of numbers, texts or truth values
+is given to protobuf in slices. Other fields, and values that do not fit, are left to protobuf. It makes infinity of
+1e400 within a ``google.protobuf.Value``, which is refused here, as by other codecs. Where it ignores unknown fields it
+also drops names that are no member of an enum, so these are looked for first.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf import json_format
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from invoker.codecs.exponents import read_constant, read_float
 from invoker.codecs.handover import HANDED_OVER
@@ -57,7 +59,7 @@ def parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
         payload: The JSON; empty if there is none.
 
     Raises:
-        ValueError: It is no JSON, or does not fit the field.
+        ValueError: The payload is no JSON, or does not fit the field.
     """
     if not payload:
         return cls()
@@ -77,6 +79,8 @@ def _parsed(cls: Any, field: str, around: bytes, text: bytes) -> Any:
             one = given if around is _PLAIN else given[0] if around is _ELEMENT else given[""]
             if type(one) is dict and not one.keys() <= names.keys():
                 _check_spelling(names, one)
+        if _holds_enums(message.DESCRIPTOR):
+            _check_enums(message.DESCRIPTOR, found)
         if not _is_filled(message, field, given):
             json_format.ParseDict(found, message, ignore_unknown_fields=True)
         return message
@@ -119,11 +123,45 @@ def _names(field: FieldDescriptor, around: bytes) -> Mapping[str, str] | None:
     return {key: one.name for one in inner.fields for key in (one.json_name, one.name)}
 
 
+@lru_cache(maxsize=512)
+def _holds_enums(message: Descriptor) -> bool:
+    """Whether a field of a message, or of one within it, is an enum of ours."""
+    left, seen = [message], set()
+    while left:
+        one = left.pop()
+        if one not in seen and not one.full_name.startswith("google.protobuf."):
+            seen.add(one)
+            if any(field.enum_type is not None for field in one.fields):
+                return True
+            left += [field.message_type for field in one.fields if field.message_type is not None]
+    return False
+
+
+def _check_enums(message: Descriptor, given: Any) -> None:
+    """Refuse names that are no member of an enum, also where they come as a list or as the values of a map."""
+    if type(given) is not dict or not _holds_enums(message):
+        return
+    for field in message.fields:
+        value = given.get(field.json_name, given.get(field.name))
+        inner, kind = field.message_type, field.enum_type
+        if inner is not None and inner.GetOptions().map_entry and type(value) is dict:
+            entry = inner.fields_by_name["value"]
+            value, inner, kind = list(value.values()), entry.message_type, entry.enum_type
+        for one in value if type(value) is list else (value,):
+            if inner is not None:
+                _check_enums(inner, one)
+            elif kind is not None and type(one) is str and one not in kind.values_by_name and not _NUMBER(one):
+                raise ValueError(f"{one!a:.100} is not a value of {kind.name}")
+
+
+_NUMBER: Final = re.compile(r"\s*[+-]?\d+\s*").fullmatch
+
+
 def _check_spelling(names: Mapping[str, str], given: Mapping[str, Any]) -> None:
     """Refuse a key that protobuf would ignore, and that is nearly a field which is not given (R-171)."""
     missing = {*names.values()} - {names.get(key) for key in given}
     if found := misspelt([key for key in given if key not in names], sorted(missing)):
-        raise ValueError(f"it has {found[0]!a}, which is no field; did you mean '{found[1]}'?")
+        raise ValueError(f"it has {found[0]!a}, which is not a field; did you mean '{found[1]}'?")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Makes values of the fields of messages: a closure for each field, built when it is first asked for.
 
-A closure raises ValueError or TypeError for what cannot become the value; its caller makes an error of that.
+A closure raises ValueError or TypeError for a field that cannot be converted; its caller makes an error from this.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _DTYPES: Final = "biufc"
 
 
 class Readers:
-    """The closures of one schema; those of a message are made once, so that types may be recursive."""
+    """The closures of one schema; the closures of a message are made once, so that types may be recursive."""
 
     def __init__(self) -> None:
         self._messages: dict[int, list[tuple[str, Get]]] = {}
@@ -74,7 +74,7 @@ class Readers:
         }
 
     def get(self, field: FieldDef) -> Get:
-        """The closure that makes the value of a field."""
+        """Make a closure that reads a field of a message."""
         name, kind = field.name, field.kind
         read, has_default = self.read(kind), field.has_default
         if isinstance(kind, VoidKind):
@@ -103,7 +103,7 @@ class Readers:
         return get_present
 
     def element(self, field: FieldDef) -> Get:
-        """The closure that makes the value of the only element of a repeated field, or of the only entry of a map."""
+        """Make a closure that reads a repeated field or a map with exactly one item, and gives that item."""
         name, kind = field.name, field.kind
         if isinstance(kind, MapKind):
             value = self.read(kind.value)
@@ -113,7 +113,7 @@ class Readers:
         return lambda message: item(getattr(message, name)[0])
 
     def read(self, kind: Kind) -> Read:
-        """The closure that makes a value of a kind."""
+        """Make a closure that turns what a field of this kind holds into a Python value."""
         return self._makers[type(kind)](kind)
 
     def _wrap(self, kind: WrapKind) -> Read:
@@ -224,7 +224,7 @@ def _member(kind: EnumKind) -> Read:
     def read(number: int) -> enum.Enum:
         found = members.get(number)
         if found is None:
-            raise ValueError(f"{name} is not set" if number == 0 else f"{number} is no value of {name}")
+            raise ValueError(f"{name} is not set" if number == 0 else f"{number} is not a value of {name}")
         return found
 
     return read
@@ -266,7 +266,7 @@ def _array(kind: ArrayKind) -> Read:
 
         dtype = np.dtype(message.dtype)
         if dtype.kind not in _DTYPES:
-            raise ValueError(f"elements of dtype {message.dtype!a} are refused; only numbers travel")
+            raise ValueError(f"elements of dtype {message.dtype!a} are refused; only numbers can be sent")
         made = np.frombuffer(message.data, dtype.newbyteorder("<"))
         made = made.reshape(tuple(message.shape)).astype(dtype.newbyteorder("="), copy=False)
         return made if wanted is None else fitted(made, wanted)

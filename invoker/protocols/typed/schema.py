@@ -33,8 +33,8 @@ class Rpc:
 
     Attributes:
         call: How it is called.
-        request: What is sent.
-        response: What comes back.
+        request: The request message.
+        response: The response message.
     """
 
     call: Call
@@ -50,7 +50,7 @@ class Schema:
         package: Its name.
         service: Name of its service, without the package.
         rpcs: The rpcs in the order of the functions.
-        messages: All, those of the methods first.
+        messages: All messages, those of the methods first.
         enums: All.
     """
 
@@ -62,7 +62,7 @@ class Schema:
 
     @property
     def file(self) -> str:
-        """The path of the file, which begins with that of the package."""
+        """The path of the file, which begins with the package's path."""
         folder = self.package.replace(".", "/")
         return f"{folder}/{self.package.rpartition('.')[2]}.proto"
 
@@ -97,7 +97,8 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
     for slot in call.slots:
         kind = _kind(types, slot.spec.type, slot.spec.take)
         in_oneof = several and slot.is_stream
-        # A value that may be left out, or that is not in each message of a stream, needs presence: whether it is set.
+        # A value that may be left out, or that is not in each message of a stream, needs presence, which shows whether
+        # it is set.
         may_miss = slot.is_option or (call.streams_in and not call.is_bare)
         if slot.is_variadic:
             kind = ListKind(types.singular(kind), tuple)

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from invoker.author.binding import MOST_INPUTS, missing, twice, unknown
+from invoker.author.binding import MOST_INPUTS
 from invoker.codecs import charsets
 from invoker.codecs.containers import json_list_exceeds
 from invoker.core.steps import (
@@ -47,6 +47,7 @@ from invoker.errors import (
     Status,
     StatusError,
 )
+from invoker.errors.wording import missing, too_late, unknown
 from invoker.message import EMPTY, Message
 from invoker.protocols.typed.calls import PROTO, Call, Slot
 from invoker.protocols.typed.naming import json_name
@@ -56,11 +57,7 @@ __all__ = ["State", "TypedSession", "told"]
 
 _ID = "typed"
 _END = EndInput(_ID)
-_MOST_NAMES = 100
-"""Names that ``**kwargs`` takes of one request; what is bound by names is remembered."""
-
-
-_TOO_MANY = f"has more than {MOST_INPUTS} values, and at most so many are taken"
+_TOO_MANY = f"exceeds the limit of {MOST_INPUTS} values"
 
 
 class State(enum.Enum):
@@ -159,13 +156,18 @@ class TypedSession:
                 given += [(slot, one) for one in self._elements(slot, part)]
                 found += [f"#{index}" for index in range(len(found), len(given))]
             elif slot.is_named:
-                more = self._entries(slot, part)
+                more = self._entries(part)
                 given += [(slot, one) for one in more.values()]
                 found += more
             elif part is not None or slot.is_stream or not slot.is_option:
                 given.append((slot, part))
                 found.append(slot.name)
         names = tuple(found) or ((call.trigger,) if call.trigger else ())
+        if call.binder is not None:
+            bound = call.binder.named(names)
+            if bound.faults:
+                raise ProtocolViolation(str(bound.faults[0]))
+            names = bound.names
         self.state = State.RUNNING
         self._names = names
         opening = Open(_ID, call.spec.name, self._types.accepts, metadata=self._metadata, bound=names, protocol="typed")
@@ -187,7 +189,8 @@ class TypedSession:
             if part is None:
                 continue
             if slot.name not in self._names:
-                raise ProtocolViolation(f"the option '{slot.field}' came late; it may come with the first message only")
+                said = too_late(self._call.spec.name)
+                raise ProtocolViolation(f"input '{slot.field}' {said}; it may come with the first message only")
             feeds.append(Feed(_ID, self._names.index(slot.name), self._message(slot, part)))
         return feeds
 
@@ -231,11 +234,11 @@ class TypedSession:
             raise ProtocolViolation(f"the field '{slot.field}' {_TOO_MANY}")
         return found
 
-    def _entries(self, slot: Slot, part: bytes | None) -> Mapping[str, bytes]:
+    def _entries(self, part: bytes | None) -> Mapping[str, bytes]:
         """The values for ``**kwargs``, by name.
 
         Raises:
-            ProtocolViolation: A name is that of another parameter, or there are too many.
+            ProtocolViolation: A name is empty.
         """
         if part is None:
             return {}
@@ -243,15 +246,9 @@ class TypedSession:
             found = {key: bytes(one) for key, one in msgspec.json.decode(part, type=dict[str, msgspec.Raw]).items()}
         else:
             found = entries(part)
-        own = {one.name for one in self._call.slots if not one.is_named}
-        wrong = next((key for key in found if not key or key in own), None)
-        if wrong is not None:
-            name = self._call.spec.name
-            raise ProtocolViolation(str(twice(name, wrong) if wrong else unknown(name, wrong, sorted(own))))
-        if len(found) > _MOST_NAMES:
-            raise ProtocolViolation(
-                f"the field '{slot.field}' has {len(found)} keys, and at most {_MOST_NAMES} are taken"
-            )
+        if "" in found:
+            known = [one.name for one in self._call.slots if not one.is_named]
+            raise ProtocolViolation(str(unknown(self._call.spec.name, "", known)))
         return found
 
     def _message(self, slot: Slot, part: bytes | None) -> Message[bytes]:

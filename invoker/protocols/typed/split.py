@@ -1,6 +1,6 @@
 """Cuts a serialised message into its fields without looking into them: each part is a message with one field set.
 
-So the fields of a request become the payloads of different inputs, and each is decoded where its value is needed.
+So each field of a request becomes the payload of an input, and is decoded only when its value is needed.
 
 Source: protobuf encoding, "Message Structure", "Packed Repeated Fields".
 """
@@ -26,11 +26,12 @@ def split(frame: bytes) -> dict[int, bytes]:
     """The parts by their field's number; several of one field are one part.
 
     Raises:
-        ValueError: It is no message.
+        ValueError: The frame is no message.
     """
     found: dict[int, list[bytes]] = {}
     place, size = 0, len(frame)
-    before = first = 0  # the field that stands before this place, and where it, or the first of its like, begins
+    # the number of the field before this place, and where this field, or the first of a repeated one, begins
+    before = first = 0
     while place < size:
         begin, tag = place, frame[place]
         # Nearly all tags and lengths have one byte; such a field of bytes, or a small number, takes no call.
@@ -59,7 +60,7 @@ def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
         most: How many elements are given at most.
 
     Raises:
-        ValueError: It is no message.
+        ValueError: The bytes are no message.
     """
     found: list[bytes] = []
     place = 0
@@ -88,7 +89,7 @@ def entries(part: bytes) -> dict[str, bytes]:
         part: As `split` gives it.
 
     Raises:
-        ValueError: It is no message, or a key is no text.
+        ValueError: The bytes are no message, or a key is no text.
     """
     found: dict[str, bytes] = {}
     for element in elements(part, ""):

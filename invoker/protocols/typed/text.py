@@ -38,7 +38,7 @@ IMPORTS = {
 
 
 def proto_text(schema: Schema) -> str:
-    """The file; it compiles with protoc and buf if it stands where its first line says."""
+    """The text of the file; it compiles with protoc and buf under the path in its first line."""
     fields = [one.kind for message in schema.messages for one in message.fields]
     imports = sorted({IMPORTS[name] for kind in fields for name in _names(kind) if name in IMPORTS})
     lines = [

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import decimal
 import enum
-import inspect
 import typing
 import uuid
 from collections import abc, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from invoker.author.spec import IGNORED
-from invoker.author.spelling import is_array, render
+from invoker.author.spelling import render
+from invoker.codecs.annotations import is_array
+from invoker.codecs.members import Members, doc_of, members_of
 from invoker.codecs.typed import adapter, is_any, leaves, members
-from invoker.fields.aliases import hints_of
+from invoker.fields.aliases import is_typed_dict
 from invoker.protocols.typed.kinds import (
     AnyKind,
     ArrayKind,
@@ -43,7 +43,14 @@ __all__ = ["Types"]
 
 _SCALARS: Final[dict[Any, str]] = {int: "int64", float: "double", bool: "bool", str: "string", bytes: "bytes"}
 _BYTES: Final = (bytearray, memoryview)
-_TEXTS: Final = (dt.date, dt.time, decimal.Decimal, uuid.UUID)
+_CLASSES: Final[dict[Any, Kind]] = {
+    **{cls: ScalarKind(proto, cls) for cls, proto in _SCALARS.items()},
+    **{cls: ScalarKind("bytes", cls) for cls in _BYTES},
+    **{cls: TextKind(cls) for cls in (dt.date, dt.time, decimal.Decimal, uuid.UUID)},
+    dt.datetime: TimeKind(is_duration=False),
+    dt.timedelta: TimeKind(is_duration=True),
+    type(None): VoidKind(),
+}
 _LISTS: Final[dict[Any, Callable[[list[Any]], Any]]] = {
     list: list, tuple: tuple, set: set, frozenset: frozenset, deque: deque,
     abc.Sequence: list, abc.MutableSequence: list, abc.Collection: list, abc.Iterable: list,
@@ -58,7 +65,7 @@ class Types:
     """The messages and enums of a package.
 
     Args:
-        taken: Names that are not theirs.
+        taken: Names that are already taken.
 
     Attributes:
         messages: The messages in the order in which they were met.
@@ -86,7 +93,7 @@ class Types:
         if len(every) > 1:
             return self._union(type_)
         (bare,) = every
-        if type_ is IGNORED or bare is type(None) or bare is IGNORED:
+        if bare is IGNORED:
             return VoidKind()
         if is_any(bare) or self._depth > _DEEPEST:  # an alias may refer to itself for ever
             return AnyKind(type_)
@@ -109,45 +116,34 @@ class Types:
             return self._array(type_)
         if origin is typing.Literal:
             return self._literal(args, bare)
-        if origin in _MAPS or bare in _MAPS:
+        if (origin or bare) in _MAPS:
             return self._map(args, bare)
         if origin is tuple and args and ... not in args:
             return self._tuple(args)
-        for known, make in _LISTS.items():
-            if origin is known or bare is known:
-                return ListKind(self._item(args[0] if args else Any), make)
-        return self._class(bare, origin, type_)
+        if (make := _LISTS.get(origin or bare)) is not None:
+            return ListKind(self._item(args[0] if args else Any), make)
+        return self._class(bare, origin or bare, type_)
 
-    def _class(self, bare: Any, origin: Any, type_: Any) -> Kind:
-        cls = origin or bare
-        if cls in _SCALARS:
-            return ScalarKind(_SCALARS[cls], cls)
-        if cls in _BYTES:
-            return ScalarKind("bytes", cls)
-        if cls is dt.datetime or cls is dt.timedelta:
-            return TimeKind(is_duration=cls is dt.timedelta)
-        if cls in _TEXTS:
-            return TextKind(cls)
-        if not isinstance(cls, type):
-            return AnyKind(type_)
+    def _class(self, bare: Any, cls: Any, type_: Any) -> Kind:
+        if not isinstance(cls, type) or cls in _CLASSES:
+            return _CLASSES.get(cls) or AnyKind(type_)
         if bare in self._known:
             return self._known[bare]
         if issubclass(cls, enum.Enum):
             return self._remember(bare, EnumKind(self._enum(cls)))
         try:
-            made = _maker(bare, cls)
-        except (TypeError, ValueError):  # its fields, or what makes it, cannot be understood
-            made = None
-        if made is not None:
-            return self._structure(bare, cls, made)
-        return AnyKind(type_)
+            found = members_of(cls, typing.get_args(bare))
+            make = _maker(bare, cls, found) if found is not None else None
+        except (NameError, TypeError):  # its fields, or what makes it, cannot be understood
+            return AnyKind(type_)
+        return AnyKind(type_) if found is None or make is None else self._structure(bare, cls, found, make)
 
     def _remember(self, type_: Any, kind: Kind) -> Kind:
         self._known[type_] = kind
         return kind
 
     def _item(self, type_: Any) -> Kind:
-        """The kind of what a list or a map holds; an item that may be None becomes a Value."""
+        """The kind of the items of a list or a map; an item that may be None becomes a Value."""
         if any(one is type(None) for one in members(type_)):
             return AnyKind(type_)
         return self.singular(self.kind(type_))
@@ -211,7 +207,7 @@ class Types:
         return ArrayKind(made, type_)
 
     def _enum(self, cls: type[enum.Enum]) -> EnumDef:
-        made = EnumDef(self._names.give(camel(cls.__name__)), comment=_doc(cls))
+        made = EnumDef(self._names.give(camel(cls.__name__)), comment=doc_of(cls))
         prefix = upper(made.name)
         made.values.append((self._words.give(f"{prefix}_UNSPECIFIED"), 0, None))
         for number, member in enumerate(cls, 1):
@@ -219,21 +215,14 @@ class Types:
         self.enums.append(made)
         return made
 
-    def _structure(self, bare: Any, cls: type, made: _Made) -> Kind:
+    def _structure(self, bare: Any, cls: type, found: Members, make: Callable[[dict[str, Any]], Any]) -> Kind:
         name = camel(render(bare)) if typing.get_args(bare) else camel(cls.__name__)
-        definition = self.message(self._names.give(name), _doc(cls))
-        kind = self._remember(bare, MessageKind(definition, cls, made.make, made.is_mapping))
+        definition = self.message(self._names.give(name), found.doc)
+        kind = self._remember(bare, MessageKind(definition, cls, make, is_typed_dict(cls)))
         names = Names(key=json_name)
-        for number, part in enumerate(made.parts, 1):
-            definition.fields.append(
-                self._field(
-                    names.give(field_word(part.name)),
-                    number,
-                    self.kind(part.type),
-                    source=part.name,
-                    has_default=part.has_default,
-                )
-            )
+        for number, one in enumerate(found.properties, 1):
+            field = names.give(field_word(one.own)), number, self.kind(one.annotation)
+            definition.fields.append(self._field(*field, source=one.own, has_default=not one.is_required))
         return kind
 
     def _field(self, name: str, number: int, kind: Kind, *, source: str, has_default: bool = False) -> FieldDef:
@@ -241,7 +230,7 @@ class Types:
         return FieldDef(name, number, kind, source=source, has_default=has_default, has_presence=has_presence)
 
     def _shaped(self, name: str, kinds: tuple[Kind, ...], fields: Callable[[], list[FieldDef]]) -> MessageDef:
-        """The message that is made of these kinds and nothing else; one a package."""
+        """The message that consists of exactly these kinds; there is one in a package."""
         for known, of, found in self._shapes:
             if known == name and of == kinds:
                 return found
@@ -282,102 +271,12 @@ def _member(kind: Kind, word: str) -> str:
     return f"{kind.proto}_value" if isinstance(kind, ScalarKind) else word
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Part:
-    name: str
-    type: Any
-    has_default: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Made:
-    """How values of a class with named fields are made, and what they consist of."""
-
-    parts: tuple[_Part, ...]
-    make: Callable[[dict[str, Any]], Any]
-    is_mapping: bool = False
-
-
-def _maker(bare: Any, cls: type) -> _Made | None:
-    """How a class with named fields is made; None for other classes."""
-    if typing.is_typeddict(cls):
-        is_total = getattr(cls, "__total__", True)
-        parts = (_Part(name, _required(kind), _may_lack(kind, is_total=is_total)) for name, kind in _hints(bare, cls))
-        return _Made(tuple(parts), dict, is_mapping=True)
-    if hasattr(cls, "__pydantic_fields__"):
-        fields = cls.__pydantic_fields__
-        known = dict(_hints(bare, cls))
-        own = tuple(_Part(name, known.get(name, Any), not one.is_required()) for name, one in fields.items())
-        return _Made(own, _validated(bare, {name: one.alias or name for name, one in fields.items()}))
-    found = list(_parts(bare, cls))
-    if not found and not _is_structured(cls):
-        return None
-    renamed = {one.name: one.name.lstrip("_") for one in found} if hasattr(cls, "__attrs_attrs__") else {}
-    if any(name != given for name, given in renamed.items()):
-        return _Made(tuple(found), lambda given: cls(**{renamed[name]: value for name, value in given.items()}))
-    return _Made(tuple(found), lambda given: cls(**given))
-
-
-def _validated(bare: Any, aliases: dict[str, str]) -> Callable[[dict[str, Any]], Any]:
-    validate = adapter(bare).validate_python
-
-    def make(given: dict[str, Any]) -> Any:
-        return validate({aliases[name]: value for name, value in given.items()})
-
-    return make
-
-
-def _is_structured(cls: type) -> bool:
-    marks = ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__")
-    return any(hasattr(cls, mark) for mark in marks) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
-
-
-def _parts(bare: Any, cls: type) -> Iterator[_Part]:
-    if not _is_structured(cls):
-        return
-    hints = dict(_hints(bare, cls))
-    given = inspect.signature(cls).parameters
-    names = getattr(cls, "_fields", None) or getattr(cls, "__struct_fields__", None)
-    if names is None and hasattr(cls, "__attrs_attrs__"):
-        names = tuple(one.name for one in cls.__attrs_attrs__ if one.init)
-    if names is None:
-        names = tuple(one.name for one in dataclasses.fields(cls) if one.init)
-    for name in names:
-        parameter = given.get(name) or given.get(name.lstrip("_"))
-        yield _Part(name, hints.get(name, Any), parameter is None or parameter.default is not parameter.empty)
-
-
-def _hints(bare: Any, cls: type) -> list[tuple[str, Any]]:
-    """Names and annotations of the fields; those of a generic class with its arguments put in."""
-    try:
-        hints = hints_of(cls)
-    except (NameError, TypeError):
-        return [(name, Any) for name in getattr(cls, "__annotations__", {})]
-    variables = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(bare), strict=False))
-    return [(name, _put_in(kind, variables)) for name, kind in hints.items()]
-
-
-def _put_in(type_: Any, variables: dict[Any, Any]) -> Any:
-    if isinstance(type_, typing.TypeVar):
-        return variables.get(type_, type_.__bound__ or Any)
-    parameters = getattr(type_, "__parameters__", ())
-    return type_[tuple(variables.get(one, Any) for one in parameters)] if parameters and variables else type_
-
-
-def _required(type_: Any) -> Any:
-    while typing.get_origin(type_) in (typing.Required, typing.NotRequired):
-        (type_,) = typing.get_args(type_)
-    return type_
-
-
-def _may_lack(type_: Any, *, is_total: bool) -> bool:
-    """Whether a TypedDict may lack a key; its own list of keys is wrong where annotations are strings."""
-    origin = typing.get_origin(type_)
-    return origin is typing.NotRequired or (not is_total and origin is not typing.Required)
-
-
-def _doc(cls: type) -> str:
-    """The docstring of a class; empty where it is what `dataclasses` or `enum` writes."""
-    text = vars(cls).get("__doc__")
-    is_made = not isinstance(text, str) or text.startswith((f"{cls.__name__}(", "An enumeration"))
-    return "" if is_made else inspect.cleandoc(text).partition("\n\n")[0]  # type: ignore[arg-type]  # it is a str
+def _maker(bare: Any, cls: type, found: Members) -> Callable[[dict[str, Any]], Any]:
+    """A function that makes a value of the values of its fields."""
+    if is_typed_dict(cls):
+        return dict
+    if not hasattr(cls, "__pydantic_fields__"):
+        names = {one.own: one.parameter for one in found.properties}
+        return lambda given: cls(**{names[name]: value for name, value in given.items()})
+    validate, aliases = adapter(bare).validate_python, {one.own: one.name for one in found.properties}
+    return lambda given: validate({aliases[name]: value for name, value in given.items()})

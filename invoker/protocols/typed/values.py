@@ -1,4 +1,4 @@
-"""``google.protobuf.Value`` and ``Struct`` to what JSON consists of, and back; times likewise.
+"""Converts ``google.protobuf.Value`` and ``Struct`` to plain values of JSON and back; and times.
 
 It is done here and not by protobuf's own methods, since those give every number as a float.
 """
@@ -69,7 +69,7 @@ def from_timestamp(message: Any) -> dt.datetime:
 
 
 def timestamp(moment: dt.datetime) -> dict[str, int]:
-    """A moment as a Timestamp; one that says no zone is taken for UTC."""
+    """A moment as a Timestamp; a moment without a zone counts as UTC."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.UTC)
     passed = moment - _EPOCH
@@ -82,7 +82,7 @@ def from_duration(message: Any) -> dt.timedelta:
 
 
 def duration(passed: dt.timedelta) -> dict[str, int]:
-    """A timedelta as a Duration, whose two numbers have the same sign."""
+    """A timedelta as a Duration, with two numbers of the same sign."""
     micros = passed // dt.timedelta(microseconds=1)
     sign = -1 if micros < 0 else 1
     seconds, rest = divmod(abs(micros), 1_000_000)

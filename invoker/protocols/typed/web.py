@@ -9,9 +9,9 @@ turn. How a request is wrapped follows from its Content-Type::
     application/connect+proto, +json   streams          envelopes                   an envelope of JSON
     application/grpc-web, -text        all              envelopes, maybe in base64  an envelope of trailers
 
-A unary method that is safe can be asked by GET as well. Compression of whole bodies is the transport's business
-(Content-Encoding). The messages in envelopes may be packed by gzip, as clients do that never ask what a server can
-(connect-python); ours are not.
+A unary method that is safe can also be called by GET. Compression of whole bodies is the transport's business
+(Content-Encoding). The messages in envelopes may be packed by gzip, which some clients do unasked (connect-python); the
+invoker's are not.
 
 Source: Connect protocol; gRPC-Web (PROTOCOL-WEB.md).
 """
@@ -110,8 +110,8 @@ class WebSession:
         self._text = Text()
         self._body: list[bytes] = []
         self._size = 0
-        self._is_packed = False  # messages whose flags say so are
-        self._message: bytes | None = None  # of a response that is no stream
+        self._is_packed = False  # whether messages whose flags say so are packed
+        self._message: bytes | None = None  # the message of a response that is no stream
 
     @property
     def held(self) -> int:
@@ -127,7 +127,7 @@ class WebSession:
         if self._form.kind == "unary":
             self._size += len(frame.payload)
             if self._size > self._most_bytes:
-                return self._end(LimitExceeded(f"the message has more than {self._most_bytes} bytes"))
+                return self._end(LimitExceeded(f"the message exceeds the limit of {self._most_bytes} bytes"))
             self._body.append(frame.payload)
             return ()
         try:
@@ -189,7 +189,7 @@ class WebSession:
             return self._end(_unknown_coding(coding))
         version = head.value("connect-protocol-version").strip()
         if form.kind != "web" and version not in ("", "1"):
-            return self._violated(f"Connect-Protocol-Version is {version!a}, and 1 is spoken")
+            return self._violated(f"Connect-Protocol-Version is {version!a}, and expected is 1")
         return ()
 
     @property
@@ -200,12 +200,12 @@ class WebSession:
     def _asked(self, head: RequestHead) -> Sequence[CallStep]:
         """Translate a GET, which has the message in its query (Connect, "Unary-Get-Request")."""
         if not self._may_get:
-            text = f"{head.method!a}; only methods of safe functions with one request and one response can be asked"
+            text = f"{head.method!a}; it can only call safe functions with one request and one response"
             return self._refuse(405, text, ("Allow", "POST"))
         query = {name: values[0] for name, values in parse_qs(head.query, keep_blank_values=True).items()}
         encoding = query.get("encoding", "")
         if encoding not in ("json", "proto"):
-            return self._violated(f"the query says the encoding {encoding!a}, which is neither json nor proto")
+            return self._violated(f"the query has the encoding {encoding!a}, which is neither json nor proto")
         coding = query.get("compression", "")
         if coding not in ("", "identity", GZIP):
             return self._end(_unknown_coding(coding))
@@ -215,7 +215,7 @@ class WebSession:
             try:
                 message = urlsafe_b64decode(message + b"=" * (-len(message) % 4))
             except Base64Error:
-                return self._violated("the message of the query is no base64")
+                return self._violated("the message of the query is not base64")
         elif encoding == "proto":
             message = parse_qs(head.query, encoding="latin-1").get("message", [""])[0].encode("latin-1")
         if coding == GZIP:
@@ -228,7 +228,7 @@ class WebSession:
         return ()
 
     def _messages(self, piece: bytes) -> list[bytes]:
-        """The messages that are complete with this piece of a body, unpacked.
+        """The messages that this piece of a body completes, unpacked.
 
         Raises:
             ValueError: One is not as it should be, or they make too much of the piece.
@@ -237,7 +237,7 @@ class WebSession:
         size = 0
         for flags, message in self._envelopes.feed(piece):
             if flags & (END | TRAILERS):
-                continue  # requests end with their body; what stands here is for servers that read trailers
+                continue  # requests end with their body; this flag is for servers that read trailers
             if not flags & COMPRESSED:
                 found.append(message)
                 continue
@@ -246,7 +246,9 @@ class WebSession:
             found.append(unpacked(message, self._most_bytes))
             size += len(found[-1])
             if size > _TIMES_AT_ONCE * self._most_bytes:
-                raise ValueError(f"messages that come together have more than {size} bytes once they are unpacked")
+                raise ValueError(
+                    f"messages that come together exceed the limit of {size} bytes once they are decompressed"
+                )
         return found
 
     def _sent(self, steps: Iterable[CallStep]) -> Sequence[CallStep]:
@@ -285,7 +287,7 @@ class WebSession:
         return self._sent(steps)
 
     def _refuse(self, status: int, text: str, header: tuple[str, str]) -> Sequence[CallStep]:
-        """Refuse a request that is not one of the protocol, by an HTTP status and a sentence."""
+        """Refuse a request that does not follow the protocol, by an HTTP status and a sentence."""
         self.is_told = True
         words = "Method Not Allowed" if status == 405 else "Unsupported Media Type"
         body = f"Invoker: {words}: {text}\n".encode()
@@ -311,7 +313,7 @@ class WebSession:
 
 
 def timeout_of(head: RequestHead) -> float | None:
-    """How long the caller waits, in seconds; None if it says nothing that can be understood."""
+    """How long the caller waits, in seconds; None if it has no valid one."""
     millis = _MILLIS.fullmatch(head.value("connect-timeout-ms").strip())
     if millis is not None:
         return int(millis[0]) / 1000
@@ -341,7 +343,7 @@ def _types(call: Call) -> tuple[str, ...]:
 
 
 def _metadata(head: RequestHead) -> Headers:
-    """What the function sees of the headers: names in lower case, as over gRPC."""
+    """The headers that the function sees: names in lower case, as over gRPC."""
     found: dict[str, str] = {}
     for name, value in head.headers:
         key = name.lower()

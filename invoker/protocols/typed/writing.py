@@ -71,7 +71,7 @@ class Writers:
         }
 
     def write(self, kind: Kind) -> Write:
-        """The closure that makes the content of a field of this kind."""
+        """Make a closure that turns a Python value into what a field of this kind holds."""
         return self._makers[type(kind)](kind)
 
     def _map(self, kind: MapKind) -> Write:
@@ -125,7 +125,7 @@ class Writers:
             return lambda given: None if given is None and may_pass else write(given)
 
         def write_some(given: Any) -> Any:
-            if given is None:  # protobuf would leave the field out without a word
+            if given is None:  # protobuf would silently leave the field out
                 raise TypeError(f"'{name}' is None")
             return write(given)
 
@@ -160,7 +160,7 @@ class Writers:
             for one, fits, make in zip(fields, matches, writes, strict=True):
                 if fits(given):
                     return cls(**{one.name: make(given)})
-            raise TypeError(f"{type(given).__name__} is none of {', '.join(one.name for one in fields)}")
+            raise TypeError(f"{type(given).__name__} is not one of {', '.join(one.name for one in fields)}")
 
         return write
 
@@ -197,7 +197,7 @@ def _member(kind: EnumKind) -> Write:
     def write(value: Any) -> int:
         found = numbers.get(value) if isinstance(value, enum.Enum) else None
         if found is None:
-            raise ValueError(f"{value!a} is no {kind.definition.name}")
+            raise ValueError(f"{value!a} is not a {kind.definition.name}")
         return found
 
     return write
@@ -208,7 +208,7 @@ def _array(value: Any) -> dict[str, Any]:
 
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        raise TypeError(f"elements of dtype {array.dtype} have no form in it; only numbers have")
+        raise TypeError(f"elements of dtype {array.dtype} cannot be represented; only numbers can")
     little = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
     return {"shape": list(array.shape), "dtype": array.dtype.name, "data": little.tobytes()}
 

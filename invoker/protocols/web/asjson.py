@@ -1,7 +1,7 @@
 """Values as JSON: short ones as a whole (`as_json`), long ones part by part.
 
 To make twenty megabytes of base64 takes as long as a thousand short requests, and each copy of it half of that. So the
-parts of a long value are made one by one, when the client takes them, and others have a turn in between.
+parts of a long value are made one by one, when the client takes them, and other requests are served in between.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def json_parts(message: Message[bytes]) -> Iterator[bytes]:
 
 
 def string_parts(payload: bytes) -> Iterator[bytes]:
-    """A text as a string of JSON, part by part; bytes that are not UTF-8 are replaced."""
+    """Encode a text as a JSON string, part by part; bytes that are not UTF-8 are replaced."""
     yield b'"'
     for text in _texts(payload):
         yield msgspec.json.encode(text)[1:-1]
@@ -65,7 +65,7 @@ def string_parts(payload: bytes) -> Iterator[bytes]:
 
 
 def line_parts(payload: bytes) -> Iterator[bytes]:
-    """A text as lines of ``data:`` but for the first such mark, part by part; bytes that are not UTF-8 are replaced."""
+    """Encode a text as lines of ``data:`` without the first such mark, part by part; invalid UTF-8 is replaced."""
     held = ""
     for come in _texts(payload):
         text = held + come

@@ -1,4 +1,4 @@
-"""`ask`: what the head of an HTTP request asks for, which is the same for every request that has this head."""
+"""`ask`: reads the head of an HTTP request; the result is the same for every request with this head."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ _JSON = "application/json"
 _OCTETS = "application/octet-stream"
 _LARGEST_DIGITS = 18
 _READING = ("GET", "HEAD")
+_PAGE = "; a browser finds a page to try them here, if the server is started with --page on"
 
 
 class RefusedError(Exception):
@@ -44,7 +45,7 @@ class RefusedError(Exception):
 
     Attributes:
         error: Why.
-        status: The status of the response, instead of that of the error; 0: that of the error.
+        status: The status of the response, instead of the error's; 0: the error's.
         headers: The headers of the response.
     """
 
@@ -56,7 +57,7 @@ class RefusedError(Exception):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a head asks for.
+    """The request that a head describes.
 
     Attributes:
         accept: The Accept list as it came; never empty once the head was read.
@@ -64,17 +65,17 @@ class Asked(msgspec.Struct, frozen=True):
         inputs: The inputs of the function.
         query: The query of the request.
         content_type: The media type of the body; empty when it was missing.
-        headers: The headers as the function sees them.
-        opening: What opens the invocation, and the media type of its value, if the body is one value.
+        headers: The headers that the function sees.
+        opening: The step that opens the invocation, and the media type of its value, if the body is one value.
         reading: How the body is read.
-        stream: Media type of the stream that is the answer, and what is accepted of each item; None: one value is.
+        stream: Media type of the streamed answer, and the accepted types of each item; None: one value is.
         is_implied: Whether the answer is a stream because of the path, and not because Accept names one (H-240).
         is_piped: Whether the body would be fed item by item if a stream were the answer.
         is_bodiless: Whether the request counts as having no body, even if bytes come.
         is_head: Whether nothing but the head of a response is wanted.
-        is_repeated: Whether a browser asks again for events, of which it has had some.
-        wanted: The media types that are accepted for a value.
-        as_events: Whether each value leaves as an event of CloudEvents.
+        is_repeated: Whether a browser reconnects to a stream of events, some of which it already has.
+        wanted: The accepted media types of a value.
+        as_events: Whether each value is sent as an event of CloudEvents.
     """
 
     accept: str = ""
@@ -126,9 +127,11 @@ def ask(head: RequestHead, signature: Callable[[str], Signature], *, most_bytes:
 def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes: int) -> Asked:
     try:
         function, inputs = _function(head, signature)
-    except InvocationError:
+    except InvocationError as error:
         if head.path == "/":  # this holds for every function
             _check_method(head, is_safe=head.method in _READING)
+            if head.method in _READING:
+                error.add_hint(_PAGE)
         raise
     _check_method(head, is_safe=inputs.is_safe)
     _check_coding(head)
@@ -151,7 +154,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     if as_events:
         wanted = without_events(wanted)
     if inputs.plain_type and not rank(wanted, [inputs.plain_type]):
-        wanted += f", {inputs.plain_type};q=0.001"  # H-208: only the function knows what its value is
+        wanted += f", {inputs.plain_type};q=0.001"  # H-208: only the function determines the type of its value
     if inputs.can_give is not None and not inputs.can_give(wanted):
         raise NotAcceptable(f"the function's value can be {', '.join(inputs.offered)}, and Accept lists {accept!a}")
     if reading is Reading.WHOLE:
@@ -187,13 +190,14 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
 
 
 def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tuple[tuple[str, str] | None, bool]:
-    """The stream that is the answer, as `accepted` gives it, and whether only the path makes it a stream."""
+    """The streamed answer, as `accepted` gives it, and whether only the path makes it a stream."""
     stream = accepted(accept, is_several=inputs.is_streaming or is_lines)
     if stream is None and path != "/" and (inputs.gives_many or is_lines) and not prefers_events(accept):
         stream = _implied(inputs, accept)
         return stream, stream is not None
     if stream is None and len(inputs.outputs) > 1:
-        # R-149: refused here, since the error of the arity would speak of outputs that the client has not asked for.
+        # R-149: refused here, since the error about the number of outputs would speak of outputs that the client has
+        # not asked for.
         names = ", ".join(inputs.outputs)
         text = f"the function has the outputs {names}, and this response is exactly one value; {ways(inputs)}"
         raise RefusedError(FunctionError(text))
@@ -201,7 +205,7 @@ def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tup
 
 
 def _as_stream(inputs: Signature, content_type: str, announced: str, most_bytes: int) -> Reading:
-    """How a body is read where items are fed as they come; one of bytes that is too long for one value, by pieces."""
+    """How a body is read whose items are fed as they come; bytes that are too long for one value are read by pieces."""
     found = reading_of(inputs, content_type, has_length=announced != "", is_stream=True)
     if found is Reading.WHOLE and _is_too_long(announced, most_bytes):
         fed = reading_of(inputs, content_type, has_length=False, is_stream=True)
@@ -210,7 +214,7 @@ def _as_stream(inputs: Signature, content_type: str, announced: str, most_bytes:
 
 
 def _implied(inputs: Signature, accept: str) -> tuple[str, str] | None:
-    """The stream that a function's own path answers with, and what is accepted of its values; None: one value is.
+    """The stream with which a function's own path answers, and the accepted types of its values; None: one value is.
 
     Raises:
         NotAcceptable: The function gives a stream, and Accept lists nothing that it could be.
@@ -231,7 +235,7 @@ def _implied(inputs: Signature, accept: str) -> tuple[str, str] | None:
 
 
 def _function(head: RequestHead, signature: Callable[[str], Signature]) -> tuple[str, Signature]:
-    """The name of the function that is asked for, empty for the only one, and its signature."""
+    """The name of the requested function, empty for the only one, and its signature."""
     named = head.value("invoker-function").strip()
     if head.path == "/":
         return named, signature(named)
@@ -244,14 +248,14 @@ def _function(head: RequestHead, signature: Callable[[str], Signature]) -> tuple
 
 
 def _check_method(head: RequestHead, *, is_safe: bool) -> None:
-    """R-142: POST calls every function, and GET those that are safe."""
+    """R-142: Check the method: POST calls every function, and GET only safe ones."""
     allowed: Collection[str] = ("GET", "HEAD", "POST") if is_safe else ("POST",)
     if head.method in allowed:
         return
     allow = (("Allow", ", ".join(allowed)),)
     hint = ", and GET calls functions that are marked @function(safe=True)" if head.method in _READING else ""
     if hint and head.path == "/":
-        hint += "; a browser finds a page to try them here, if the server is started with --page on"
+        hint += _PAGE
     if head.method == "PUT":
         hint = " (curl -T sends a PUT; with -X POST it sends a POST)"
     text = f"Invoker: Method Not Allowed: {head.method!a}; {', '.join(allowed)} can be used here{hint}"
@@ -262,12 +266,12 @@ def _check_coding(head: RequestHead) -> None:
     coding = head.value("content-encoding").strip().lower()
     if coding not in ("", "identity"):
         # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
-        packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
+        packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not supported; send it uncompressed")
         raise RefusedError(packed, headers=(("Accept-Encoding", "identity"),))
 
 
 def _assumed(head: RequestHead, inputs: Signature) -> str:
-    """R-143: a body without a Content-Type that is announced is a value where bytes are taken, also an empty one."""
+    """R-143: an announced body without a Content-Type is a value for a function that takes bytes, also an empty one."""
     is_announced = head.value("content-length") or head.value("transfer-encoding")
     takes_it = inputs.fields and inputs.fields[0].known is not None and inputs.fields[0].is_value
     return _OCTETS if is_announced and takes_it else ""
@@ -284,8 +288,8 @@ def _is_too_long(announced: str, most_bytes: int) -> bool:
 
 
 def too_long(most_bytes: int) -> LimitExceeded:
-    """The error of a body that is longer than this."""
-    return LimitExceeded(f"the body is longer than {most_bytes} bytes, the limit of --max-message-bytes")
+    """The error of a body that is longer than ``most_bytes``."""
+    return LimitExceeded(f"the body exceeds the limit of {most_bytes} bytes (--max-message-bytes)")
 
 
 def is_form(content_type: str) -> bool:

@@ -1,6 +1,6 @@
 """CloudEvents 1.0.2 over HTTP: an event is a value with attributes, which are headers whose names begin with ``ce-``.
 
-Theory. An event comes and leaves in one of two modes, and a function sees the same of both::
+Theory. An event is received and sent in one of two modes, and a function sees the same message in both::
 
     mode        where the attributes are           where the data is        Content-Type
     ----------  ---------------------------------  -----------------------  ------------------------------------------
@@ -8,8 +8,8 @@ Theory. An event comes and leaves in one of two modes, and a function sees the s
     structured  members of a JSON object           data, or data_base64     application/cloudevents+json
     batch       the same of each of an array's     the same                 application/cloudevents-batch+json
 
-What a function gets is the data as its value, and ``ce-id`` and the others as headers of the message, decoded. What it
-gives is an event if its message has the header ``ce-type``; id, source, time and specversion are added where they are
+A function gets the data as its value, and ``ce-id`` and the other attributes as headers of the message, decoded. Its
+result is an event if its message has the header ``ce-type``; id, source, time and specversion are added where they are
 missing. If the caller asks for the structured mode, all that it gets is an event, and a missing type is added, too.
 
 Sources: CloudEvents 1.0.2, its JSON format, its HTTP protocol binding.
@@ -89,7 +89,7 @@ def asks_for_events(accept: str) -> bool:
 
 
 def without_events(accept: str) -> str:
-    """The Accept list for an event's data: what is listed besides the event itself, or anything."""
+    """The Accept list for an event's data: the types that are listed besides the event itself, or any type."""
     rest = [one for one in ranges(accept) if one.media_type.essence not in (EVENT, BATCH)]
     return ", ".join(f"{one.media_type};q={one.q:g}" for one in rest) or "*/*"
 
@@ -98,7 +98,7 @@ def received(headers: Headers) -> Headers:
     """The headers of a request, whose attributes are decoded and checked if it is an event in binary mode.
 
     Raises:
-        DecodeError: It is an event, and an attribute is missing or invalid.
+        DecodeError: The request is an event, and an attribute is missing or invalid.
 
     Source: HTTP binding, 3.1.
     """
@@ -121,11 +121,11 @@ def unpacked(content_type: str, body: bytes, headers: Headers) -> list[Message[b
 
     Args:
         content_type: The media type of the body.
-        body: All of it.
-        headers: The headers of the request; those that look like attributes do not count.
+        body: The whole body.
+        headers: The headers of the request; headers that look like attributes are ignored.
 
     Raises:
-        DecodeError: It is no event, an attribute is missing or invalid, or its data is.
+        DecodeError: The body is no event, or an attribute or the data is missing or invalid.
 
     Source: JSON format, 2 to 4; HTTP binding, 3.2 and 3.3.
     """
@@ -134,7 +134,7 @@ def unpacked(content_type: str, body: bytes, headers: Headers) -> list[Message[b
     except ValueError as error:
         raise DecodeError(f"the Content-Type is {content_type!a}: {error}") from None
     if charset is not None and charsets.lookup(charset) != "utf-8":
-        raise DecodeError(f"an event is JSON in UTF-8, and the charset of its Content-Type is {charset!a}")
+        raise DecodeError(f"an event must be JSON in UTF-8, and the charset of its Content-Type is {charset!a}")
     own = {name: value for name, value in headers.items() if not name.lower().startswith(_PREFIX)}
     body = charsets.strip_mark(body) or body
     if _essence(content_type) == EVENT:
@@ -142,16 +142,16 @@ def unpacked(content_type: str, body: bytes, headers: Headers) -> list[Message[b
     try:
         events = msgspec.json.decode(body, type=list[msgspec.Raw])
     except (ValueError, RecursionError) as error:
-        raise DecodeError(f"a batch of events is an array of JSON objects: {error}") from None
+        raise DecodeError(f"a batch of events must be an array of JSON objects: {error}") from None
     return [_event(one, own, f"event {index} of the batch: ") for index, one in enumerate(events)]
 
 
 def binary(headers: Mapping[str, str], *, source: str) -> Mapping[str, str]:
-    """The headers of what a function gives, for a response in binary mode.
+    """The headers of a function's message, for a response in binary mode.
 
     Args:
         headers: The headers of its message; it is an event if ``ce-type`` is among them.
-        source: Where it comes from, if it does not say.
+        source: The source, if the message gives none.
 
     Raises:
         EncodeError: A header is no valid attribute of an event.
@@ -163,12 +163,12 @@ def binary(headers: Mapping[str, str], *, source: str) -> Mapping[str, str]:
 
 
 def structured(message: Message[bytes], *, source: str, kind: str) -> Message[bytes]:
-    """What a function gives, as an event in structured mode; other headers stay.
+    """A function's message as an event in structured mode; other headers stay.
 
     Args:
         message: Its payload becomes the data.
-        source: Where it comes from, if it does not say.
-        kind: Its type, if it does not say.
+        source: The source, if the message gives none.
+        kind: The type, if the message gives none.
 
     Raises:
         EncodeError: A header is no valid attribute of an event.
@@ -192,7 +192,7 @@ def _prefixed(attributes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _decoded(name: str, value: str) -> str:
-    """HTTP binding, 3.1.3.2: quotes are taken off, then what is percent-encoded is read, once."""
+    """HTTP binding, 3.1.3.2: remove quotes, then decode percent-encoded characters, once."""
     if value[:1] == '"' and value[-1:] == '"' and len(value) > 1:
         value = _ESCAPE.sub(r"\1", value[1:-1])
     try:
@@ -205,7 +205,7 @@ def _event(body: bytes | msgspec.Raw, headers: Mapping[str, str], where: str = "
     try:
         members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except (ValueError, RecursionError) as error:
-        raise DecodeError(f"{where}an event is a JSON object: {error}") from None
+        raise DecodeError(f"{where}an event must be a JSON object: {error}") from None
     data, packed = members.pop("data", None), members.pop("data_base64", None)
     attributes = {
         name: text for name, raw in members.items() if (text := _text_of(name, _value(raw, where), where)) is not None
@@ -217,7 +217,7 @@ def _event(body: bytes | msgspec.Raw, headers: Mapping[str, str], where: str = "
 
 
 def _text_of(name: str, value: Any, where: str) -> str | None:
-    """An attribute as a header has it; None where it is not set."""
+    """An attribute in the form of a header; None if it is not set."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -232,12 +232,12 @@ def _payload(kind: str, data: msgspec.Raw | None, packed: msgspec.Raw | None, wh
     is_null = data is None or bytes(data) == b"null"
     if packed is not None and bytes(packed) != b"null":
         if not is_null:
-            raise DecodeError(f"{where}an event has data or data_base64, and this one has both")
+            raise DecodeError(f"{where}an event must have data or data_base64, and this one has both")
         text = _value(packed, where)
         with suppress(binascii.Error, ValueError):
             if isinstance(text, str):
                 return kind or _OCTETS, base64.b64decode(text, validate=True)
-        raise DecodeError(f"{where}data_base64 is no text in Base64")
+        raise DecodeError(f"{where}data_base64 is not text in Base64")
     if data is None or is_null:
         return kind, b""
     if not kind or _is_json(kind):
@@ -245,7 +245,7 @@ def _payload(kind: str, data: msgspec.Raw | None, packed: msgspec.Raw | None, wh
     text = _value(data, where)
     if not isinstance(text, str):
         raise DecodeError(
-            f"{where}the data of an event whose datacontenttype is {kind!a} is a text, or stands in data_base64"
+            f"{where}the data of an event whose datacontenttype is {kind!a} must be a text, or be given as data_base64"
         )
     try:
         return kind, text.encode(_charset(kind))
@@ -259,7 +259,7 @@ def _value(raw: msgspec.Raw, where: str) -> Any:
     try:
         return json_value(raw)
     except (ValueError, RecursionError) as error:
-        raise DecodeError(f"{where}an event is JSON in UTF-8: {error}") from None
+        raise DecodeError(f"{where}an event must be JSON in UTF-8: {error}") from None
 
 
 def _is_json(media_type: str) -> bool:
@@ -274,7 +274,7 @@ def _charset(media_type: str) -> str:
     """The charset of a text.
 
     Raises:
-        LookupError: It is not known.
+        LookupError: The charset is not known.
     """
     found: str | None = "utf-8"
     with suppress(ValueError):
@@ -285,10 +285,10 @@ def _charset(media_type: str) -> str:
 
 
 def _check(attributes: Mapping[str, str], where: str = "") -> None:
-    """Check what came (CloudEvents 1.0.2, "Context Attributes").
+    """Check the attributes that came (CloudEvents 1.0.2, "Context Attributes").
 
     Raises:
-        DecodeError: Something is missing or invalid; all that is missing is named.
+        DecodeError: An attribute is missing or invalid; all missing ones are named.
     """
     missing = [one for one in _REQUIRED if not attributes.get(one)]
     if missing:
@@ -302,23 +302,23 @@ def _fault(attributes: Mapping[str, str]) -> str:
     """A sentence about the first invalid attribute of an event; empty: all are valid."""
     for name, value in attributes.items():
         if not _NAME.fullmatch(name):
-            return f"an attribute of an event is named {name!a}; expected are lower-case letters and digits"
+            return f"an attribute of an event is named {name!a}; expected lower-case letters and digits"
         if _CONTROL.search(value):
             return f"the attribute {name!a} of the event has a control character"
     if attributes["specversion"] != _VERSION:
-        return f"the event is of specversion {attributes['specversion']!a}; expected is {_VERSION}"
+        return f"the event is of specversion {attributes['specversion']!a}; expected {_VERSION}"
     for name in ("source", "dataschema"):
         uri = attributes.get(name)
         if uri is not None and (not uri or _BLANK.search(uri)):
-            return f"the attribute '{name}' of the event is {uri!a}; expected is a URI"
+            return f"the attribute '{name}' of the event is {uri!a}; expected a URI"
     moment = attributes.get("time")
     if moment is not None and not _TIME.fullmatch(moment):
-        return f"the attribute 'time' of the event is {moment!a}; expected is a time as 2024-01-31T09:30:00Z"
+        return f"the attribute 'time' of the event is {moment!a}; expected a time such as 2024-01-31T09:30:00Z"
     return ""
 
 
 def _split(headers: Mapping[str, str], *, source: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Headers that are no attributes, and the attributes with those that the function leaves to us."""
+    """Headers that are no attributes, and the attributes, with those that the function has not set."""
     others: dict[str, str] = {}
     attributes = {"specversion": _VERSION, "id": "", "source": source, "type": "", "time": ""}
     for name, value in headers.items():
@@ -331,7 +331,7 @@ def _split(headers: Mapping[str, str], *, source: str) -> tuple[dict[str, str], 
     attributes["time"] = attributes["time"] or datetime.now(UTC).isoformat().replace("+00:00", "Z")
     fault = _fault(attributes) if attributes["type"] else "its ce-type is empty"
     if fault:
-        raise EncodeError(f"the function's message is no event: {fault}")
+        raise EncodeError(f"the function's message is not an event: {fault}")
     return others, attributes
 
 
@@ -345,7 +345,7 @@ def _data_of(payload: bytes, media_type: str) -> dict[str, Any]:
         try:
             return {**told, "data": msgspec.Raw(msgspec.json.format(payload, indent=-1))}
         except (ValueError, RecursionError):
-            pass  # what a function calls JSON may be no JSON
+            pass  # the payload that a function calls JSON may be no JSON
     elif media_type.startswith("text/"):
         try:
             return {**told, "data": payload.decode(_charset(media_type))}

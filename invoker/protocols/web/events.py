@@ -1,4 +1,4 @@
-"""What both sessions of HTTP do with CloudEvents: `filled` reads a body that may be an event, `given` writes a value.
+"""Handles CloudEvents for both sessions of HTTP: `filled` reads a body that may be an event, `given` writes a value.
 
 An event in structured mode is one body: its data fills the parameters, as the same body in binary mode would. The
 events of a batch are items of the first input, each filled in by itself.
@@ -19,12 +19,12 @@ __all__ = ["filled", "given"]
 
 
 def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
-    """The values of a request whose whole body is here, and may be an event or a batch of them; and the metadata.
+    """The values and the metadata of a request whose whole body has come, which may be an event or a batch of events.
 
     The attributes of one event are metadata, too, so that a function need not take a message to see them.
 
     Raises:
-        DecodeError: It is an event that is not valid; or as `fill`.
+        DecodeError: The body is an invalid event; or as `fill`.
     """
     if not is_packed(asked.content_type):
         is_assumed = SENT_AS not in asked.headers and "ce-specversion" in asked.headers  # H-140: it holds JSON, if any
@@ -33,7 +33,7 @@ def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
     events = unpacked(asked.content_type, body, asked.headers)
     if not events:
         return fill(asked.inputs, asked.query, "", b"", asked.headers), asked.headers
-    names, messages = _filled(asked, events[0])
+    first = names, messages, _ = _filled(asked, events[0])
     metadata = as_headers(events[0].headers)
     if len(events) > 1:
         metadata = asked.headers
@@ -45,18 +45,18 @@ def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
             )
         queried = {name for name, _ in parse_qsl(asked.query, keep_blank_values=True)}
         for event in events[1:]:
-            others, more = _filled(asked, event)
+            others, more, _ = _filled(asked, event)
             if others != names:
                 raise DecodeError("the events of the batch do not give values for the same parameters")
             messages += [(index, message) for index, message in more if names[index] not in queried]
-    return (names, messages), metadata
+    return first, metadata
 
 
 def given(message: Message[bytes], asked: Asked) -> Message[bytes]:
-    """The message that leaves for a value: an event, if it is one or the client wants only events.
+    """The message that is sent for a value: an event, if it is one or the client wants only events.
 
     Raises:
-        EncodeError: It has to be an event, and its attributes are invalid.
+        EncodeError: The value must be an event, and its attributes are invalid.
     """
     if not (message.headers or asked.as_events):
         return message

@@ -1,4 +1,4 @@
-"""How errors are worded for callers over HTTP and WebSocket, who know parameters by their names (R-145, H-203)."""
+"""Words errors for callers over HTTP and WebSocket, who use the names of parameters (R-145, H-203)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def no_value(signature: Signature) -> FunctionError:
 
 
 def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...]) -> str:
-    """The parameter that an error is about; empty: nobody knows.
+    """The parameter that an error is about; empty if it is unknown.
 
     Args:
         error: Any error.
@@ -58,7 +58,7 @@ def named(error: InvocationError, parameter: str) -> InvocationError:
 
 
 def unaccepted(error: InvocationError, signature: Signature, accept: str) -> InvocationError:
-    """The same error; one of a value that Accept does not list says what is offered (H-220, H-221)."""
+    """The same error; if Accept does not list the value's type, it says which types are offered (H-220, H-221)."""
     if isinstance(error, UnacceptedType):
         return NotAcceptable(f"the function has run and gave {error.met}, and Accept lists {accept!a}", hint=_FREE)
     if isinstance(error, NotAcceptable):
@@ -68,7 +68,7 @@ def unaccepted(error: InvocationError, signature: Signature, accept: str) -> Inv
 
 
 def hint(signature: Signature, parameter: str, content_type: str, begins: bytes) -> str:
-    """A hint for the error of a body that was read as one value, and may have been meant as something else.
+    """A hint for the error of a body that was read as one value, but may have been meant as an object or a stream.
 
     Args:
         signature: The signature of the function.
@@ -82,7 +82,7 @@ def hint(signature: Signature, parameter: str, content_type: str, begins: bytes)
     essence = content_type.partition(";")[0].strip().lower()
     if (
         begins == b"{" and essence != _JSON and not one.takes_object
-    ):  # H-204; other codecs say by themselves what to send
+    ):  # H-204; the errors of other codecs already say what to send
         met = f"its Content-Type is {essence!a}" if essence else "it has no Content-Type"
         return (
             f"; the body was taken for '{parameter}', because {met}; "

@@ -1,4 +1,4 @@
-"""What an HTTP request may give to a function: one `Field` a parameter, and the `Signature` that they make.
+"""The values that an HTTP request may give to a function: one `Field` a parameter, all of them in a `Signature`.
 
 Everything that depends on the types of the parameters is settled here, once a function.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from invoker.author.binding import MOST_INPUTS, Binder
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
 from invoker.codecs import Offer, Part, Registry, scalars, wants_arrays
 from invoker.codecs.custom import Adapted
@@ -42,29 +43,33 @@ _TOLD = (*_SCALARS, bytes, dict, list, type(None))
 """Classes of which each codec says whether it takes them, whatever is in them."""
 
 
+_NO_BINDER: Final = Binder(FunctionSpec(""))
+
+
 class Field(msgspec.Struct, frozen=True):
     """One parameter.
 
     Attributes:
         name: The name of the input.
-        is_option: It has a default.
-        is_value: It is one value: for the whole call, or because each further call would give a further output.
+        is_option: Whether it has a default.
+        is_value: Whether it is one value: for the whole call, or because each further value would give a further
+            output.
         needs_value: The function is not called without it.
         is_list: Its values may be given one by one.
-        is_bytes: Those values are bytes.
-        is_json: One text is JSON; else it is the value, or an item of the list.
-        is_scalar: It is a text, a number or a truth value, which no object can become.
-        is_bare: It has no type, so an object or a form with names of parameters is spread over these (H-245).
+        is_bytes: Whether its values are bytes.
+        is_json: Whether a single text is JSON; otherwise it is the value, or an item of the list.
+        is_scalar: Whether it is a text, a number or a truth value, to which no object can be converted.
+        is_bare: Whether it has no type, so an object or a form with names of parameters is spread over these (H-245).
         takes_object: A whole JSON object may be its value.
         takes_form: A whole form may be its value.
         takes_parts: All parts of a multipart body may be its value.
         keys: Names of the fields of its objects; None where objects have other keys, too, or it takes none.
-        texts: Media types that are no codec's and are plain text to it.
-        sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
+        texts: Media types without a codec that count as plain text for it.
+        sent_as: The media type of one of its values if the request gives none: plain text, JSON, or bytes.
         is_text: Any text is one of its values, the empty one, too.
-        skips_empty: It has a default and takes no empty text, so that an empty field of a form counts as missing.
-        known: For bytes: whether a media type has a codec; any other one is bytes to it. None: it takes none
-            of those.
+        skips_empty: Whether it has a default and takes no empty text, so that an empty field of a form counts as
+            missing.
+        known: For bytes: whether a media type has a codec; any other one is bytes to it. None: it takes no bytes.
     """
 
     name: str
@@ -114,7 +119,9 @@ class Signature(msgspec.Struct, frozen=True):
         name: The name of the function.
         drops: Whether names of a form or an object that are no parameter's are ignored (H-231); else they are refused.
         gives_ahead: Whether a thread makes the next value while a client takes the one before.
-        more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
+        more: What ``**kwargs`` takes by any other name; None: the function has none.
+        streams: Names of those that take any number of values.
+        binder: Says which of them values are for.
     """
 
     inputs: tuple[str, ...]
@@ -139,19 +146,29 @@ class Signature(msgspec.Struct, frozen=True):
     name: str = ""
     drops: bool = False
     gives_ahead: bool = False
+    streams: frozenset[str] = frozenset()
+    binder: Binder = _NO_BINDER
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names that values in a request may have; ``**kwargs`` takes others."""
+        return tuple([one.name for one in self.fields]) or (*self.inputs, *(one.name for one in self.options))
+
+    def takes(self, name: str) -> bool:
+        """Whether a value in a request may have this name."""
+        return name in self.known or (self.more is not None and bool(name))
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The media types that its one value can have; none where nobody knows."""
+        """The media types that its one value can have; none if they are unknown."""
         return self.offers() if self.offers is not None else ()
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The parameters' own names instead of the labels that stand for those which every caller gives."""
-        if self.more is not None:
+        """The parameters' own names, instead of the labels of the inputs that every caller gives."""
+        if self.more is not None or self.is_open:
             return names
-        known = tuple(one.name for one in self.fields) or self.inputs
         free = max(len(self.inputs), 1)
-        return (*known[:free], *names[free:])
+        return (*self.known[:free], *names[free:])
 
 
 def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False) -> Signature:
@@ -165,7 +182,8 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
     inputs = tuple(one.name for one in spec.inputs)
     own = [one for one in spec.inputs if not one.is_ignored]
     options = tuple(_field(one, spec, registry, is_option=True) for one in spec.spare)
-    more = None if spec.open_inputs else _more(spec, registry)
+    more = _more(spec, registry)
+    required = tuple(_field(one, spec, registry, is_option=False) for one in own)
     if spec.open_inputs or not (own or options or more):
         made = Signature(
             inputs,
@@ -174,9 +192,9 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
             spec.open_inputs and not any(_may_be_object(one.type) for one in own),
             _all_keys([one.type for one in own if _may_be_object(one.type)]),
             options=options,
+            more=more,
         )
     else:
-        required = (_field(one, spec, registry, is_option=False) for one in own)
         made = Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)
     only = spec.outputs[0] if len(spec.outputs) == 1 and not spec.open_outputs else None
     is_stream = spec.style is Style.STREAMING and spec.call.result is not ResultShape.VALUE
@@ -196,6 +214,8 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
         is_text=_is_text(only.type) if only is not None else None,
         offers=partial(_offered, only) if only is not None else None,
         can_give=_can_give(only, registry) if only is not None else None,
+        streams=frozenset(one.name for one in (*required, *options) if not one.is_value),
+        binder=Binder(spec, most=MOST_INPUTS, has_labels=False),
     )
 
 
@@ -215,7 +235,7 @@ def _is_text(type_: Any) -> bool | None:
 
 
 def _pieces(one: StreamSpec) -> str:
-    """The media type in which the values make sense one behind the other, as texts and bytes do; else empty."""
+    """The media type in which the values can be joined one after the other, as texts and bytes can; otherwise empty."""
     kinds = members(one.type)
     if kinds != (str,) and not all(kind in BYTES_LIKE for kind in kinds):
         return ""
@@ -223,7 +243,7 @@ def _pieces(one: StreamSpec) -> str:
 
 
 def _own_kind(one: StreamSpec) -> type | None:
-    """The one class of what is in a message; None if it is no message, of another class, or of declared types."""
+    """The one class of the values in a message; None if it is no message, of another class, or of declared types."""
     kinds = members(one.type)
     is_open = one.take is Take.MESSAGE and not one.media_types
     return kinds[0] if is_open and kinds in ((str,), (bytes,)) else None
@@ -291,7 +311,7 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
 
 
 def _more(spec: FunctionSpec, registry: Registry) -> Field | None:
-    """What ``**kwargs`` takes; a whole body is never one of its values."""
+    """The field for ``**kwargs``; a whole body is never one of its values."""
     if not spec.open_names:
         return None
     last = spec.call.parameters[-1]
@@ -310,11 +330,11 @@ def _keys(type_: Any) -> frozenset[str] | None:
                 return None
             continue
         more = getattr(one, "__pydantic_fields__", {}).values()
-        aliases = [each for field in more for each in (field.alias, field.validation_alias) if each is not None]
+        aliases = [each.validation_alias for each in more if each.validation_alias is not None]
         allows = getattr(one, "model_config", {}).get("extra") == "allow"
         if allows or not all(isinstance(each, str) for each in aliases):
             return None
-        found.update(fields(one) or (), aliases, getattr(one, "__struct_encode_fields__", ()))
+        found.update(fields(one) or (), aliases)
     return frozenset(found) or None
 
 
@@ -326,7 +346,7 @@ def _has_empty(type_: Any) -> bool:
         scalars.reader(narrowed(type_, (type(None),)))("")
     except ValueError:
         return False
-    except TypeError:  # no text can be it, unless a codec of its own says so
+    except TypeError:  # no text can be converted to it, unless a codec accepts it
         return not is_object(type_) and not wants_arrays([type_])
     return True
 
@@ -353,5 +373,5 @@ def _texts(type_: Any, registry: Registry) -> frozenset[str]:
         except UnsupportedMediaType:
             found.add(media_type)
         except InvocationError:
-            continue  # its codec does not make this type, and callers get that error
+            continue  # its codec does not decode values of this type, and callers get that error
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Formats of streamed responses: how each item, a heartbeat, the end and an error look in each of them.
+"""Formats of streamed responses: each encodes items, a heartbeat, the end and an error.
 
 ===================== ============================= ======================= =============================
 format                an item                       the end                 an error
@@ -10,7 +10,7 @@ any other type        its bytes                     nothing                 noth
 ===================== ============================= ======================= =============================
 
 A *value* is JSON wherever the format is made of JSON. A payload that is no JSON, such as an image, becomes an object
-with its media type and its bytes in base64. Where there are several outputs, an item says whose it is.
+with its media type and its bytes in base64. If there are several outputs, an item names its output.
 
 Sources: HTML, "Server-sent events"; RFC 2046, 5.1; RFC 9457.
 """
@@ -64,10 +64,10 @@ _BREAK: Final = re.compile("\r\n|\r|\n")
 
 
 def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
-    """The stream that an Accept list asks for, and what it accepts of each item; None: it asks for one value.
+    """The stream that an Accept list asks for, and the accepted types of each item; None: it asks for one value.
 
-    A wildcard never asks for a stream. Where a stream and something else are listed, the stream is meant if it comes
-    first, or if the function may give several values.
+    A wildcard never asks for a stream. If a stream and another type are listed, the stream is meant if it comes first,
+    or if the function may give several values.
 
     Args:
         accept: The list.
@@ -86,7 +86,7 @@ def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
     if kind == MIXED:
         return kind, wanted or "*/*"
     is_text = any(one.media_type.essence == "text/plain" for one in items)
-    # Values that are not JSON are sent all the same, packed; a client that wants plain text says so.
+    # Values that are not JSON are sent nevertheless, packed; a client that wants plain text lists it.
     return kind, "text/plain, application/json;q=0.9, */*;q=0.1" if is_text else "application/json, */*;q=0.1"
 
 
@@ -102,7 +102,7 @@ class Format(ABC):
 
     Attributes:
         headers: The headers of the response.
-        heartbeat: What may be sent at any time, and means nothing; empty: there is no such thing.
+        heartbeat: Bytes without meaning that may be sent at any time; empty: the format has none.
     """
 
     heartbeat: bytes = b""
@@ -117,14 +117,14 @@ class Format(ABC):
         """One value of one output.
 
         Raises:
-            EncodeError: It does not fit into this format.
+            EncodeError: The message does not fit into this format.
         """
 
     def parts(self, index: int, message: Message[bytes]) -> Iterator[bytes]:
         """One long value as the parts of `item`, which are made when they are taken.
 
         Raises:
-            EncodeError: It does not fit into this format.
+            EncodeError: The message does not fit into this format.
         """
         before, after = self._around(index, message)
         return chain((before,), self._value(message), (after,))
@@ -139,7 +139,7 @@ class Format(ABC):
 
     @abstractmethod
     def end(self) -> bytes:
-        """The bytes that mark the normal end."""
+        """These headers keep proxies from buffering items that should arrive at once; nginx has a header of its own."""
 
     @abstractmethod
     def error(self, problem: Mapping[str, Any]) -> bytes:
@@ -156,7 +156,7 @@ class EventStream(Format):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names)
-        # These headers keep proxies from gathering what should arrive at once; nginx has a header of its own.
+        # These headers keep proxies from buffering items that should arrive at once; nginx has a header of its own.
         self.headers = (("Content-Type", EVENTS), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
         self._count = 0
 
@@ -212,7 +212,7 @@ class Lines(Format):
         return string_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
 
     def end(self) -> bytes:
-        """Nothing: the end of the body is the end."""
+        """Give no bytes, since the end of the body is the end."""
         return b""
 
     def error(self, problem: Mapping[str, Any]) -> bytes:
@@ -227,7 +227,7 @@ class Mixed(Format):
 
     Args:
         names: The names of the outputs.
-        is_text: Whether values were made of text; None: nobody knows.
+        is_text: Whether values were made of text; None: this is not known.
     """
 
     def __init__(self, names: Sequence[str], *, is_text: bool | None = None) -> None:
@@ -281,7 +281,7 @@ class Pieces(Format):
         self.headers = (("Content-Type", media_type), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
 
     def item(self, index: int, message: Message[bytes]) -> bytes:  # noqa: ARG002 - as `Format`
-        """The payload as it is."""
+        """The payload, unchanged."""
         return message.payload
 
     def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
@@ -291,7 +291,7 @@ class Pieces(Format):
         return slices(message.payload)
 
     def end(self) -> bytes:
-        """Nothing: the end of the body is the end."""
+        """Give no bytes, since the end of the body is the end."""
         return b""
 
     def error(self, problem: Mapping[str, Any]) -> bytes:  # noqa: ARG002 - as `Format`
@@ -303,11 +303,11 @@ def _quoted(name: str) -> str:
     """A name as browsers quote it in a form's parts; they escape no ``%``.
 
     Raises:
-        EncodeError: It would be read as another name.
+        EncodeError: The name would be read as another one.
     """
     if any(written in name for written in _ESCAPES.values()):
         raise EncodeError(
-            f": {name[:40]!a} cannot name a part of {MIXED}: {', '.join(_ESCAPES.values())} mean other characters"
+            f": {name[:40]!a} cannot name a part of {MIXED}: {', '.join(_ESCAPES.values())} stand for other characters"
         )
     return name.replace("\\", "\\\\").translate(_SIGNS)
 
@@ -321,7 +321,7 @@ def format_of(kind: str, names: Sequence[str], *, is_text: bool | None = None) -
     Args:
         kind: Its media type.
         names: The names of the outputs.
-        is_text: Whether values were made of text; None: nobody knows.
+        is_text: Whether values were made of text; None: this is not known.
     """
     if kind == MIXED:
         return Mixed(names, is_text=is_text)

@@ -48,7 +48,7 @@ from invoker.protocols.web.asking import ID, Asked, RefusedError, ask, is_form, 
 from invoker.protocols.web.events import filled, given
 from invoker.protocols.web.faults import at_fault, hint, named, no_value, second, unaccepted
 from invoker.protocols.web.fields import Signature
-from invoker.protocols.web.filling import Filled, bound_by, fill_parts, is_plain
+from invoker.protocols.web.filling import Filled, fill_parts, is_plain
 from invoker.protocols.web.reply import FENCE, NOTHING, answer, refusal
 from invoker.protocols.web.values import named_parts
 
@@ -107,14 +107,17 @@ class HttpSession:
 
     @property
     def asked(self) -> Asked:
-        """What the head asks for. Where anything streams, a `StreamSession` is the right one for this request."""
+        """The request that the head describes.
+
+        Where anything streams, a `StreamSession` is the right one for this request.
+        """
         return self._asked
 
     def again(self, body: bytes = b"") -> HttpSession:
         """A session for another request with the same head.
 
         Args:
-            body: What is here of it; no more than the head says.
+            body: The bytes of it that have come; no more than the head announces.
         """
         other = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         other.state, other._asked = self.state, self._asked
@@ -126,7 +129,7 @@ class HttpSession:
         """Translate the head, or a chunk of the body.
 
         Raises:
-            ProtocolViolation: A head that is not the first frame, a chunk that is.
+            ProtocolViolation: A head is not the first frame, or a chunk is.
         """
         if self.state is State.CLOSED:
             return ()  # it is refused already, so the rest of the body is dropped
@@ -158,13 +161,11 @@ class HttpSession:
                 return (opening, Feed(ID, 0, Message(body, asked.headers, media_type)), _END)
             self._body.append(body)
         try:
-            (names, messages), headers = self._messages(asked)
+            (names, messages, bound), headers = self._messages(asked)
         except InvocationError as error:
             return self._refuse(error.with_traceback(None))
         feeds = [Feed(ID, index, message) for index, message in messages]
         self._names = names
-        is_open = asked.inputs.is_open or asked.inputs.more is not None
-        bound = bound_by(asked.inputs, names) if is_open else None
         outputs = asked.outputs
         opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound, protocol=ID)
         return (opening, *feeds, _END)

@@ -26,6 +26,7 @@ from invoker.codecs import Part, PartReader, charsets
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import Headers, Message
 from invoker.protocols.web.fields import Field, Signature
+from invoker.protocols.web.naming import refuse
 from invoker.protocols.web.values import message_of, named_members, named_parts, object_members, of_list, without_empty
 
 __all__ = ["Items", "Reading", "Reads", "Wrapped", "reading_of", "reads", "wrapped"]
@@ -119,20 +120,20 @@ def reads(
     """
     if not fields:
         return _Nothing()
-    is_named, drops = len(fields) > 1, signature.drops
+    is_named = len(fields) > 1
     if how is Reading.LINES:
         named = [one.name for one in fields] if is_named else None
         options = frozenset(one.name for one in fields if one.is_option)
         known = {one.name for one in signature.fields}
-        if not is_named and (by_name := wrapped(fields[0], known, drops=drops)) is not None:
+        if not is_named and (by_name := wrapped(fields[0], known, drops=signature.drops)) is not None:
             return _Objects(by_name, headers, most_bytes)
-        return _Lines(_JSON, headers, most_bytes, named, options=options, drops=drops)
+        return _Lines(_JSON, headers, most_bytes, named, options=options, signature=signature)
     if how is Reading.TEXTS:
         _, sign, parameters = content_type.partition(";")
         return _Lines(f"text/plain{sign}{parameters}", headers, most_bytes, None, keeps_blank=fields[0].is_text)
     if how is Reading.PIECES:
         return _Pieces(headers)
-    return _Parts(content_type, headers, fields, most_bytes, drops=drops)
+    return _Parts(content_type, headers, fields, most_bytes, signature)
 
 
 class _Lines:
@@ -147,7 +148,7 @@ class _Lines:
         *,
         keeps_blank: bool = False,
         options: frozenset[str] = frozenset(),
-        drops: bool = False,
+        signature: Signature = _UNTOLD,
     ) -> None:
         self._media_type = media_type
         self._headers = headers
@@ -155,7 +156,7 @@ class _Lines:
         self._names = names
         self._keeps_blank = keeps_blank
         self._options = options
-        self._drops = drops
+        self._signature = signature
         self._line = bytearray()  # that is not complete
         self._count = 0
 
@@ -197,7 +198,7 @@ class _Lines:
     def _check(self, size: int) -> None:
         if size > self._most_bytes:
             raise LimitExceeded(
-                f"line {self._count + 1} is longer than {self._most_bytes} bytes, the limit of --max-message-bytes"
+                f"line {self._count + 1} exceeds the limit of {self._most_bytes} bytes (--max-message-bytes)"
             )
 
     def _take(self, line: bytes, items: list[tuple[str, Message[bytes]]]) -> None:
@@ -216,11 +217,8 @@ class _Lines:
         for name, value in self._members(line).items():
             if name in names:
                 items.append((name, Message(bytes(value), self._headers, _JSON)))
-            elif not self._drops:
-                raise DecodeError(
-                    f"line {self._count} has the member {name!a}, which is no input that is still to be filled; "
-                    f"there are {', '.join(names)}"
-                )
+            elif not self._signature.drops:
+                refuse(self._signature, name, f" (line {self._count})")
         if self._options and len(items) > begin + 1:  # within a line the options go first, wherever they stand (H-014)
             items[begin:] = sorted(items[begin:], key=lambda item: item[0] not in self._options)
 
@@ -235,8 +233,8 @@ class _Lines:
         except (ValueError, RecursionError):
             assert self._names is not None
             raise DecodeError(
-                f"line {self._count} is no JSON object; the function has several inputs, so each line says for which "
-                f"one it is, as in {{{msgspec.json.encode(self._names[0]).decode()}: ...}}"
+                f"line {self._count} is not a JSON object; the function has several inputs, so each line must name "
+                f"its input, as in {{{msgspec.json.encode(self._names[0]).decode()}: ...}}"
             ) from None
         return members if all(map(str.isascii, members)) else named_members(members)
 
@@ -287,7 +285,7 @@ class Wrapped:
             return payload
         if self._name not in met:
             raise DecodeError(
-                f"{what} has the member {met[0]!a}, which is no field of parameter '{self._name}', but "
+                f"{what} has the member {met[0]!a}, which is not a field of parameter '{self._name}' but "
                 f"another parameter; give it in the query (?{met[0]}=...)"
             )
         strangers = [one for one in members if one != self._name]
@@ -295,7 +293,7 @@ class Wrapped:
             strangers = [one for one in strangers if one in self._others or one in self._own]
         if strangers:
             raise DecodeError(
-                f"{what} has the member {strangers[0]!a} beside {self._name!a}, which is the whole value "
+                f"{what} has the member {strangers[0]!a} besides {self._name!a}, which is the whole value "
                 "of its input; give options in the query"
             )
         return bytes(members[self._name])
@@ -335,12 +333,12 @@ class _Pieces:
 
 class _Parts:
     def __init__(
-        self, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int, *, drops: bool
+        self, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int, signature: Signature
     ) -> None:
         self._reader = PartReader(content_type, most_parts=None, most_bytes=most_bytes)
         self._headers = headers
         self._fields = {one.name: one for one in fields}
-        self._drops = drops
+        self._signature = signature
         self._list: list[Part] = []
 
     @property
@@ -351,14 +349,11 @@ class _Parts:
         parts = self._reader.feed(payload)
         if parts:
             parts = named_parts(parts)
-        if self._drops:
+        if self._signature.drops:
             parts = [part for part in parts if part.name in self._fields]
-        stranger = next((part.name for part in parts if part.name not in self._fields), None)
-        if stranger is not None:
-            raise DecodeError(
-                f"part {stranger!a} is not an input of the function that is still to be filled; there are "
-                f"{', '.join(self._fields)}"
-            )
+        for part in parts:
+            if part.name not in self._fields:
+                refuse(self._signature, part.name)
         items: list[tuple[str, Message[bytes]]] = []
         for part in without_empty(self._fields.values(), parts):
             one = self._fields[part.name]

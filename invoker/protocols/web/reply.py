@@ -1,4 +1,4 @@
-"""HTTP responses of the riff request/reply handler: the status table, error bodies, and which output headers may leave.
+"""HTTP responses of the riff request/reply handler: the status table, error bodies, and which output headers are sent.
 
 =========================================== ======= ================================================================
 what ended the invocation                   status  why
@@ -182,7 +182,7 @@ def answer(
     Args:
         message: The output.
         extra: Headers to be added.
-        is_text: Whether it was made of text; None: nobody knows, so it is text if it can be nothing but UTF-8.
+        is_text: Whether it was made of text; None: this is not known, so it counts as text if its type is always UTF-8.
 
     Raises:
         EncodeError: A header would split the response, or ``X-Http-Status`` is no final status.
@@ -225,7 +225,7 @@ def typed_by(message: Message[bytes], *, is_text: bool | None) -> tuple[tuple[st
 
     Args:
         message: The value.
-        is_text: As of `answer`.
+        is_text: As for `answer`.
     """
     media_type = message.media_type or _OCTETS
     if is_text is None:
@@ -282,7 +282,7 @@ def _status(headers: Mapping[str, str]) -> int:
 
 
 def fit(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Those output headers that may become HTTP headers (R-152).
+    """The output headers that may become HTTP headers (R-152).
 
     Raises:
         EncodeError: One would split the response.
@@ -300,7 +300,7 @@ def fit(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _sent(name: str, value: str) -> str:
-    """The value as it leaves: in a URI, what is not ASCII is percent-encoded; browsers take it for Latin-1 (H-247)."""
+    """The value as it is sent: in a URI, non-ASCII is percent-encoded, since browsers read it as Latin-1 (H-247)."""
     return value if value.isascii() or name.lower() not in _URIS else quote(value, safe=_ASCII)
 
 

@@ -39,12 +39,13 @@ from invoker.codecs import Registry
 from invoker.core.http import LONG_BYTES, LongMessage, RequestHead
 from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
 from invoker.errors import DecodeError, InvocationError, ProtocolViolation
-from invoker.errors.wording import known_as
+from invoker.errors.wording import known_as, quoted
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.web.faults import at_fault, named
 from invoker.protocols.web.fields import Signature, signature_of
 from invoker.protocols.web.filling import fill_query
 from invoker.protocols.web.items import Wrapped, wrapped
+from invoker.protocols.web.naming import check_names
 from invoker.protocols.web.reply import problem
 from invoker.protocols.web.values import HIDDEN, typed
 
@@ -62,7 +63,7 @@ _OF_CONNECTION: Final = frozenset({"connection", "upgrade"})
 
 
 class State(enum.Enum):
-    """The states of a conversation; see the module."""
+    """The states of a conversation; the module's docstring explains them."""
 
     FRESH = "waiting for the handshake"
     RUNNING = "taking items"
@@ -72,15 +73,15 @@ class State(enum.Enum):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What the session needs to know of a function.
+    """The data of a function that the session needs.
 
     Attributes:
         function: Its name.
-        signature: What it takes.
+        signature: Its fields.
         singles: Parameters that are one value for the whole call.
         outputs: Names of its outputs.
         has_open_outputs: Whether the peer may name others.
-        is_called: Whether it has no parameters: each item, whatever it is, is one call.
+        is_called: Whether it has no parameters: then each item, of any content, is one call.
         wrapped: By the name of an input, the codec of objects that have the value under this name.
     """
 
@@ -155,8 +156,9 @@ class SocketSession:
         """Translate one message, a text as `str`; or the head of the handshake, which comes first.
 
         Raises:
-            ProtocolViolation: It is not a message of this protocol, or may not come now.
-            DecodeError: A value of the query, or an object with a member that would be lost, cannot be taken.
+            ProtocolViolation: The frame is not a message of this protocol, or may not come now.
+            DecodeError: A value of the query, or an object with a member that would be lost, cannot be taken; or it is
+                for an input that the function does not have.
         """
         state = self.state
         if state is State.CLOSED:
@@ -213,7 +215,7 @@ class SocketSession:
         self._heads = [f'{{"output":{_json(name)},"data":' for name in self._outputs]
         if signature.is_open and (listed := _listed(query, "inputs", known)):
             signature = msgspec.structs.replace(signature, inputs=listed)
-        names, messages = fill_query(signature, query, EMPTY)
+        names, messages, bound = fill_query(signature, query, EMPTY)
         self._names = names
         self._indexes = {name: index for index, name in enumerate(signature.named(names))}
         self._wrapped = {index: shape.wrapped[name] for name, index in self._indexes.items() if name in shape.wrapped}
@@ -227,7 +229,7 @@ class SocketSession:
             names,
             self._outputs,
             _metadata(head),
-            names if signature.more is not None else None,
+            bound,
             protocol="websocket",
         )
         feeds = (Feed(_ID, index, message) for index, message in messages)
@@ -262,7 +264,7 @@ class SocketSession:
             self._announced = (index, headers, self._typed(index, told.content_type))
             return ()
         else:
-            raise ProtocolViolation("a text frame has none of data, base64, contentType and end")
+            raise ProtocolViolation("a text frame must have data, base64, contentType or end")
         return (Feed(_ID, index, Message(payload, headers, media_type)),)
 
     def _value(self, index: int, data: bytes) -> bytes:
@@ -282,7 +284,9 @@ class SocketSession:
 
     def _end(self, told: _Told) -> Sequence[Step]:
         if told.end is False or told != _Told(end=told.end):
-            raise ProtocolViolation('the end is {"end": true}, or {"end": "NAME"} for one input, without other members')
+            raise ProtocolViolation(
+                'the end must be {"end": true}, or {"end": "NAME"} for one input, without other members'
+            )
         if told.end is True:
             return self.half_close()
         return (EndInput(_ID, self._index(told.end)),)
@@ -295,10 +299,8 @@ class SocketSession:
             return 0
         index = self._indexes.get(name)
         if index is None and (index := self._indexes.get(known_as(name, self._indexes))) is None:
-            options = {one.name for one in (*self._signature.fields, *self._signature.options) if one.is_option}
-            hint = f"; give options in the query: ?{name}=..." if name in options else ""
-            there = ", ".join(self._indexes) or "none"
-            raise ProtocolViolation(f"the function has no input {name!a} here; there are {there}{hint}")
+            check_names(self._signature, [name])
+            raise DecodeError(f"'{self._shape.function}' takes its input {quoted(name)} from the query only")
         return index
 
     def _typed(self, index: int, content_type: str) -> str:
@@ -355,7 +357,7 @@ def _as_text(data: bytes) -> bytes:
     try:
         return msgspec.json.decode(data, type=str).encode()
     except (msgspec.MsgspecError, UnicodeError):
-        raise ProtocolViolation("beside contentType, data is a text") from None
+        raise ProtocolViolation("with contentType, data must be a text") from None
 
 
 def _listed(query: str, key: str, known: set[str]) -> tuple[str, ...]:
@@ -364,7 +366,7 @@ def _listed(query: str, key: str, known: set[str]) -> tuple[str, ...]:
         return ()
     names = tuple(name for one in parse_qs(query).get(key, ()) for name in one.split(","))
     if not all(names) or len(set(names)) < len(names) or len(names) > _MOST_NAMES:
-        raise DecodeError(f"the parameter {key!a} of the query lists names, at most {_MOST_NAMES}, each once")
+        raise DecodeError(f"the parameter {key!a} of the query must list names, at most {_MOST_NAMES}, each once")
     return names
 
 
@@ -373,7 +375,7 @@ def _headers(given: dict[str, str]) -> Headers:
 
 
 def _metadata(head: RequestHead) -> Headers:
-    """The headers of the handshake that functions see, as of any other request."""
+    """The headers of the handshake that functions see, as for any other request."""
     found: dict[str, str] = {}
     for name, value in head.headers:
         if name not in HIDDEN and name not in _OF_CONNECTION and not name.startswith("sec-websocket-"):

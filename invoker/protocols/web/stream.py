@@ -26,7 +26,6 @@ import enum
 from collections.abc import Sequence
 from typing import Final
 
-from invoker.author.binding import twice
 from invoker.core.http import LONG_BYTES, BodyChunk, BodyParts, RequestHead, Response, ResponseHead
 from invoker.core.steps import (
     CallStep,
@@ -43,14 +42,16 @@ from invoker.core.steps import (
     Send,
 )
 from invoker.errors import DecodeError, EncodeError, InvocationError, LimitExceeded, ProtocolViolation
+from invoker.errors.wording import too_late
 from invoker.message import Message
 from invoker.protocols.web.asking import ID, Asked, too_long
 from invoker.protocols.web.events import filled, given
 from invoker.protocols.web.faults import at_fault, hint, named, no_value, second, unaccepted
 from invoker.protocols.web.fields import Field
-from invoker.protocols.web.filling import bound_by, from_query, is_plain
+from invoker.protocols.web.filling import from_query, is_plain
 from invoker.protocols.web.formats import Format, format_of
 from invoker.protocols.web.items import Items, Reading, Reads, reads
+from invoker.protocols.web.naming import check_names
 from invoker.protocols.web.reply import FENCE, NOTHING, answer, opened, problem, refusal, told_text
 
 __all__ = ["StreamSession"]
@@ -229,11 +230,9 @@ class StreamSession:
         """
         asked = self._asked
         signature = asked.inputs
-        given = from_query(signature.name, signature.fields, asked.query, asked.headers) if asked.query else []
+        given = from_query(signature, asked.query, asked.headers)
         queried = [name for name, _ in given]
-        for one in signature.fields:
-            if one.is_value and queried.count(one.name) > 1:
-                raise DecodeError(str(twice(signature.name, one.name)))
+        check_names(signature, [one for one in queried if one not in signature.streams])
         count = max(len(signature.inputs), 1)
         free = [one for one in signature.fields[:count] if one.name not in queried]
         is_named = len(free) > 1 or asked.reading is Reading.PARTS
@@ -286,8 +285,8 @@ class StreamSession:
             return [Feed(ID, indexes[name], message) for name, message in items]
         except KeyError as missing:
             raise DecodeError(
-                f"parameter {missing.args[0]!a} has kept its default, because its value came behind the first item; "
-                "give it before, or in the query"
+                f"parameter {missing.args[0]!a} {too_late(self._asked.inputs.name)}; give it before the first item, "
+                "or in the query"
             ) from None
 
     def _whole(self) -> Sequence[CallStep]:
@@ -305,10 +304,8 @@ class StreamSession:
                     Feed(ID, 0, Message(body, asked.headers, media_type)),
                     _END,
                 )
-        (names, messages), self._metadata = filled(asked, body)
+        (names, messages, bound), self._metadata = filled(asked, body)
         self._state = _State.RUNNING
-        is_open = asked.inputs.is_open or asked.inputs.more is not None
-        bound = bound_by(asked.inputs, names) if is_open else None
         return (self._opening(names, bound), *(Feed(ID, index, message) for index, message in messages), _END)
 
     def _opening(self, names: tuple[str, ...], bound: tuple[str, ...] | None) -> Open:
@@ -380,10 +377,11 @@ class StreamSession:
         return (Send(self.refusal(error, parameter=parameter)), Close(error))
 
     def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
-        """End with an error of the body; what runs is cancelled by the end of the conversation."""
+        """End with an error of the body, for which what runs is cancelled."""
+        ended = (Cancel(ID, error),) if self._state is _State.RUNNING else ()
         self._over()
         self._body.clear()
-        return self._told(error)
+        return (*ended, *self._told(error))
 
     def _over(self) -> None:
         self._state = _State.CLOSED

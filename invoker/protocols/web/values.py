@@ -43,7 +43,7 @@ def query_pairs(query: str) -> list[tuple[str, str]]:
     """Names and texts of a query.
 
     Raises:
-        DecodeError: It is not UTF-8.
+        DecodeError: The query is not UTF-8.
     """
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
@@ -56,7 +56,7 @@ def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
     """Names and texts of a form; None if its charset is unknown, which the codec reports better.
 
     Raises:
-        DecodeError: It is not in its charset, or has too many fields (H-230).
+        DecodeError: The body is not in its charset, or has too many fields (H-230).
     """
     try:
         charset = charsets.lookup(parse(content_type).charset or "utf-8")
@@ -83,7 +83,7 @@ def is_form_of(body: bytes, names: Collection[str]) -> bool:
 
 
 def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] | None:
-    """The members of a JSON object, undecoded; None for anything else, which its codec reports better."""
+    """The members of a JSON object, undecoded; None for any other body, whose codec reports the error better."""
     try:
         charset = charsets.lookup(parse(content_type).charset or "utf-8", only_unicode=True)
         if charset is None:
@@ -99,15 +99,9 @@ def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] 
 
 
 def named_members(members: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
-    """The members by their names as Python normalises them.
-
-    Raises:
-        DecodeError: Two members have the same name then.
-    """
+    """The members by their names as Python normalises them; as they are where two would have the same name."""
     made = {normalised(name): value for name, value in members.items()}
-    if len(made) < len(members):
-        raise DecodeError("two members of the JSON object have the same name, since Python normalises names to NFKC")
-    return made
+    return made if len(made) == len(members) else members
 
 
 def read_parts(content_type: str, body: bytes) -> list[Part]:
@@ -129,23 +123,28 @@ def named_parts(parts: list[Part]) -> list[Part]:
     return parts
 
 
-def from_texts(fields: Collection[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:
-    """The values in names and texts for these parameters; other names are ignored."""
+def from_texts(
+    fields: Collection[Field], pairs: Iterable[tuple[str, str]], headers: Headers, more: Field | None = None
+) -> _Given:
+    """The values in names and texts for these parameters; other names are ignored, unless there is ``more``."""
     texts: dict[str, list[str]] = {}
     empty = {one.name for one in fields if one.skips_empty}
     for name, value in pairs:
         if value or name not in empty:
             texts.setdefault(name, []).append(value)
-    return [(one.name, message) for one in fields for message in _of_texts(one, texts.get(one.name, ()), headers)]
+    known = {one.name: one for one in fields}
+    if more is not None:
+        known |= {name: more for name in texts if name and name not in known}
+    return [(name, message) for name, one in known.items() for message in _of_texts(one, texts.get(name, ()), headers)]
 
 
-def from_parts(fields: Collection[Field], parts: Iterable[Part], headers: Headers) -> _Given:
-    """The values in parts for these parameters, each for the parameter of its name.
+def from_parts(fields: Collection[Field], parts: Sequence[Part], headers: Headers, more: Field | None = None) -> _Given:
+    """The values in parts for these parameters, each for the parameter of its name, or for ``more``.
 
     Raises:
         DecodeError: A part is no text, and should be.
     """
-    known = {one.name: one for one in fields}
+    known = {part.name: more for part in parts if more is not None} | {one.name: one for one in fields}
     given: _Given = []
     several: dict[str, list[Part]] = {}
     for part in without_empty(fields, parts):
@@ -158,7 +157,7 @@ def from_parts(fields: Collection[Field], parts: Iterable[Part], headers: Header
 
 
 def without_empty(fields: Iterable[Field], parts: Iterable[Part]) -> list[Part]:
-    """The parts without the empty fields that browsers send of inputs which were left empty (H-237)."""
+    """The parts without the empty fields that browsers send for inputs that were left empty (H-237)."""
     empty = {one.name for one in fields if one.skips_empty}
     return [
         part for part in parts
@@ -167,7 +166,7 @@ def without_empty(fields: Iterable[Field], parts: Iterable[Part]) -> list[Part]:
 
 
 def of_list(one: Field, parts: Sequence[Part], headers: Headers) -> list[Message[bytes]]:
-    """The parts of one name as the value of one parameter, which is JSON or a list: each part is an item of it (H-235).
+    """The parts of one name as the value of one parameter, which is JSON or a list with an item for each part (H-235).
 
     Raises:
         DecodeError: A part is no text, and should be.
@@ -180,7 +179,7 @@ def of_list(one: Field, parts: Sequence[Part], headers: Headers) -> list[Message
 
 
 def _is_item(one: Field, part: Part) -> bool:
-    """Whether the only part of its name is an item of a list."""
+    """Whether the only part of a name is one item of its list, and not the whole list."""
     essence = part.media_type.partition(";")[0].strip().lower()
     if one.is_bytes:
         return part.filename is not None or essence not in (_JSON, _MSGPACK)
@@ -192,14 +191,14 @@ def _of_bytes(items: Sequence[bytes], headers: Headers) -> list[Message[bytes]]:
 
 
 def typed(one: Field, content_type: str) -> str:
-    """The media type as the codecs know it: a parameter of text takes further texts, one of bytes takes anything."""
+    """The media type for the codecs: a text parameter takes further text types, a bytes parameter takes any type."""
     content_type = content_type.strip()
     essence, sign, parameters = content_type.partition(";")
     if essence.strip().lower() in one.texts:
         return _TEXT + sign + parameters
     if one.known is None or not content_type or one.known(content_type) or not _is_concrete(content_type):
         return content_type
-    return _OCTETS  # H-019: an image, for example, of which the function is given the bytes
+    return _OCTETS  # H-019: an image, for example, whose bytes the function receives
 
 
 def message_of(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
@@ -207,7 +206,7 @@ def message_of(part: Part, headers: Headers, one: Field | None = None) -> Messag
     own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
     if part.media_type:
         own[SENT_AS] = part.media_type
-    taken = {name.lower() for name in own} | {SENT_AS.lower()}  # that of the request is of the whole form
+    taken = {name.lower() for name in own} | {SENT_AS.lower()}  # the request's Content-Type is that of the whole form
     shared = {name: value for name, value in headers.items() if name.lower() not in taken}
     media_type = part.media_type if one is None else typed(one, part.media_type)
     return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, media_type or _TEXT)

@@ -1,3 +1,3 @@
-"""What every process answers besides its protocols: its health, metrics and reflection."""
+"""The services that every process has besides its protocols: health, metrics and reflection."""
 
 __all__: list[str] = []

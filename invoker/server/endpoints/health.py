@@ -17,7 +17,7 @@ _PULSE_S = 1.0
 
 
 class HealthService(Service):
-    """Reports whether this process is ready and, unless reflection is off, what it serves (R-015)."""
+    """Reports whether this process is ready and, unless reflection is off, which services it has (R-015)."""
 
     name = "health"
     _health: Health | None = None

@@ -1,4 +1,4 @@
-"""`PagesService`: attaches what the process itself answers to its HTTP transport: its health, and its metrics."""
+"""`PagesService`: attaches the process's own pages to its HTTP transport: its health, and its metrics."""
 
 from __future__ import annotations
 

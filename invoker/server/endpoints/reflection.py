@@ -34,7 +34,7 @@ def add_reflection(services: Sequence[str], server: Any, files: Files = lambda: 
     """Serve both versions on ``server``, which is a grpc.aio server or what stands in for one.
 
     Args:
-        services: Full names of the gRPC services that are served.
+        services: Full names of the served gRPC services.
         server: Gets the methods.
         files: Asked once, when a caller first asks for what protobuf's own pool does not have.
     """
@@ -54,7 +54,7 @@ def add_reflection(services: Sequence[str], server: Any, files: Files = lambda: 
 class _Pool:
     """Looks in protobuf's own pool, then in one with the files that this does not have.
 
-    It has those methods of a ``DescriptorPool`` that the servicer uses. All raise KeyError for what is in neither.
+    It has the methods of a ``DescriptorPool`` that the servicer uses. All raise KeyError for names that are in neither.
     """
 
     def __init__(self, files: Files) -> None:
@@ -100,7 +100,7 @@ class _Pool:
 
 
 def _v1_file() -> bytes:
-    """The file of v1, which is that of v1alpha under another name."""
+    """The file of v1, which is the file of v1alpha under another name."""
     made = descriptor_pb2.FileDescriptorProto()
     reflection_pb2.DESCRIPTOR.CopyToProto(made)
     made.name = "grpc/reflection/v1/reflection.proto"

@@ -33,7 +33,7 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
         health_pb2_grpc.add_HealthServicer_to_server(self, server)
 
     async def refresh(self) -> bool:
-        """Bring every status up to date, which wakes the watchers of those that changed."""
+        """Update every status, which wakes the watchers of the changed ones."""
         ready = await self._is_ready()
         status = _SERVING if ready else _NOT_SERVING
         for service in self._services:
@@ -42,7 +42,7 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
         return ready
 
     async def Check(self, request: Any, context: Any) -> Any:  # noqa: N802 - the method's name on the wire
-        """Answer for one service; NOT_FOUND for one that is not served."""
+        """Answer for one service; NOT_FOUND for a service that is not served."""
         await self.refresh()
         return await super().Check(request, context)
 

@@ -1,8 +1,8 @@
 """The public grpc.aio transport: calls over HTTP/2.
 
-Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120).
-Two facts of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first
-look like a normal end of the request stream, and the handler is cancelled up to 7 ms later (R-109, R-121); and a
+Frames go through as serialised bytes, so a message that is not protobuf fails its own call with the invoker's text
+(R-120). Two facts of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame
+first look like a normal end of the request stream, and the handler is cancelled up to 7 ms later (R-109, R-121); and a
 status text beyond 8 KiB reaches clients as RESOURCE_EXHAUSTED (R-118).
 """
 
@@ -51,7 +51,7 @@ class AioTransport:
 
     Args:
         driver: Runs the conversations.
-        methods: What is served.
+        methods: The methods that are served.
         credentials: The credentials for TLS; None serves plain text.
         settings: Limits and times.
     """
@@ -99,7 +99,7 @@ class AioTransport:
         await self.server.start()
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        """Take no more calls; running ones have ``grace_s`` before they are cut."""
         await self.server.stop(grace_s)
 
     async def _serve(self, run: _Run, method: Any, _: object, context: _Context) -> None:
@@ -107,7 +107,7 @@ class AioTransport:
         deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
         try:
             error = await run(method, context, deadline)
-        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
+        except Exception:  # a session or driver has an error, whose text must not reach the peer (R-117)
             log.exception("a call failed inside the invoker")
             error = InternalError()
         if error is not None:

@@ -1,8 +1,8 @@
 """`AioCall`: one grpc.aio call as the wire of a conversation; a task reads, and writing takes none.
 
-As in `transports.grpc.loopcall`, a caller that writes more than the peer takes waits for room; where frames may be
-joined, what a turn of the loop wrote leaves in one message. Otherwise a frame before which nothing waits is on its way
-when `write` returns: a task that had to be woken for it would cost as much as the write.
+As in `transports.grpc.loopcall`, a caller that writes more than the peer takes waits for room; if frames may be joined,
+those of one turn of the loop are sent in one message. Otherwise a frame that need not wait is being sent when `write`
+returns: to wake a task for it would cost as much as the write.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import grpc.aio
 
 from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
+from invoker.core.frames import SharedFrame
 from invoker.core.steps import Close
 from invoker.errors import InvocationError
 from invoker.transports.grpc.details import oversize
@@ -41,10 +42,10 @@ class AioCall:
     Attributes:
         headers: The headers of the response.
         is_gone: Whether the peer will get nothing any more.
-        over: Called once nothing but the status is left to be sent.
+        over: Called once only the status remains to be sent.
     """
 
-    # A write runs by itself: each of its steps is a callback of the future for which the step before it waits.
+    # A write runs by itself: each of its steps is a callback of the future that the step before it awaits.
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class AioCall:
     ) -> None:
         self._memory = memory or ProcessBudget()
         self._unread: Unread | None = None
+        self._shared: SharedFrame | None = None  # while it is being sent, so that other calls find it
         self._refusal: InvocationError | None = None
         self._listener: Listener | None = None
         self.headers = headers
@@ -86,11 +88,14 @@ class AioCall:
             self._advance_later()
 
     def ask(self) -> None:
-        """Let the call read on: the conversation wants more frames."""
+        """Continue to read: the conversation wants more frames."""
         _resolve(self._wanted)
 
-    def write(self, frame: bytes) -> bool:
-        """Send one frame; False when the next one should wait for `room`."""
+    def write(self, frame: Any) -> bool:
+        """Send one frame; False when the next one should wait for `room`.
+
+        It is bytes, or a `SharedFrame` unless frames are joined.
+        """
         if self.is_gone or self._closed.done():
             return False
         self._outbox.put(frame)
@@ -104,11 +109,14 @@ class AioCall:
 
     @property
     def peer(self) -> str:
-        """Its address, as gRPC writes it."""
+        """The peer's address, as gRPC writes it."""
         return str(self._context.peer())
 
     async def room(self) -> None:
-        """Wait until a frame may be written; once the peer is gone, let the loop run so that the conversation hears."""
+        """Wait until a frame may be written.
+
+        Once the peer is gone, let the loop run so that the conversation is notified.
+        """
         if self.is_gone:
             await asyncio.sleep(0)
         while not self._outbox.has_room and not self.is_gone:
@@ -117,7 +125,7 @@ class AioCall:
             await asyncio.shield(self._room)  # several outputs may wait for it
 
     def close(self, close: Close) -> None:
-        """The conversation is over; what was written leaves first."""
+        """Close the call after all written frames, since the conversation is over."""
         if not self._closed.done():
             if self._unread is not None:
                 self._unread.part()
@@ -134,7 +142,7 @@ class AioCall:
             The error to send to the peer as the call's status; None for OK.
 
         Raises:
-            asyncio.CancelledError: The call was cancelled; the session has heard of it.
+            asyncio.CancelledError: The call was cancelled; the session has been notified.
         """
         self._listener = listener
         if self._refusal is not None:
@@ -168,13 +176,13 @@ class AioCall:
                     self._wanted = self._loop.create_future()
                     await self._wanted
         except grpc.aio.InternalError:
-            return  # the call was cancelled, of which `run` hears in a moment
+            return  # the call was cancelled, of which `run` is notified in a moment
         if listener.settles:
             await settle(self._context, call, self._settle_s)
         listener.arrived(None)
 
     def _refuse(self, listener: Listener, error: InvocationError) -> None:
-        """End the call from this side, whatever its invocation does; for the listener the peer has cancelled."""
+        """End the call from this side, whatever its invocation does; the listener sees a cancel by the peer."""
         if not self._closed.done():
             self._closed.set_result(error)
         self._leave()
@@ -185,13 +193,13 @@ class AioCall:
     def _is_busy(self) -> bool:
         """Whether a write is under way or due.
 
-        Also where nothing else will leave, the call must not end before a write that is under way: until that has
-        succeeded, grpc.aio takes the headers for unsent, sends them again with the status, fails, and sends no status.
+        Even if no other frame will be sent, the call must not end before a running write: until that has succeeded,
+            grpc.aio takes the headers for unsent, sends them again with the status, fails, and sends no status.
         """
         return self._writing is not None or (not self.is_gone and (bool(self._outbox) or self._headers_due))
 
     def _advance_later(self) -> None:
-        """Write at the end of this turn, unless somebody does before."""
+        """Write at the end of this turn, unless a write happens before."""
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._advance)
@@ -205,7 +213,9 @@ class AioCall:
                 self._writing = self._context.send_initial_metadata(self.headers)
             else:
                 self._is_accepted, self._headers_due = True, False
-                frame = self._outbox.take()
+                frame: Any = self._outbox.take()
+                if type(frame) is SharedFrame:
+                    self._shared, frame = frame, frame.data
                 if len(frame) > STEP_BYTES and not self._count(len(frame)):
                     break
                 self._writing = self._context.write(frame)
@@ -220,12 +230,12 @@ class AioCall:
         try:
             future = self._writing.send(None)
         except StopIteration:
-            self._writing = None
+            self._writing = self._shared = None
             if self._unread is not None:
                 self._unread.sent()
         except (grpc.aio.InternalError, asyncio.CancelledError):
             self._writing = None
-            self._leave()  # the call was cancelled meanwhile, which the handler hears of only later
+            self._leave()  # the call was cancelled meanwhile, of which the handler is notified only later
         except Exception as error:  # noqa: BLE001 - `run` raises it
             self._writing = None
             self._leave()
@@ -241,9 +251,11 @@ class AioCall:
             self._advance()
 
     def _count(self, size: int) -> bool:
-        """Count a large frame until the call is done, which is all that grpc.aio reports; returns whether it may leave.
+        """Count a large frame until the call is done, the only end that grpc.aio reports.
 
-        grpc.aio ends no call whose message it has taken, so what does not fit ends its own call before that.
+        Returns whether it may be sent.
+
+        grpc.aio ends no call whose message it has taken, so a frame that does not fit ends its own call before that.
         """
         if (unread := self._unread) is None:
             unread = self._unread = Unread(self._memory)
@@ -261,6 +273,7 @@ class AioCall:
 
     def _leave(self) -> None:
         self.is_gone = True
+        self._shared = None
         self._outbox.clear()
         _resolve(self._room)
         _resolve(self._idle)

@@ -1,8 +1,9 @@
 """The fence around grpcio's private layer: every private name that the fast transport uses is listed here, and probed.
 
-grpcio's own sync server uses the same layer, so the layer changes seldom, but nobody promises that. `unusable` looks
+grpcio's own sync server uses the same layer, so the layer seldom changes, but without any guarantee. `unusable` looks
 for the symbols and makes one call through them. If anything is not as expected, it gives the reason as a sentence and
-never crashes, and the public transport serves instead. ADR 0006 says what is used, and how a new release is verified.
+never crashes, and the public transport serves instead. ADR 0006 lists the parts that are used, and how a new release is
+verified.
 """
 
 from __future__ import annotations
@@ -71,7 +72,10 @@ def unusable() -> str:
 
 
 def _probe() -> str:
-    """Let one call go through the operations that the transport combines; what differs, in a few words."""
+    """Run one call through the operations that the transport combines.
+
+    Gives the difference in a few words, or nothing.
+    """
     server = cygrpc.Server([(b"grpc.so_reuseport", 0)], False)
     queue, private = cygrpc.CompletionQueue(), cygrpc.CompletionQueue()
     server.register_completion_queue(queue)

@@ -11,7 +11,7 @@ invocations share one more queue (`_side`), on which nothing waits before the fi
 (`QueuePoller`, `LoopCall`, `Reactor`). A sync function beside async ones runs in a thread of the pool, a hop away from
 its call.
 
-ADR 0006 says which private parts of grpcio this stands on.
+ADR 0006 lists the private parts of grpcio that this uses.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class FastTransport:
 
     Args:
         driver: Runs the conversations.
-        methods: What is served.
+        methods: The methods that are served.
         credentials: The credentials for TLS; None serves plain text.
         settings: Limits and times.
 
@@ -164,7 +164,7 @@ class FastTransport:
             self._request_other_on_loop()
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        """Take no more calls; running ones have ``grace_s`` before they are cut."""
         if not self._is_started or self._is_stopping:
             return
         self._is_stopping = True
@@ -178,7 +178,7 @@ class FastTransport:
                 async with asyncio.timeout(max(grace_s, _CUT_S)):
                     await self._calls_ended()
             except TimeoutError:
-                log.warning("calls are left whose functions do not return; they end with the process")
+                log.warning("some functions have not returned; their calls end with the process")
                 return
         if self._leader_follower is not None:
             self._leader_follower.stop()
@@ -197,7 +197,7 @@ class FastTransport:
     # In the pool's threads.
 
     def _lead(self, turn: Turn) -> None:
-        """Wait for calls and serve them, until another thread does."""
+        """Wait for calls and serve them, until another thread leads."""
         queue, held = self._queue, ReplyBatch(turn, self._finish)
         while True:
             event = held.next(queue)
@@ -219,11 +219,11 @@ class FastTransport:
                 self._call_loop(tag, event)
             else:  # the queue has been shut down
                 return
-            del event, tag  # a call that lives on in a variable keeps the server from its shutdown
+            del event, tag  # a call that a variable keeps alive keeps the server from its shutdown
 
     def _call_loop(self, callback: Any, *args: Any) -> None:
         assert self._loop is not None
-        with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits for it
+        with contextlib.suppress(RuntimeError):  # the loop has closed, so no code waits for this
             self._loop.call_soon_threadsafe(callback, *args)
 
     def _request(self, method: CallMethod) -> None:
@@ -259,7 +259,7 @@ class FastTransport:
         try:
             self._converse(call, event, accept.method, turn, held)
         except BaseException:
-            # We know of no error that gets here. A queue dropped with operations under way would freeze the process.
+            # no known error gets here
             log.exception("a call failed inside the invoker")
             call.cut(InternalError())
             self._finish(call, [], Close(InternalError()))
@@ -287,7 +287,7 @@ class FastTransport:
                 finally:
                     driver.exited_direct(conversation)
         finally:
-            driver.threads.leave()  # before the peer hears of the end: it may call again at once
+            driver.threads.leave()  # before the peer gets the end, since it may call again at once
         held.finish(call, sent, close)
 
     def _stats_of(self, method: CallMethod, metadata: Headers) -> ArrivalStats:

@@ -19,7 +19,7 @@ def nothing() -> None:
 
 
 class JoiningCall(LoopCall):
-    """A call whose frames may be joined (see `Outbox`): all that a turn of the loop wrote leaves at its end, at once.
+    """A call whose frames may be joined (see `Outbox`): all frames of one turn of the loop are sent together.
 
     Args:
         call: The call as grpcio's private layer gives it.
@@ -28,7 +28,7 @@ class JoiningCall(LoopCall):
         most_bytes: As `LoopCall`.
 
     Attributes:
-        over: Called once when next to nothing is left to be sent before the status, or nobody is left to take it.
+        over: Called once when almost nothing remains to be sent before the status, or the peer is gone.
     """
 
     __slots__ = ("_outbox", "over")
@@ -53,7 +53,7 @@ class JoiningCall(LoopCall):
 
     def _drop(self) -> None:
         self._outbox.clear()
-        if self._status is not None:  # the event of what is on its way may never come if the transport stops
+        if self._status is not None:  # the event of the running operation may never come if the transport stops
             self._is_over()
 
     def _is_over(self) -> None:
@@ -61,7 +61,7 @@ class JoiningCall(LoopCall):
         over()
 
     def _advance(self) -> None:
-        """Send what waits, as far as it may leave now."""
+        """Send the waiting frames, as far as possible now."""
         if self.is_gone:
             self._drop()
         if self._sending:

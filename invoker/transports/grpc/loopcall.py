@@ -1,6 +1,6 @@
 """`LoopCall`: one gRPC call on the loop's completion queue. Only `room` waits.
 
-A call allows one receive and one send at a time. Frames are received as long as the conversation wants any. A written
+A call allows one receive and one send at a time. Frames are received as long as the conversation wants them. A written
 frame waits for the end of the loop's turn. If another frame follows in the same turn, the first one is sent with the
 hint that more is coming, and the transport sends both at once. The last frame of a turn is sent without the hint, so
 that none stays in the transport's buffer.
@@ -15,6 +15,7 @@ import asyncio
 from typing import Any, Protocol
 
 from invoker.core.budget import Unread
+from invoker.core.frames import SharedFrame
 from invoker.core.steps import Trailers
 from invoker.errors import InvocationError
 from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
@@ -40,10 +41,10 @@ class Listener(Protocol):
         """Whether an end of the input must not be mistaken for a cancel, so it has to settle (R-109)."""
 
     def arrived(self, frame: bytes | None) -> bool:
-        """Take a frame, or the half-close (None); says whether more is wanted now."""
+        """Take a frame, or the half-close (None); returns whether more frames are wanted now."""
 
     def gone(self) -> None:
-        """The peer cancelled, its deadline passed, or the connection broke."""
+        """Note that the peer cancelled, its deadline passed, or the connection broke."""
 
 
 class _Nobody:
@@ -97,6 +98,7 @@ class LoopCall:
         "_sending",
         "_settle_s",
         "_settling",
+        "_shared",
         "_status",
         "_takes_one",
         "_unread",
@@ -126,16 +128,17 @@ class LoopCall:
         self._post = call.start_server_batch
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
         self._listener: Listener | None = None
-        self._out: list[bytes] = []  # an empty deque takes 760 bytes of each call that waits
+        self._out: list[bytes | SharedFrame] = []  # an empty deque takes 760 bytes of each call that waits
         self._room: asyncio.Future[None] | None = None
         self._status: tuple[int, str, Trailers] | None = None
         self._unread: Unread | None = None
+        self._shared: SharedFrame | None = None  # while it is being sent, so that other calls find it
         self._reading = self._sending = self._headers_due = False
         self._is_due = self._is_empty = self._is_finished = self._is_headed = self._is_listed = False
 
     @property
     def peer(self) -> str:
-        """Its address, as gRPC writes it."""
+        """The peer's address, as gRPC writes it."""
         return str(self._call.peer().decode())
 
     def open(self, listener: Listener) -> None:
@@ -154,14 +157,14 @@ class LoopCall:
         self._list()
 
     def ask(self) -> None:
-        """Receive the next frame, unless that is under way."""
+        """Receive the next frame, unless a receive is running."""
         if self._reading or self.is_ended or self.is_gone or self._is_finished:
             return
         self._reading = True
         self._post((self._receive,), self._on_read)
 
-    def write(self, frame: bytes) -> bool:
-        """Send one frame; False when the next one should wait for `room`."""
+    def write(self, frame: Any) -> bool:
+        """Send one frame, bytes or a `SharedFrame`; False when the next one should wait for `room`."""
         if self.is_gone:
             return False
         out = self._out
@@ -176,7 +179,7 @@ class LoopCall:
         return len(out) < _ROOM
 
     async def room(self) -> None:
-        """Wait until a frame may be written; of a peer that is gone, let the loop take the close event."""
+        """Wait until a frame may be written; if the peer is gone, let the loop take the close event."""
         if self.is_gone:
             await asyncio.sleep(0)
         while not self._has_room() and not self.is_gone:
@@ -185,7 +188,7 @@ class LoopCall:
             await asyncio.shield(self._room)  # several outputs may wait for it
 
     def finish(self, code: int, detail: str, trailers: Trailers = ()) -> None:
-        """Send what was written, then the status and its metadata; the first one counts."""
+        """Send the written frames, then the status and its metadata; the first status counts."""
         if self._is_finished:
             return
         self._is_finished = True
@@ -212,14 +215,14 @@ class LoopCall:
 
     def _flush(self) -> None:
         self._is_listed = False
-        if not self._is_finished:  # otherwise `finish` has sent what may leave
+        if not self._is_finished:  # otherwise `finish` has sent all that can be sent
             self._advance()
         if self._headers_due:
             self._is_headed, self._headers_due = True, False
             self._post((cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),), self._on_other)
 
     def _advance(self) -> None:
-        """Send what waits, as far as it may leave now."""
+        """Send the waiting frames, as far as possible now."""
         if self._sending:
             self._is_due = True
             return
@@ -236,8 +239,10 @@ class LoopCall:
             self._is_due = False
             self._send(last, NO_FLAGS)
 
-    def _end(self, last: bytes | None) -> None:
+    def _end(self, last: bytes | SharedFrame | None) -> None:
         assert self._status is not None
+        if type(last) is SharedFrame:
+            self._shared, last = last, last.data
         code, detail, trailers = self._status
         self._status = None
         operations: list[Any] = []
@@ -265,11 +270,14 @@ class LoopCall:
         self._call.cancel(*status_of(error))
 
     def _on_taken(self, _: Any) -> None:
+        self._shared = None
         if self._unread is not None:
             self._unread.take()
 
-    def _send(self, frame: bytes, flags: int) -> None:
+    def _send(self, frame: bytes | SharedFrame, flags: int) -> None:
         self._sending = True
+        if type(frame) is SharedFrame:
+            self._shared, frame = frame, frame.data
         if len(frame) > LITTLE_BYTES:
             self._count(len(frame))
         if not self._is_headed:
@@ -282,6 +290,7 @@ class LoopCall:
 
     def _on_sent(self, event: Any) -> None:
         self._sending = False
+        self._shared = None
         if self._unread is not None:
             self._unread.sent()
         if not event.success:
@@ -298,11 +307,11 @@ class LoopCall:
         frame = event.batch_operations[0].message()
         if frame is None:
             if not event.success:
-                self.is_ended = True  # a cancel; its close event says so
+                self.is_ended = True  # this is a cancel; its close event follows
             elif not self._is_empty and listener.settles:
                 self._is_empty = True
                 if self._settle_s:
-                    self._reading = True  # so that nobody asks for another frame meanwhile
+                    self._reading = True  # so that no other code asks for another frame meanwhile
                     self._settling = asyncio.get_running_loop().call_later(self._settle_s, self._believe)
                 else:
                     self._believe()
@@ -311,7 +320,7 @@ class LoopCall:
                 if not self.is_gone:
                     listener.arrived(None)
         elif len(frame) > self._large_bytes and not self._may_be_large(frame):
-            self.is_ended = True  # the close event says so, as for a message that is too large for grpcio
+            self.is_ended = True  # its close event follows, as for a message that is too large for grpcio
         elif self._is_finished:
             return
         elif self._takes_one:
@@ -323,7 +332,7 @@ class LoopCall:
             self.ask()
 
     def _may_be_large(self, frame: bytes) -> bool:
-        """Whether a frame is no larger than is allowed; else the call is ended."""
+        """Whether a frame has an allowed size; otherwise the call is ended."""
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the other one keeps the frame until the next comes
         if len(frame) <= self._most_bytes:
             return True
@@ -333,7 +342,7 @@ class LoopCall:
     def _believe(self) -> None:
         """The half-close has settled: it is an end unless the peer has cancelled by now.
 
-        R-109: of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+        R-109: if grpcio has already noticed a cancel, its close event comes before the event of this operation.
         """
         self._settling = None
         self._reading = False
@@ -352,7 +361,7 @@ class LoopCall:
                 self._room.set_result(None)
             assert self._listener is not None
             self._listener.gone()
-        self._listener = _NOBODY  # who holds this call, and would have to wait for the garbage collector
+        self._listener = _NOBODY  # the listener refers to this call, and would have to wait for the garbage collector
 
     def _on_other(self, _: Any) -> None:
-        """Ignore the event: nobody waits for it."""
+        """Ignore the event, since no code waits for it."""

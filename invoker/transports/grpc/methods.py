@@ -1,9 +1,9 @@
-"""What a gRPC transport serves: a table of bidirectional methods, and how each begins a conversation.
+"""The methods that a gRPC transport serves: a table of bidirectional methods, and how each begins a conversation.
 
-Their messages are serialised. A transport knows nothing else of the protocols. `CallMethod` is for protocols of one
-invocation a call, which every transport runs in the way that suits it best. The others always run on the loop:
+Their messages are serialised. A transport depends on nothing else of the protocols. `CallMethod` is for protocols of
+one invocation a call, which every transport runs in the way that suits it best. The others always run on the loop:
 `LoopMethod` is for calls that ask the store, or open any number of invocations; `SessionMethod` is for sessions that
-store what they are sent.
+store what they receive.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class CallMethod:
         session: Makes what translates one call, from its metadata.
         kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
         knows_peer: The metadata name the caller, see `invoker.core.peers`.
-        max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the transport's
+        max_message_bytes: Largest message that the session takes, and checks itself; 0: the limit of the transport's
             settings.
-        takes_one: The peer sends one frame, and its session needs no half-close behind that: none is waited for.
+        takes_one: Whether the peer sends only one frame; then the transport does not wait for the half-close.
         reactor: Runs the session of a call on the loop.
-        path: As HTTP/2 names the method.
+        path: The method's path in HTTP/2.
     """
 
     service: str
@@ -143,17 +143,17 @@ def _set_path(method: Method) -> None:
 
 
 def largest_message(methods: Iterable[Method]) -> int:
-    """Bytes of the largest message that one of the methods says it takes; 0 if none says anything."""
+    """Bytes of the largest message that one of the methods declares; 0 if none declares one."""
     return max((one.max_message_bytes for one in methods), default=0)
 
 
 def checked_bytes(method: Method, settings: GrpcSettings) -> int:
-    """The size that a call compares each message of a method with; grpcio compares with the largest of all methods."""
+    """The size limit that a call checks for each message of a method; grpcio checks only the largest of all methods."""
     return UNCHECKED if method.max_message_bytes else settings.max_message_bytes
 
 
 def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:
-    """The metadata of a call that are text; the values of a name that came several times are joined by commas."""
+    """The text metadata of a call; the values of a repeated name are joined by commas."""
     texts: dict[str, str] = {}
     for name, value in pairs or ():
         if isinstance(value, str):

@@ -1,8 +1,8 @@
 """`Operations`: what may be posted on one call, and what its events mean; the base of `ThreadCall`.
 
-Flags say what is under way, because a call allows one receive and one send at a time. Operations are posted with the
-lock held, because the thread of the call is not the only one that posts. The thread that takes an event off the queue
-gives it to `_handle`.
+Flags show the running operations, because a call allows one receive and one send at a time. Operations are posted with
+the lock held, because the thread of the call is not the only one that posts. The thread that takes an event off the
+queue gives it to `_handle`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Operations:
         settles: Whether the function would see a difference between an end of its input and a cancel.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
         memory: Counts large frames that the peer has not taken; set before the first one.
-        unread: Large frames that are under way; None: there was none.
+        unread: Counts large frames that are being sent; None: there was none.
     """
 
     __slots__ = (
@@ -79,13 +79,13 @@ class Operations:
         self._pending = 0
 
     def allow(self, most_bytes: int) -> None:
-        """A message with more bytes ends the call (R-121)."""
+        """Set the largest message; a larger one ends the call (R-121)."""
         self._most_bytes, self._large_bytes = most_bytes, min(most_bytes, STEP_BYTES)
 
     # With the lock held.
 
     def send_status(self, code: int, detail: str, trailers: Trailers = ()) -> None:
-        """Post the status, behind what is held."""
+        """Post the status, after the held frames."""
         if self._is_finished:
             return
         self._is_finished = True
@@ -102,7 +102,7 @@ class Operations:
             self._refused()
 
     def ask(self) -> None:
-        """Ask for the next frame, unless that is under way."""
+        """Ask for the next frame, unless a receive is running."""
         if not self._reading and not self.is_ended and not self.is_gone and not self._is_finished:
             self._reading = True
             self._pending += 1
@@ -110,9 +110,9 @@ class Operations:
                 self._refused()
 
     def flush(self) -> None:
-        """Send what is held, and the headers."""
+        """Send the held frames, and the headers."""
         if self._sending:
-            self.glance()  # the one before it may be done, and nobody has looked
+            self.glance()  # the operation before it may be done, but unnoticed
         if self._held is not None:
             if not self._sending and not self.is_gone:
                 self._send(self._held, NO_FLAGS)
@@ -130,13 +130,13 @@ class Operations:
         return True
 
     def send_headers(self) -> None:
-        """Send the headers, unless they have left."""
+        """Send the headers, unless they are sent."""
         if not self._is_headed:
             self._headers_due = True
             self.flush()
 
     def glance(self) -> None:
-        """Take what is on the queue without waiting, unless somebody waits there already."""
+        """Take the events on the queue without waiting, unless another thread waits there already."""
         while not self._polling and self._pending:
             event = self._poll(0)
             if event.completion_type != DONE:
@@ -147,7 +147,7 @@ class Operations:
 
     @property
     def peer(self) -> str:
-        """Its address, as gRPC writes it."""
+        """The peer's address, as gRPC writes it."""
         return str(self._call.peer().decode())
 
     @property
@@ -195,7 +195,8 @@ class Operations:
         if not self._is_headed:
             self._is_headed, self._headers_due = True, False
             headers = cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS)
-            # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
+            # No hint: headers beside a hinted message wait for the next one, and the batch is only done when they are
+            # sent.
             code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), SENT)
         else:
             code = self._post((cygrpc.SendMessageOperation(frame, flags),), SENT)
@@ -203,7 +204,7 @@ class Operations:
             self._refused()
 
     def _may_be_large(self, frame: bytes) -> bool:
-        """Whether a frame is no larger than is allowed; else the call is ended."""
+        """Whether a frame has an allowed size; otherwise the call is ended."""
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the other one keeps the frame until the next comes
         if len(frame) <= self._most_bytes:
             return True
@@ -213,14 +214,14 @@ class Operations:
     def _believe(self) -> None:
         """The half-close has settled: it is an end unless the peer has cancelled by now.
 
-        R-109: of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+        R-109: if grpcio has already noticed a cancel, its close event comes before the event of this operation.
         """
         self._until = None
         self._reading = False
         self.ask()
 
     def _refused(self) -> None:
-        """An operation was not taken, so no event will come for it: the call is broken."""
+        """Mark the call as broken: grpcio refused an operation, so no event will come for it."""
         log.error("grpcio refused an operation on a call")
         self._pending -= 1
         self._reading = self._sending = False
@@ -244,7 +245,7 @@ class Operations:
             else:
                 self._is_empty = True
                 if self.settle_s:
-                    self._reading = True  # so that nobody asks for another frame meanwhile
+                    self._reading = True  # so that no other code asks for another frame meanwhile
                     self._until = time.monotonic() + self.settle_s
                 else:
                     self._believe()

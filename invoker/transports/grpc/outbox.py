@@ -1,7 +1,7 @@
-"""`Outbox`: frames of a session that wait to be sent, joined to few messages; `Singles`: those that may not be joined.
+"""`Outbox`: frames of a session that wait to be sent, joined to few messages; `Singles`: frames that may not be joined.
 
-Serialised messages whose fields are all repeated may be joined by putting their bytes one after the other. So all that
-waits is sent as one message, however many small frames it is.
+Serialised messages whose fields are all repeated may be joined by putting their bytes one after the other. So all
+waiting frames are sent as one message, however many and small they are.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class Outbox:
         return b"".join(taken)
 
     def clear(self) -> None:
-        """Drop everything: nobody is left to get it."""
+        """Drop everything, since the peer is gone."""
         self._frames.clear()
         self.size = 0
 
 
 class Singles(Outbox):
-    """Frames that leave one by one: a caller that writes waits until those before have left (R-127)."""
+    """Frames that are sent one by one: a caller that writes waits until the earlier ones are sent (R-127)."""
 
     __slots__ = ()
 

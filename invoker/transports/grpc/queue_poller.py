@@ -1,12 +1,12 @@
 """`QueuePoller` and `QueuePollingLoop`: an asyncio loop that drains a completion queue itself.
 
 A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which
-costs a microsecond. Only while it sleeps does it *lend* the queue to a thread that does nothing but wait there: the
+costs a microsecond. Only while it sleeps does it *lend* the queue to a thread that only waits there: the
 thread takes one event, wakes the loop through an eventfd, and parks until the queue is lent again. Under load the loop
 never sleeps, so no thread is woken for a message.
 
 On a loop of another kind (uvloop, or one that a program brought along) the thread always keeps the queue and gives the
-loop each event that it took. That is slower and otherwise the same.
+loop each event that it took. This is slower and otherwise the same.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _DISPATCHING_S = 0.005
 
 
 class QueuePollingLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop whose selector can look after a completion queue."""
+    """An asyncio loop whose selector can also watch a completion queue."""
 
     def __init__(self) -> None:
         self.polling = _PollingSelector()
@@ -59,13 +59,13 @@ class QueuePollingLoop(asyncio.SelectorEventLoop):
         """Make the task of a body, and run it at once until it first waits; not to be called from a task."""
         body.task = task = OwnTask(body.run(), loop=self, name=body.name)
         task.owner = body.invocation.context
-        # Python 3.12 calls it an eager start. Before, the step that the new task has just put last is taken from there.
+        # Run the step of the new task at once, which was just appended to this queue.
         self._ready.pop()._run()  # type: ignore[attr-defined]  # noqa: SLF001
 
     def create_task(  # type: ignore[override]  # it gives what the task factory of any other loop gives
         self, coro: Any, *, name: str | None = None, context: Any = None, **more: Any
     ) -> OwnTask:
-        """As any loop with `own_task` for its factory, without a call for it."""
+        """Do the same as any loop with `own_task` as its factory, without a call of the factory."""
         if self._closed or self.get_task_factory() not in (None, own_task):  # type: ignore[attr-defined]
             return super().create_task(coro, name=name, context=context, **more)  # type: ignore[return-value]
         task = OwnTask(coro, loop=self, name=name, context=context, **more)
@@ -73,7 +73,7 @@ class QueuePollingLoop(asyncio.SelectorEventLoop):
         return task
 
     def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
-        """As any loop, in half of the time: each frame for which a task waits comes here."""
+        """Do the same as any loop, in half of the time, since this is called for each frame that a task awaits."""
         if self._debug or self._closed:  # type: ignore[attr-defined]
             return super().call_soon(callback, *args, context=context)
         handle = asyncio.Handle(callback, args, self, context)
@@ -87,7 +87,7 @@ class _PollingSelector(selectors.DefaultSelector):
     queue_poller: QueuePoller | None = None
 
     def select(self, timeout: float | None = None) -> Any:
-        """What is ready; sleeps only when the queue has nothing either."""
+        """The ready descriptors; sleeps only if the queue has no event either."""
         queue_poller = self.queue_poller
         if queue_poller is None:
             return super().select(timeout)
@@ -115,7 +115,7 @@ class QueuePoller:
     Attributes:
         is_asleep: Whether the loop waits in its selector.
         memory: Counts large frames that peers have not taken.
-        ready: What the selector reports when there are events.
+        ready: The descriptor that the selector reports when there are events.
         is_shut_down: Whether the queue has said that no event will come any more.
     """
 
@@ -162,7 +162,7 @@ class QueuePoller:
             self._quiet.set()
 
     async def quiet(self) -> None:
-        """Wait until every call has heard of its end: posting on a queue that is shut down ends the process."""
+        """Wait until every call has got its last event, since posting on a queue that is shut down ends the process."""
         if self._calls:
             self._quiet = asyncio.Event()
             await self._quiet.wait()
@@ -172,7 +172,7 @@ class QueuePoller:
         self._is_closed = True
         while self._thread.is_alive() and not self.is_shut_down:
             if self._parked.locked():
-                self._parked.release()  # once for each event that was left
+                self._parked.release()  # once for each event that remains
             self._thread.join(0.01)
         if self._bell >= 0 and isinstance(self._loop, QueuePollingLoop):
             self._loop.polling.queue_poller = None
@@ -190,9 +190,10 @@ class QueuePoller:
         self._flushes.append(flush)
 
     def spawn(self, body: Body) -> None:
-        """Begin a body as soon as all that has come is dispatched, so that it finds there what it would wait for.
+        """Begin a body as soon as all events that have come are dispatched, so that it need not wait for its frames.
 
-        That is at the end of this turn of the loop, before it looks at its sockets again, if its selector is ours.
+        This is at the end of this turn of the loop, before it looks at its sockets again, if its selector is the
+        invoker's.
         """
         if not self._coming and not self._is_rung and self._bell < 0:
             self._loop.call_soon(self.begin_all)
@@ -202,15 +203,16 @@ class QueuePoller:
         """Whether there are events to dispatch; called at the end of each turn of the loop.
 
         Args:
-            is_idle: The loop has nothing else to do. Otherwise the queue is left alone for some turns after it was
-                found empty: looking at an empty queue yields the processor, which a reply under way may need.
+            is_idle: Whether the loop has nothing else to do. Otherwise the queue is not checked for some turns after it
+                was found empty: looking at an empty queue yields the processor, which another thread may need to send a
+                reply.
         """
         if self._flushes:
             self._flush()
         if self._events:
             return True
         if self._is_lent:
-            return False  # the thread waits there; to look as well would only yield the processor before a sleep
+            return False  # the thread waits there; a look from here would only yield the processor before a sleep
         if self._skips and not is_idle:
             self._skips -= 1
             return False
@@ -223,8 +225,8 @@ class QueuePoller:
         return False
 
     def lend(self) -> None:
-        """The loop is about to sleep: let the thread wait for events."""
-        # Set the flag, then check for events; the thread does the reverse, so one of the two sees it.
+        """Let the thread wait for events, since the loop is about to sleep."""
+        # Set the flag, then check for events; the thread does the reverse, so one of the two notices the other.
         self.is_asleep = True
         if self._events:
             os.eventfd_write(self._bell, 1)
@@ -233,15 +235,15 @@ class QueuePoller:
             self._parked.release()
 
     def recall(self) -> None:
-        """Leave a queue that is lent to the thread until the thread has handed over one more event.
+        """Leave a queue that is lent to the thread until the thread has passed on one more event.
 
-        Otherwise the loop could take a later event before the thread has handed over an earlier one. The caller must
+        Otherwise the loop could take a later event before the thread has passed on an earlier one. The caller must
         make sure that one more event comes.
         """
         self._is_recalled = True
 
     def dispatch(self, *, looks: bool = True) -> None:
-        """Call the tags of what has come; they change state and wake tasks, and never run user code.
+        """Call the tags of the events that have come; they change state and wake tasks, but never run user code.
 
         Args:
             looks: Whether to look at the queue too.
@@ -324,7 +326,7 @@ class QueuePoller:
                 self.is_shut_down = True
                 return
             self._events.append(event)
-            del event  # an ended session must not live on in a variable of a thread that waits (E-003)
+            del event  # a variable of a waiting thread must not keep an ended session alive (E-003)
             if is_polling:
                 self._is_lent = False
                 if self.is_asleep:

@@ -1,14 +1,15 @@
-"""`ReplyBatch`: replies of one leading thread that wait for each other, while more calls than one are there (ADR 38).
+"""`ReplyBatch`: replies of one leading thread that are sent together, while several calls wait (ADR 38).
 
 Theory. A client answers a reply at once with its next call, for which threads of gRPC's core wake on the very core that
-serves the other calls. Where replies leave together, the next calls come together, and wake them once. So while calls
-are found waiting, the replies to quick ones are held, and leave
+serves the other calls. If replies are sent together, the next calls come together, and wake the threads once. So while
+calls are found waiting, the replies to quick ones are held, and sent
 
-* before the thread waits for anything, be it the next call or the rest of one,
+* before the thread waits for the next call or the rest of one,
 * once there are `_MOST` of them, or the first one has been held for `_LONGEST_S`,
 * by the sweeper's thread, when a later call has been in user code for a beat.
 
-A call that nobody waits behind is answered at once, as is one that took long, whose reply is large, or is not all here.
+A call without others behind it is answered at once, as is one that took long, whose reply is large, or whose frames
+have not all come.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class ReplyBatch:
     """The replies of one leading thread.
 
     Args:
-        turn: The turn of the thread; from now on what it lets go is held here.
+        turn: The turn of the thread, which from now on holds its replies here.
         send: Sends a reply.
     """
 
@@ -48,7 +49,7 @@ class ReplyBatch:
         self._turn = turn
         self._send = send
         self._replies: deque[tuple[UnaryCall, list[bytes], Close]] = deque()
-        self._is_crowded = False  # the call that is served was found waiting
+        self._is_crowded = False  # whether the current call was found waiting
         self._began_s = self._since_s = 0.0
         turn.let_go = self.let_go
 
@@ -66,7 +67,7 @@ class ReplyBatch:
             before_s = time.monotonic()
         event = queue.poll()
         self._began_s = time.monotonic()
-        # A look at the queue would be exact, and would make each call that is alone slower.
+        # A look at the queue would be exact, but would make each single call slower.
         self._is_crowded = self._began_s - before_s < _AT_ONCE_S
         return event
 
@@ -81,7 +82,7 @@ class ReplyBatch:
             self._send(call, frames, close)
 
     def let_go(self) -> None:
-        """Send what is held; from any thread, since none of it has to wait for its peer."""
+        """Send the held replies; may be called from any thread, since none of them has to wait for its peer."""
         replies = self._replies
         while replies:
             try:

@@ -82,7 +82,7 @@ class ServicerCall:
         self._call.start_server_batch((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._closed)
         self._task = self._loop.create_task(self._run(handler), name="servicer")
 
-    # What servicers use of their context.
+    # The methods that servicers use of their context.
 
     def invocation_metadata(self) -> Any:
         """The metadata of the call, as the peer sent it: pairs of a key and a value."""

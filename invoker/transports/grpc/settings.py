@@ -21,18 +21,19 @@ class GrpcSettings:
     """How a gRPC transport treats connections and calls.
 
     Attributes:
-        max_message_bytes: Largest inbound message of methods that say nothing else; a larger one fails its call with
-            RESOURCE_EXHAUSTED (R-121).
+        max_message_bytes: Largest inbound message of methods that declare no other limit; a larger one fails its call
+            with RESOURCE_EXHAUSTED (R-121).
         max_streams: Calls that one connection may have open at once; its client lets more of them wait.
         settle_s: Wait between the end of the request stream and the end of the inputs, for peers that need it (R-109).
         share_port: Whether other processes may bind the same port.
-        connection_age_s: Clients are asked to connect anew after this long, a tenth more or less; 0 means never.
+        connection_age_s: Clients are asked to reconnect after this time, a tenth more or less; 0 means never.
         keepalive_s: A connection that has been silent for this long is asked for a sign of life.
-        keepalive_timeout_s: Without an answer for this long after that, it is closed, and its calls are cancelled.
-        idle_s: A connection that has had no call for this long is closed; its client connects anew for the next call.
-        ping_s: Clients may ask for a sign of life as often as this, also while they have no call (T-163).
-        window_bytes: What a peer may send on one call, and on one connection, before it hears that it was received;
-            so many bytes of each call may lie in grpcio, where no budget counts them.
+        keepalive_timeout_s: Without an answer for this time after the ping, the connection is closed, and its calls are
+            cancelled.
+        idle_s: A connection that has had no call for this long is closed; its client reconnects for the next call.
+        ping_s: Clients may send pings as often as this, also while they have no call (T-163).
+        window_bytes: The bytes that a peer may send on one call, and on one connection, before they are acknowledged;
+            so many bytes of each call may be in grpcio, where no budget counts them.
     """
 
     max_message_bytes: int = 4 * 1024 * 1024
@@ -50,25 +51,25 @@ class GrpcSettings:
         """Arguments of grpcio's server.
 
         Args:
-            largest_bytes: Largest inbound message of any method, if that is more; grpcio knows one limit for all.
+            largest_bytes: Largest inbound message of any method, if that is more; grpcio has one limit for all.
         """
         return [
             ("grpc.so_reuseport", int(self.share_port)),  # R-006: two servers must not share a port by accident
             ("grpc.max_receive_message_length", max(self.max_message_bytes, largest_bytes)),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_concurrent_streams", self.max_streams),
-            # grpcio's own windows are 4 MiB for each call at least, and grow without a bound where its probe thinks
-            # that more is under way, as it does when a process is slow to read.
+            # grpcio's own windows are at least 4 MiB for each call, and grow without a bound if its probe estimates
+            # that more is in flight, as it does when a process reads slowly.
             ("grpc.http2.bdp_probe", 0),
             ("grpc.http2.lookahead_bytes", self.window_bytes),
             ("grpc.max_connection_age_ms", int(self.connection_age_s * 1000) or _MOST),
-            # grpcio refuses calls beyond these with status 1 CANCELLED, which clients take for their own. What we
-            # refuse ourselves ends as RESOURCE_EXHAUSTED, so every call has to reach us.
+            # grpcio refuses calls beyond these with status 1 CANCELLED, which clients take for their own cancel. The
+            # invoker's own refusals are RESOURCE_EXHAUSTED, so every call has to reach it.
             ("grpc.server.max_pending_requests", _MOST),
             ("grpc.server.max_pending_requests_hard_limit", _MOST),
             ("grpc.keepalive_time_ms", int(self.keepalive_s * 1000)),
             ("grpc.keepalive_timeout_ms", int(self.keepalive_timeout_s * 1000)),
-            ("grpc.http2.ping_timeout_ms", int(self.keepalive_timeout_s * 1000)),  # else a ping has a minute
+            ("grpc.http2.ping_timeout_ms", int(self.keepalive_timeout_s * 1000)),  # otherwise a ping has a minute
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.max_connection_idle_ms", int(self.idle_s * 1000)),
             # grpcio's own is five minutes: it closes the connections of clients that follow the protocol of the bridge.

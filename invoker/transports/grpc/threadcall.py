@@ -2,7 +2,7 @@
 
 Theory. A call allows one receive and one send at a time; each is posted, and is done when its event comes off the
 queue. The thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so it receives
-all that has arrived meanwhile in one go, a few frames *ahead* of the function. A written frame may be *held*. If
+all frames that have arrived meanwhile at once, a few frames *ahead* of the function. A written frame may be *held*. If
 another frame follows, the held one is sent with the hint that more is coming, and the transport sends both at once. If
 the thread is about to sleep, the held one is sent without the hint. A function whose frame is held is expected to come
 back at once; if it does not, the `Sweeper` sends the frame after one of its beats.
@@ -52,15 +52,15 @@ class ThreadCall(Operations):
     Args:
         call: The call as grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
-        sweeper: Sends what is held for too long; knows the gate.
+        sweeper: The sweeper, which sends frames that are held for too long; it has the gate.
         high_frames: Unread frames beyond which no more is received while a send is waited for.
         high_bytes: Unread bytes beyond which no more is received while a send is waited for.
 
     Attributes:
         before_wait: Called whenever the call's thread is about to wait.
         changed: Notified of every event, when several threads share the call; on the call's lock.
-        is_swept: The sweeper looks after what is held.
-        seen: What the sweeper saw held at its last beat.
+        is_swept: Whether the sweeper watches the held frames.
+        seen: The held frames that the sweeper saw at its last beat.
     """
 
     __slots__ = (
@@ -83,11 +83,11 @@ class ThreadCall(Operations):
         self._high_frames = high_frames
         self._high_bytes = high_bytes
 
-    # For the thread that runs the function.
+    # These methods are for the thread that runs the function.
 
     @property
     def pace(self) -> Pace:
-        """The pace of the function, which says whether it takes turns with others."""
+        """The pace of the function, which decides whether it takes turns with others."""
         return self._ticket.pace
 
     @pace.setter
@@ -98,7 +98,7 @@ class ThreadCall(Operations):
         """Watch for the end of the call and ask for the next frame.
 
         Args:
-            frames: What was received already.
+            frames: The frames that were already received.
             is_reading: The next frame was asked for already.
         """
         self._gate.join()
@@ -113,22 +113,22 @@ class ThreadCall(Operations):
             self._post((self._receive,), READ)
 
     def go_on(self, pending: int, *, is_headed: bool, is_sending: bool, is_gone: bool) -> None:
-        """Take over a call that is watched already, and whose half-close has been received but not been believed.
+        """Take over a call that is already watched, and whose half-close has been received but not yet believed.
 
         Args:
-            pending: Operations that are under way.
-            is_headed: The headers have left, or are under way.
+            pending: Number of running operations.
+            is_headed: Whether the headers are sent, or being sent.
             is_sending: A frame is under way.
-            is_gone: The peer has left.
+            is_gone: Whether the peer has left.
         """
         self._pending, self._is_headed, self._sending, self.is_gone = pending, is_headed, is_sending, is_gone
         self._is_empty = True
         if self.settle_s:
-            self._reading = True  # so that nobody asks for another frame meanwhile
+            self._reading = True  # so that no other code asks for another frame meanwhile
             self._until = time.monotonic() + self.settle_s
 
     def accepted(self) -> None:
-        """Send the response headers now, or with what follows at once (R-133)."""
+        """Send the response headers now, or with a frame that follows at once (R-133)."""
         with self.lock:
             self._is_accepted = True
             self._headers_due = not self._is_headed
@@ -224,13 +224,13 @@ class ThreadCall(Operations):
             raise _gone()
 
     def look(self) -> bool:
-        """Whether the peer is gone, by what has happened so far; does not wait."""
+        """Whether the peer is known to be gone; does not wait."""
         with self.lock:
             self.glance()
         return self.is_gone
 
     def look_ahead(self) -> Sequence[bytes]:
-        """The frames that wait for a function which does not pull; some of what has arrived is received for that."""
+        """The frames that wait for a function which does not pull; some arrived frames are received for this."""
         frames = self._frames
         with self.lock:
             while not self._polling and len(frames) < AHEAD and not (frames and len(frames[-1]) > _LARGE):
@@ -248,14 +248,14 @@ class ThreadCall(Operations):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the thread waits while the peer takes nothing of what was sent."""
+        """Whether the thread waits because the peer takes none of the sent frames."""
         return self._polling and self._sending
 
     def refuse(self, code: int, detail: str) -> bool:
         """Send the status while the call's own thread is busy, which finds the peer gone when it comes back.
 
         Returns:
-            False where that cannot be now: the thread waits for the peer, or a frame that was held cannot leave yet.
+            False if that is impossible now: the thread waits for the peer, or a held frame cannot be sent yet.
         """
         with self.lock:
             if self._polling or self.is_gone or (self._held is not None and self._sending):
@@ -265,7 +265,7 @@ class ThreadCall(Operations):
         return True
 
     def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
-        """Send what is held, then the status and its metadata; the first one counts.
+        """Send the held frames, then the status and its metadata; the first status counts.
 
         Returns:
             Whether every operation is done, so that the queue can serve another call.
@@ -284,7 +284,7 @@ class ThreadCall(Operations):
             self._is_joined = False
         return self._pending == 0
 
-    # For several threads, each with the lock held.
+    # These methods are for several threads, each with the lock held.
 
     def share(self) -> threading.Condition:
         """From now on several threads use this call; the condition is notified of every event."""
@@ -298,7 +298,7 @@ class ThreadCall(Operations):
         return self.changed
 
     def turn(self) -> None:
-        """Wait for one event, or for the thread that does; the lock is released meanwhile."""
+        """Wait for one event, or for the thread that already waits; the lock is released meanwhile."""
         assert self.changed is not None
         if self._polling:
             self.changed.wait()
@@ -314,7 +314,7 @@ class ThreadCall(Operations):
         self.changed.notify_all()
 
     def next_frame(self) -> bytes | None:
-        """A frame that is here already."""
+        """A frame that has already come."""
         return self._frames.popleft() if self._frames else None
 
     def await_room(self) -> None:
@@ -337,7 +337,7 @@ class ThreadCall(Operations):
     # Inside.
 
     def _receive_ahead(self) -> None:
-        """Receive what is there already, some frames ahead of the function; the thread is the one that polls."""
+        """Receive the frames that have come, some ahead of the function; called by the thread that polls."""
         frames, poll, lock = self._frames, self._poll, self.lock
         most = AHEAD if self._is_accepted else 1  # the function decides how an end of the input is looked at
         while not self.is_ended and not self.is_gone and len(frames) < most:
@@ -394,4 +394,4 @@ class ThreadCall(Operations):
 
 
 def _gone() -> Cancelled:
-    return Cancelled("the peer cancelled, or is gone")
+    return Cancelled()

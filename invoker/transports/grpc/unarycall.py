@@ -1,13 +1,14 @@
-"""`UnaryCall`: one gRPC call whose frames are all here before its function runs, or will be in a moment.
+"""`UnaryCall`: one gRPC call whose frames have all come before its function runs, or come in a moment.
 
-Theory. The thread that accepted the call receives what is there. Some clients send headers, messages and the half-close
-in one packet, others in several that follow each other at once; so the thread waits for the rest for some milliseconds,
-if calls of this kind have tended to come whole (`ArrivalStats`). If the half-close has come, the call is a *whole*
-conversation, and what is sent leaves with the status in as few batches as there are messages. The operation that
-reports a cancel is part of the last batch then. A `ThreadCall` takes over what was received, or what is left to send,
+Theory. The thread that accepted the call receives the frames that have come. Some clients send headers, messages and
+the half-close in one packet, others in several that follow each other at once; so the thread waits for the rest for
+some milliseconds, if calls of this kind have tended to come whole (`ArrivalStats`). If the half-close has come, the
+call is a *whole* conversation, and its frames are sent with the status in as few batches as there are messages. The
+operation that reports a cancel is part of the last batch then. A `ThreadCall` takes over the received frames, or the
+frames that remain to be sent,
 
 * when the half-close does not come in time, or there is much to receive,
-* when the conversation turns out to be long, or its peer slow, or somebody asks whether the peer is gone.
+* when the conversation turns out to be long, or its peer slow, or when the context asks whether the peer is gone.
 """
 
 from __future__ import annotations
@@ -51,17 +52,20 @@ class ArrivalStats:
 
     def __init__(self) -> None:
         self._misses = 0
-        self._skips = 0  # calls that are not waited for
+        self._skips = 0  # number of calls for which the thread does not wait
 
     def pays(self) -> bool:
-        """Whether to wait for the rest of the next call; after waits in vain only now and then, to learn anew."""
+        """Whether to wait for the rest of the next call; after waits in vain only now and then, to measure again."""
         if self._skips:
             self._skips -= 1
             return False
         return True
 
     def learn(self, *, is_whole: bool) -> None:
-        """Note how a wait ended. The number of calls that are not waited for next doubles with each one in vain."""
+        """Note how a wait ended.
+
+        Each wait in vain doubles the number of calls for which the thread then does not wait.
+        """
         if is_whole:
             self._misses = max(0, self._misses - 1)
         else:
@@ -79,7 +83,7 @@ class UnaryCall:
         turn: The turn of the thread; the lead is passed on before a call waits.
 
     Attributes:
-        frames: What was received.
+        frames: The received frames.
         headers: The headers of the response.
         most_bytes: A message with more of them ends the call (R-121).
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
@@ -106,14 +110,14 @@ class UnaryCall:
         self._pending = 0
         self._is_finished = self._is_gone = self._is_headed = self._is_sending = self._is_watched = False
 
-    # For the thread that accepted the call.
+    # These methods are for the thread that accepted the call.
 
     def take(self, stats_of: Callable[[], ArrivalStats], *, takes_one: bool = False) -> bool:
-        """Receive what is there, and what comes in a moment; returns whether that is all, with its end.
+        """Receive the frames that have come or come in a moment; returns whether these are all, with their end.
 
         Args:
-            stats_of: Gives what is known of calls of this kind; asked for if not all is there.
-            takes_one: The first frame is the last; nobody needs to know that the peer has half-closed.
+            stats_of: Gives the statistics of calls of this kind; called if not all frames have come.
+            takes_one: Whether the first frame is the last, so that the half-close is not needed.
         """
         frames, post, poll = self.frames, self._call.start_server_batch, self.queue.poll
         limits, operations = self._driver.engine.limits, (self._receive,)
@@ -138,11 +142,11 @@ class UnaryCall:
                 return bool(frames) and event.success
             if len(frame) > self.most_bytes:
                 self._call.cancel(*status_of(oversize(len(frame), self.most_bytes)))
-                return False  # a `ThreadCall` takes the cancel of what comes now
+                return False  # a `ThreadCall` takes the cancel of the next frame
             frames.append(frame)
             size += len(frame)
             if size > _LIGHT_BYTES:
-                self._turn.let_go()  # what is in it takes a while to be read
+                self._turn.let_go()  # a large batch takes a while to be read
             if len(frames) >= most or size >= most_bytes:
                 return False
             if takes_one:
@@ -152,7 +156,10 @@ class UnaryCall:
         return False
 
     def ordinary(self) -> ThreadCall:
-        """The `ThreadCall` that reads on: it gives first what was received. This object is not used any more."""
+        """The `ThreadCall` that continues to read: it first gives the received frames.
+
+        This object is not used any more.
+        """
         call = self._thread_call = self._make_thread_call()
         call.open(self.frames, is_reading=self._pending > 0)
         self.frames = []
@@ -183,7 +190,7 @@ class UnaryCall:
         try:
             for frame in frames:
                 call.write(frame, hold=True)
-        except Cancelled:  # the peer is gone, which needs no status; yet grpcio wants one
+        except Cancelled:  # the peer is gone and needs no status, but grpcio requires one
             pass
         is_done = call.finish(*status_of(close.error), close.trailers)
         if is_done:
@@ -191,14 +198,14 @@ class UnaryCall:
         return is_done
 
     def over(self, *, is_taken: bool) -> None:
-        """The call is over; returns whether the peer has taken all of it."""
+        """Note that the call is over; returns whether the peer has taken all frames."""
         for one in (self._unread, self._thread_call.unread if self._thread_call is not None else None):
             if one is not None:
                 one.take() if is_taken else one.part()
 
     @property
     def is_done(self) -> bool:
-        """Whether every operation has ended, by what is on the queue."""
+        """Whether every operation has ended, by the events on the queue."""
         with self._lock:
             call = self._thread_call
             if call is None:
@@ -214,11 +221,11 @@ class UnaryCall:
         """Return once the half-close can be believed (R-109).
 
         Raises:
-            Cancelled: It was a cancel.
+            Cancelled: The end was a cancel.
         """
         with self._lock:
             if self._thread_call is None and not self.settle_s:
-                # Of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+                # If grpcio has already noticed a cancel, its close event comes before the event of this operation.
                 self._watch()
                 self._post((self._receive,), READ)
                 while not self._is_gone and self._handle(self.queue.poll()) is not READ:
@@ -230,7 +237,7 @@ class UnaryCall:
         call.read()
 
     def is_gone(self) -> bool:
-        """Whether the peer has left, by what has happened so far."""
+        """Whether the peer is known to have left."""
         with self._lock:
             if self._is_finished:
                 return self._is_gone
@@ -244,7 +251,7 @@ class UnaryCall:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the thread waits while the peer takes nothing of what was sent."""
+        """Whether the thread waits because the peer takes none of the sent frames."""
         return self._thread_call is not None and self._thread_call.is_blocked
 
     def early(self, frames: list[bytes], close: Close | None = None, *, may_wait: bool = False) -> None:
@@ -270,7 +277,7 @@ class UnaryCall:
     # Inside, with the lock held.
 
     def _send_short(self, frames: list[bytes], close: Close) -> bool:
-        """Send everything; False where a send has to wait for the peer, so that a call has to do what is left."""
+        """Send everything; False if a send has to wait for the peer, so that a `ThreadCall` has to do the rest."""
         while len(frames) > 1:
             hint = BUFFER_HINT if self._is_headed else NO_FLAGS
             self._post((*self._headers(), cygrpc.SendMessageOperation(frames.pop(0), hint)), SENT)
@@ -306,7 +313,7 @@ class UnaryCall:
             self._is_gone = True
 
     def _glance(self, *, until_sent: bool = False) -> bool:
-        """Take the events that are there, the one of a send at most; returns whether that was there."""
+        """Take the events that have come, at most one of a send; returns whether that had come."""
         while self._pending:
             event = self.queue.poll(0)
             if event.completion_type != DONE:
@@ -343,10 +350,10 @@ class UnaryCall:
 
 
 class ClosingCalls:
-    """Calls whose last operations wait for slow peers; their queues are free once these are done.
+    """Calls whose last operations wait for slow peers; their queues are free once these operations are done.
 
     Args:
-        free: Where queues that are free go.
+        free: Takes free queues.
         driver: Its sweeper looks after the calls, while there are any.
     """
 
@@ -374,7 +381,7 @@ class ClosingCalls:
         """Look at all calls; False when there are none."""
         for call in [self._calls.popleft() for _ in range(len(self._calls))]:
             self._look(call)
-        # Clear the flag, then look; `add` does the reverse, so one of them sees it.
+        # `add` does the reverse, so one of the two notices the other.
         self._is_swept = False
         self._is_swept = bool(self._calls)
         return self._is_swept
@@ -388,4 +395,4 @@ class ClosingCalls:
 
 
 def _gone() -> Cancelled:
-    return Cancelled("the peer cancelled, or is gone")
+    return Cancelled()

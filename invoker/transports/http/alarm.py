@@ -1,4 +1,4 @@
-"""`Alarm`: a timer that is set anew often and rings rarely. `Soon`: the next turn of the loop, for which many ask."""
+"""`Alarm`: a timer that is often set again and rarely rings. `Soon`: the next turn of the loop, for which many ask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Alarm", "Soon"]
 
 
 class Soon:
-    """Does one thing in the next turn of the loop, once for all who ask meanwhile."""
+    """Does one action in the next turn of the loop, once for all callers that ask meanwhile."""
 
     __slots__ = ("_is_due",)
 
@@ -17,7 +17,7 @@ class Soon:
         self._is_due = False
 
     def do(self, action: Callable[[], None]) -> None:
-        """Do this, unless it is due already."""
+        """Do an action, unless one is already due."""
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._do, action)
@@ -30,7 +30,7 @@ class Soon:
 class Alarm:
     """Does one thing later.
 
-    It has one timer of the loop, which is left as it is when the alarm is set to a later time, and set again when it
+    It has one timer of the loop, which stays unchanged when the alarm is set to a later time, and is set again when it
     rings too early.
     """
 
@@ -44,7 +44,7 @@ class Alarm:
         self._action: Callable[[], None] | None = None
 
     def set(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Do this then, instead of what was to be done."""
+        """Do an action after this time, instead of an earlier one."""
         self._action = action
         self._due_s = due_s = self._loop.time() + delay_s
         if self._timer is not None:

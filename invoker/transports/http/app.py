@@ -1,7 +1,7 @@
-"""`HttpApp`: what is the same for every request of the HTTP transport: who may call, and which handler answers.
+"""`HttpApp`: the common steps of every HTTP request: whether it is allowed, and which handler answers.
 
-First `Origins` judges who may call. Every path belongs to a `Handler`: the part of a service that answers requests of
-this transport.
+First `Origins` judges whether the caller is allowed. Every path belongs to a `Handler`: the part of a service that
+answers requests of this transport.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PromptHandler(Handler, Protocol):
 
 
 class WholeHandler(Handler, Protocol):
-    """A handler that can also answer requests in a thread, once their bodies are there."""
+    """A handler that can also answer requests in a thread, once their bodies have come."""
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
         """How a thread answers requests with this head by itself; None: they are answered on the loop.
@@ -122,7 +122,7 @@ class PreparedRequest(Protocol):
     is_stream: bool = False
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
-        """A session for one of them, and what it is still to receive; it sends the `Response`."""
+        """A session for one request, and the frames that it must still receive; it sends the `Response`."""
 
     def refusal(self, error: InvocationError) -> Response:
         """The response to a request for which there is no session."""
@@ -157,7 +157,7 @@ class Farewell(NamedTuple):
 
     Attributes:
         code: The code of the close frame.
-        messages: Messages that are sent before it.
+        messages: Messages that are sent before the close.
         reason: The reason in the close frame.
     """
 
@@ -167,7 +167,7 @@ class Farewell(NamedTuple):
 
 
 class SocketWire(Wire, Protocol):
-    """One connection, as its conversation sees it."""
+    """One connection, from the view of its conversation."""
 
     headers: tuple[tuple[str, str], ...]
     """Are not sent."""
@@ -190,7 +190,7 @@ class Conversation(Protocol):
         """Begin, with this wire; the listener is given messages, texts as `str`."""
 
     def farewell(self, error: InvocationError | None) -> Farewell:
-        """What the peer is sent at the end."""
+        """The last messages to the peer."""
 
     def over(self) -> None:
         """Called once, when the connection is closed."""
@@ -202,18 +202,18 @@ class SocketHandler(Protocol):
     settings: SocketSettings
 
     def meet(self, head: RequestHead) -> Conversation | Response:
-        """Let a client in, whose handshake is right; a response refuses it."""
+        """Accept a client with a valid handshake; a response refuses it."""
 
 
 class Coded(NamedTuple):
-    """What a head says of codings and of traces.
+    """The codings and the trace in a head.
 
     Attributes:
         verdict: The verdict of the origins, unless the client cannot be understood, or cannot understand us.
-        head: The head as the handler sees it.
+        head: The head for the handler.
         packed: How the body is packed, if it is unpacked before the handler sees it.
-        choice: In which coding the response leaves.
-        is_traced: Whether it belongs to a trace, so that the same head means something else the next time.
+        choice: The coding of the response.
+        is_traced: Whether it belongs to a trace, so that the result is valid only for this request.
     """
 
     verdict: Verdict
@@ -239,7 +239,7 @@ def whole_of(handler: Handler | None, head: RequestHead) -> PreparedRequest | No
 
 
 class HttpApp:
-    """What all requests share.
+    """The objects that all requests share.
 
     Args:
         driver: Its drain ends the connections, and its memory budget counts the bodies.
@@ -248,9 +248,9 @@ class HttpApp:
         sockets: Gives what serves the WebSockets of a path; None: there is none.
 
     Attributes:
-        connections: All that are open on the loop.
+        connections: All open connections of the loop.
         is_leaving: Whether responses ask clients of HTTP/1 to use another connection.
-        origins: Judges who may call.
+        origins: Judges whether a caller is allowed.
         handler: Gives the handler of a path.
         sockets: Gives what serves the WebSockets of a path.
     """
@@ -277,11 +277,11 @@ class HttpApp:
         return self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
 
     def coded(self, head: RequestHead, handler: Handler | None, verdict: Verdict) -> Coded:
-        """Read what a head says of codings and of traces.
+        """Read the codings and the trace in a head.
 
         Args:
             head: The head of a request.
-            handler: Its handler; one that has ``takes_packed = False`` gets its body as it is.
+            handler: Its handler; a handler with ``takes_packed = False`` gets a packed body unchanged.
             verdict: The verdict of the origins.
         """
         packed = _AS_IT_IS
@@ -303,7 +303,7 @@ class HttpApp:
         return Coded(verdict, head, packed, choice, bool(told))
 
     def judged(self, response: Response, head: RequestHead) -> Response:
-        """The response of a verdict that lets no request pass; what is refused is logged."""
+        """The response of a verdict that lets no request pass; a refusal is logged."""
         if response.status >= 400:
             told = {"status": response.status, "detail": response.body.decode().rstrip()}
             log.info("a request was refused", extra=told)
@@ -325,7 +325,7 @@ class HttpApp:
         return as_problem(NOT_FOUND, head.value("accept"))
 
     async def answer(self, exchange: Exchange, handler: Handler) -> Response | None:
-        """The response; None when the client has left and nobody is there to take it.
+        """The response; None when the client has left.
 
         Raises:
             asyncio.CancelledError: The task of the request was cancelled.

@@ -1,4 +1,4 @@
-"""`AsgiExchange`: a request that an ASGI server brings: hypercorn for HTTP/2, or the server of a mounted transport."""
+"""`AsgiExchange`: a request from the ASGI server of a mounted transport."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from invoker.transports.http.response_packing import begun, flushed, packed
 from invoker.transports.http.unpacking import STEPS, Unpacker
 from invoker.transports.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
 
-__all__ = ["INBOX", "AsgiExchange", "Receive", "Scope", "Send"]
+__all__ = ["AsgiExchange", "Receive", "Scope", "Send"]
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +25,6 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-INBOX = "invoker.inbox"
-"""Where the scope of a request of HTTP/2 has its inbox."""
 _WATCH_S = 0.1
 """Only requests that take longer are watched for clients that leave: a task for each shorter one would cost more."""
 _HIGH_BYTES = 64 * 1024
@@ -36,7 +34,7 @@ _HIGH_BYTES = 64 * 1024
 class AsgiExchange(Exchange):
     """One ASGI request, and the response to it.
 
-    Two tasks serve one that is listened to: this one brings what the client sends, and the request's own writes.
+    Two tasks serve a request with a listener: this one reads, and the request's own task writes.
 
     Args:
         head: Everything but the body.
@@ -44,7 +42,7 @@ class AsgiExchange(Exchange):
         receive: The ASGI ``receive`` of the request.
         send: The ASGI ``send`` of the request.
         settings: Limits.
-        memory: Counts the body; None: nothing does.
+        memory: Counts the body; None: no memory is counted.
         packed: How the body is packed.
 
     Attributes:
@@ -63,13 +61,11 @@ class AsgiExchange(Exchange):
     ) -> None:
         super().__init__(head, settings, memory, packed)
         self.peer.address = peer_of(scope.get("client"))
-        self._scope = scope
         self._receive = receive
         self._send = send
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
         self.headers: tuple[tuple[str, str], ...] = ()
-        self._inbox: Any = scope.get(INBOX)
         self._listener: Listener | None = None
         self._response: Response | None = None
         self._head: ResponseHead | None = None
@@ -80,18 +76,16 @@ class AsgiExchange(Exchange):
         self._carrier: asyncio.Task[None] | None = None
         self._wants = asyncio.Event()  # the listener does
         self._answered = asyncio.Event()
-        self._changed = asyncio.Event()  # something to write, or the end
+        self._changed = asyncio.Event()  # set when there are bytes to write, or at the end
         self._has_room = asyncio.Event()
         self._has_room.set()
 
     async def run(self, begin: Callable[[Exchange], Listener]) -> Response | None:
-        """Let a listener answer; the response if it is whole, and None once a streamed one is written."""
+        """Let a listener answer; gives the response if it is whole, and None once a streamed one is written."""
         self._is_run = True
         reading: asyncio.Task[None] | None = None
         try:
             self._listener = begin(self)
-            if self._inbox is not None:
-                self._inbox.on_gone = self._leave  # also while nothing more is wanted
             self._wants.set()
             if not self._answered.is_set():
                 reading = asyncio.get_running_loop().create_task(self._bring(self._listener), name="body")
@@ -105,8 +99,6 @@ class AsgiExchange(Exchange):
             if reading is not None:
                 reading.cancel()
                 await asyncio.wait([reading])
-            if self._inbox is not None:
-                self._inbox.on_gone = None
             self._listener = None  # which knows this exchange
             if self.untaken is not None:
                 self.untaken.take()
@@ -121,7 +113,7 @@ class AsgiExchange(Exchange):
             await self._carrier
 
     def ask(self) -> None:
-        """Let the body come again, by the next ``receive``."""
+        """Continue to read the body, by the next ``receive``."""
         self._wants.set()
 
     def answer(self, response: Response) -> None:
@@ -131,7 +123,7 @@ class AsgiExchange(Exchange):
         self._over()
 
     def begin(self, head: ResponseHead) -> None:
-        """Write the head of a response that is streamed."""
+        """Write the head of a streamed response."""
         self._head = head
         self.peer.got(head.status)
         self._answered.set()
@@ -151,7 +143,7 @@ class AsgiExchange(Exchange):
         return self._has_room.is_set()
 
     async def room(self) -> None:
-        """Wait until the client has taken most of what was written, or has left."""
+        """Wait until the client has taken most of the written bytes, or has left."""
         await self._has_room.wait()
 
     def end(self) -> None:
@@ -186,7 +178,7 @@ class AsgiExchange(Exchange):
             self._listener.gone()
 
     async def _bring(self, listener: Listener) -> None:
-        """Give the listener what the client sends, at the pace that it wants; then watch whether the client leaves."""
+        """Give the listener the body, at the pace that it wants; then watch whether the client leaves."""
         while True:
             if not self._is_over and not self._is_complete:
                 await self._wants.wait()
@@ -246,7 +238,7 @@ class AsgiExchange(Exchange):
             self._listener.fail(self._late())
 
     async def _carry(self, head: ResponseHead) -> None:
-        """Write a streamed response: all that is there at once, until it is over."""
+        """Write a streamed response, always all pieces that wait, until it is over."""
         loop, out = asyncio.get_running_loop(), self._out
         head, packer = begun(head, self.choice)
         fields = fields_of(head.headers, (*self.headers, *ALWAYS))
@@ -275,18 +267,17 @@ class AsgiExchange(Exchange):
                         limit.reschedule(None)
                         self._changed.clear()
                         await self._changed.wait()
-                if not (self._is_cut or self.is_gone):  # a server ends the stream of one that is not complete
+                if not (self._is_cut or self.is_gone):  # a server ends the stream of an incomplete response
                     last = packer.end() if packer is not None else b""
                     await self._send({"type": "http.response.body", "body": last, "more_body": False})
         except TimeoutError:
-            log.warning("a client did not take its response within %s s", write_s)
+            log.warning("a client did not read its response within %s s", write_s)
             self._leave()
-            self._abort()
-        except OSError:  # so some servers say that the client has left
+        except OSError:  # some servers raise this when the client has left
             self._leave()
 
     async def respond(self, response: Response) -> None:
-        """Write a whole response, and drop what is still to come of the body."""
+        """Write a whole response, and drop the rest of the body."""
         self.peer.got(response.status)
         response = await packed(response, self.choice, self.head)
         self.count(size_of(response))
@@ -300,9 +291,8 @@ class AsgiExchange(Exchange):
             self.untaken.take()
 
     def _drop(self, error: InvocationError) -> None:
-        log.info("a stream is ended, since its client takes nothing", extra={"detail": str(error)})
+        log.info("a stream is ended, because its client reads nothing", extra={"detail": str(error)})
         self._leave()
-        self._abort()
 
     async def _respond(self, response: Response) -> None:
         fields = fields_of(response.headers, (*self.headers, *ALWAYS))
@@ -320,10 +310,9 @@ class AsgiExchange(Exchange):
                     limit.reschedule(asyncio.get_running_loop().time() + self._settings.write_s)
                 await self._send({"type": "http.response.body", "body": body, "more_body": not self._is_complete})
         except TimeoutError:
-            log.warning("a client did not take its response within %s s", self._settings.write_s)
-            self._abort()
+            log.warning("a client did not read its response within %s s", self._settings.write_s)
             return
-        except OSError:  # so some servers say that the client has left
+        except OSError:  # some servers raise this when the client has left
             return
         if not self._is_complete:
             await self._linger()
@@ -338,18 +327,16 @@ class AsgiExchange(Exchange):
                         return
                     self._is_complete = not message.get("more_body", False)
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-        except TimeoutError:
-            self._abort()
-        except OSError:
-            return  # the client has left
+        except (TimeoutError, OSError):
+            return  # the server ends the response; or the client has left
 
     def uncancel(self) -> None:
-        """Take note that the request was cancelled because its client has left (R-154, G-013)."""
+        """Note that the request was cancelled because its client has left (R-154, G-013)."""
         if self._task is not None:
             self._task.uncancel()
 
     def close(self) -> None:
-        """The request is answered, or nobody waits for it: stop watching, and give the memory back."""
+        """Stop watching, and give the memory back, since the request is answered or dropped."""
         super().close()
         if self._watch_timer is not None:
             self._watch_timer.cancel()
@@ -367,7 +354,7 @@ class AsgiExchange(Exchange):
         return body
 
     def _completed(self) -> None:
-        """Look in a moment whether the client leaves; a request that is answered by then costs no task for that."""
+        """Check in a moment whether the client leaves; a request that is answered by then costs no task for this."""
         super()._completed()
         self._watch_timer = asyncio.get_running_loop().call_later(_WATCH_S, self._begin_watch)
 
@@ -383,14 +370,9 @@ class AsgiExchange(Exchange):
         if self._task is not None:
             self._task.cancel()
 
-    def _abort(self) -> None:
-        connection = self._scope.get("state", {}).get("connection")
-        if connection is not None:
-            connection.abort()
-
 
 def _next_of(out: deque[bytes | Iterator[bytes]]) -> Iterator[bytes]:
-    """Take all that is at hand as one, or the parts of one long piece."""
+    """Take all short pieces joined, or the parts of one long piece."""
     if not isinstance(out[0], bytes):
         return out.popleft()  # type: ignore[return-value]  # it is no bytes
     parts: list[bytes] = []

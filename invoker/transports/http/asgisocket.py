@@ -1,8 +1,8 @@
-"""`AsgiSocket`: a WebSocket that an ASGI server brings; `serve_socket` answers its handshake.
+"""`AsgiSocket`: a WebSocket of an ASGI server; `serve_socket` answers its handshake.
 
 The server speaks WebSocket: the rules of the handshake, frames, pings and the closing are its own. What is the same as
-in `transports.http.socketconnection` is here: who may connect, who serves a path, how long a message may be, what is
-said at the end, and that a client that takes nothing is not waited for.
+in `transports.http.socketconnection` is here: whether a client may connect, which handler serves a path, how long a
+message may be, the last messages, and that the transport does not wait for a client that takes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
     """Serve one WebSocket, from its handshake on.
 
     Args:
-        app: Judges it, and knows what serves each path.
+        app: Judges the handshake, and has the handlers of paths.
         head: The head of its handshake.
         scope: The scope of the connection, by ASGI.
         receive: The ASGI ``receive`` of the connection.
@@ -64,7 +64,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
-    """Answer a handshake by a status of HTTP where the server can, else by a close, of which it makes 403."""
+    """Refuse a handshake with an HTTP status if the server can, otherwise by a close, which becomes 403."""
     await receive()  # websocket.connect
     if "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": _TRY_AGAIN})
@@ -76,11 +76,11 @@ async def refuse(scope: Scope, receive: Receive, send: Send, response: Response)
 
 
 class AsgiSocket:
-    """One connection, which is the wire of one conversation. This task writes, and another one reads.
+    """One connection, which is the wire of one conversation. One task writes, and another one reads.
 
     Args:
         app: The app of the transport.
-        conversation: What is done with it.
+        conversation: The conversation of the socket.
         settings: Limits.
         receive: The ASGI ``receive`` of the connection.
         send: The ASGI ``send`` of the connection.
@@ -88,7 +88,7 @@ class AsgiSocket:
     Attributes:
         is_gone: Whether the peer will get nothing any more.
         headers: No headers are sent.
-        peer: Who calls, and how it ended.
+        peer: The caller, and how the conversation ended.
     """
 
     _listener: Listener
@@ -104,20 +104,20 @@ class AsgiSocket:
         self._settings = settings
         self._receive = receive
         self._send = send
-        self._unread: Unread | None = None  # what waits, once that is large
+        self._unread: Unread | None = None  # the unsent messages, once these are large
         self._loop = asyncio.get_running_loop()
         self._out: deque[str | bytes] = deque()
         self._size = 0
         self._code = 0  # that we found, and not the conversation
         self._end: dict[str, Any] | None = None
-        self._changed = asyncio.Event()  # something to write, or the end
+        self._changed = asyncio.Event()  # set when there are messages to write, or at the end
         self._wants = asyncio.Event()
         self._has_room = asyncio.Event()
         self._wants.set()
         self._has_room.set()
 
     async def serve(self) -> None:
-        """Let the conversation run to its end."""
+        """Run the conversation to its end."""
         reading: asyncio.Task[None] | None = None
         try:
             await self._receive()  # websocket.connect
@@ -127,9 +127,9 @@ class AsgiSocket:
             reading = asyncio.create_task(self._read(), name="socket")
             await self._write_out()
         except TimeoutError:
-            log.warning("a peer took nothing of what was sent within %s s", self._settings.write_s)
+            log.warning("a peer read nothing within %s s", self._settings.write_s)
         except OSError:
-            pass  # so some servers say that the peer is gone
+            pass  # some servers raise this when the peer is gone
         finally:
             if reading is not None:
                 reading.cancel()
@@ -161,7 +161,7 @@ class AsgiSocket:
         """Do nothing: the handshake has said it all."""
 
     def ask(self) -> None:
-        """Let messages come again, by the next ``receive``."""
+        """Continue to read messages, by the next ``receive``."""
         self._wants.set()
 
     def write(self, frame: str | bytes | LongMessage) -> bool:
@@ -178,7 +178,7 @@ class AsgiSocket:
         return self._has_room.is_set()
 
     async def room(self) -> None:
-        """Wait until the peer has taken most of what was written, or is gone."""
+        """Wait until the peer has taken most of the written messages, or is gone."""
         await self._has_room.wait()
 
     def close(self, close: Close) -> None:
@@ -199,14 +199,14 @@ class AsgiSocket:
     # The tasks.
 
     async def _read(self) -> None:
-        """Give the conversation what comes, as it wants it, until the peer leaves."""
+        """Give the conversation the messages, at the pace that it wants, until the peer leaves."""
         try:
             while (message := await self._next())["type"] != "websocket.disconnect":
                 if self._end is None and not self._code:
                     self._take(message)
         except OSError:
-            pass  # so some servers say that the peer is gone
-        except Exception:  # a service is at fault, and nothing of it may reach the peer
+            pass  # some servers raise this when the peer is gone
+        except Exception:  # a service has an error, whose text must not reach the peer
             log.exception("a WebSocket failed")
         self._leave()
 
@@ -219,7 +219,7 @@ class AsgiSocket:
         frame = message.get("bytes") or b"" if text is None else text
         if len(frame) > most or (text is not None and len(text) * 4 > most and len(text.encode()) > most):
             self._code = _TOO_BIG
-            self._listener.fail(LimitExceeded(f"a message has more than {most} bytes"))
+            self._listener.fail(LimitExceeded(f"a message exceeds the limit of {most} bytes"))
         elif not self._listener.arrived(frame):
             self._wants.clear()
 
@@ -245,7 +245,7 @@ class AsgiSocket:
                 await self._changed.wait()
 
     def _count(self) -> None:
-        """Count what waits, if it is large, and what the server has of it."""
+        """Count the waiting messages, if they are large, also in the server."""
         if self._unread is None:
             if self._size <= STEP_BYTES:
                 return
@@ -256,11 +256,11 @@ class AsgiSocket:
             self._unread.take()
 
     def _drop(self, error: InvocationError) -> None:
-        log.info("a connection is ended, since its peer takes nothing", extra={"detail": str(error)})
+        log.info("a connection is ended, because its peer reads nothing", extra={"detail": str(error)})
         self.abort()
 
     def _leave(self) -> None:
-        """Nobody is there any more: end what runs for it."""
+        """End the conversation, since the peer is gone."""
         if self.is_gone:
             return
         self.is_gone = True

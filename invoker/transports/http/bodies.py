@@ -1,6 +1,6 @@
 """Bodies of HTTP/1.1: of the length in the head (`Counted`), or in chunks (`Chunks`), read as strictly as heads.
 
-Extensions and trailers of chunks are read over; nobody here asks for them (RFC 9112, 7.1).
+Extensions and trailers of chunks are skipped, since no handler uses them (RFC 9112, 7.1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BARE: Final = re.compile(rb"(?<!\r)\n")
 
 
 class Counted:
-    """Takes one body whose length is known; used like `Chunks`."""
+    """Reads one body whose length is known; used like `Chunks`."""
 
     __slots__ = ("_left", "is_over", "rest")
 
@@ -40,11 +40,11 @@ class Counted:
 
 
 class Chunks:
-    """Takes one body from what comes.
+    """Reads one chunked body from the bytes that come.
 
     Attributes:
         is_over: Whether the body has ended.
-        rest: What came behind it, once it has.
+        rest: The bytes that came after it, once it has ended.
     """
 
     __slots__ = ("_held", "_is_last", "_is_within", "_left", "is_over", "rest")
@@ -52,7 +52,7 @@ class Chunks:
     def __init__(self) -> None:
         self.is_over = False
         self.rest = b""
-        self._held = b""  # a line that is not complete
+        self._held = b""  # an incomplete line
         self._left = 0  # of the chunk that comes now
         self._is_within = False  # whether a chunk's end is due
         self._is_last = False
@@ -95,11 +95,11 @@ class Chunks:
         if end < 0:
             line = data[begin:].removesuffix(b"\r")
             if len(line) > _LINE_BYTES or (line and not _SIZE.fullmatch(line)):
-                raise RefusedError("the line of a chunk is not well formed")
+                raise RefusedError("the size line of a chunk is not well formed")
             return 0
         found = _SIZE.fullmatch(data, begin, end)
         if found is None or end - begin > _LINE_BYTES:
-            raise RefusedError("the line of a chunk is not well formed")
+            raise RefusedError("the size line of a chunk is not well formed")
         self._left = int(found[1], 16)
         self._is_within = True
         if self._left:

@@ -1,11 +1,14 @@
-"""`CachedHead`: what a head means to a transport; `Heads`: reads those of one connection.
+"""`CachedHead`: a parsed head of a request; `Heads` reads those of a connection of HTTP/1.1, `SharedHeads` all others.
 
-A connection keeps what its last head meant, because the next one often has the same bytes.
+A connection of HTTP/1.1 keeps what its last head meant, because the next one often has the same bytes. Requests of
+HTTP/2, and those of the server of a host, mix, so all of them share what the last heads meant.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Hashable
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -15,40 +18,39 @@ from invoker.transports.http.heads import Head, check_begun, read_head
 from invoker.transports.http.origins import Verdict
 from invoker.transports.http.request import Request
 
-__all__ = ["CachedHead", "Heads"]
+__all__ = ["CachedHead", "Heads", "SharedHeads"]
 
 log = logging.getLogger(__name__)
 
-_END = b"\r\n\r\n"
+_END: Final = b"\r\n\r\n"
+_MOST_KNOWN: Final = 64
+_Sent = TypeVar("_Sent", bound=Hashable)
 
 
 class CachedHead:
-    """What a head means to this transport; the same bytes mean the same again.
+    """A parsed head, valid for all requests with the same bytes.
 
     Args:
-        data: The bytes of the head.
-        app: Judges it, and knows the handlers.
+        head: The head.
+        app: Judges the head, and has the handlers.
         is_local: Whether it came by a Unix socket.
+        data: Its bytes.
 
     Attributes:
         data: The bytes of the head.
-        head: The head as the handler sees it.
+        head: The head for the handler.
         verdict: Whether it may call.
         handler: The handler of the path; None: there is none.
         begin: How the handler begins without a task; None: it needs one.
         packed: How the body is packed.
-        choice: In which coding the response leaves.
-        is_traced: Whether the same bytes mean something else the next time.
-
-    Raises:
-        RefusedError: The bytes are no valid head.
+        choice: The coding of the response.
+        is_traced: Whether it is valid only for this request.
     """
 
     __slots__ = ("begin", "choice", "data", "handler", "head", "is_traced", "packed", "verdict")
 
-    def __init__(self, data: bytes, app: HttpApp, *, is_local: bool) -> None:
+    def __init__(self, head: Head, app: HttpApp, *, is_local: bool, data: bytes = b"") -> None:
         self.data = data
-        head = read_head(data)
         request = head.request
         verdict = app.judge(request, host=head.host, is_local=is_local, is_socket=head.is_socket)
         self.handler: Handler | None = app.handler(request.path)
@@ -62,7 +64,7 @@ class CachedHead:
                 self.verdict = Verdict(closing(self.verdict.response), self.verdict.headers)
 
     def meet(self, request: Request, app: HttpApp) -> Handler | None:
-        """Answer a request with this head, or let it be listened to; else give its handler, which needs a task."""
+        """Answer a request with this head, or give it a listener; otherwise return its handler, which needs a task."""
         request.headers, request.choice = self.verdict.headers, self.choice
         if self.verdict.response is not None:
             request.answer(app.judged(self.verdict.response, request.head))
@@ -85,7 +87,7 @@ class Heads:
     """Reads the heads of one connection.
 
     Args:
-        app: Judges them, and knows the handlers.
+        app: Judges the heads, and has the handlers.
         is_local: Whether they come by a Unix socket.
     """
 
@@ -113,5 +115,37 @@ class Heads:
         end += len(_END)
         head, last = data[:end], self._last
         if last is None or last.data != head or last.is_traced:
-            last = self._last = CachedHead(head, self._app, is_local=self._is_local)
+            last = self._last = CachedHead(read_head(head), self._app, is_local=self._is_local, data=head)
         return last, end
+
+
+class SharedHeads:
+    """Parsed heads that all connections share.
+
+    Args:
+        app: Judges the heads, and has the handlers.
+    """
+
+    def __init__(self, app: HttpApp) -> None:
+        self._app = app
+        self._known: dict[tuple[bool, Hashable], CachedHead] = {}
+
+    def get(self, sent: _Sent, read: Callable[[_Sent], Head], *, is_local: bool = False) -> CachedHead:
+        """The parsed head; cached, unless it is traced.
+
+        Args:
+            sent: What the client has sent.
+            read: Makes a head of it.
+            is_local: Whether it came by a Unix socket.
+
+        Raises:
+            RefusedError: As ``read`` does.
+        """
+        known = self._known.get((is_local, sent))
+        if known is None:
+            known = CachedHead(read(sent), self._app, is_local=is_local)
+            if not known.is_traced:
+                if len(self._known) >= _MOST_KNOWN:  # clients choose them, so a full one is emptied
+                    self._known.clear()
+                self._known[is_local, sent] = known
+        return known

@@ -1,7 +1,8 @@
 """Content codings: which there are, which a client gets, and which its body has (RFC 9110, 8.4 and 12.5.3).
 
-``gzip`` is always there. ``zstd`` is there from Python 3.14 on, before that where the package ``backports.zstd`` is
-installed (``pip install stream-invoker[zstd]``); both have the same interface, which bounds what it unpacks at a time.
+``gzip`` is always available. ``zstd`` is available from Python 3.14 on, before that if the package ``backports.zstd``
+is installed (``pip install stream-invoker[zstd]``); both have the same interface, which bounds what it unpacks at a
+time.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ def zstd_module() -> Any:
 
 
 class Choice(NamedTuple):
-    """How the response to a client leaves.
+    """The coding of the response to a client.
 
     Attributes:
-        coding: The one that it likes best.
+        coding: The coding that the client prefers.
         is_forced: Whether it takes nothing unpacked.
     """
 
@@ -83,7 +84,7 @@ OFF: Final = Choice("")
 
 
 def chosen(head: RequestHead, ours: Sequence[str]) -> Choice | None:
-    """The coding that the client of a request likes best; None where it takes nothing that we have.
+    """The available coding that the client of a request prefers; None where it takes nothing that we have.
 
     Args:
         head: The head of the request, with names in lower case.
@@ -105,7 +106,7 @@ def _chosen(accept: str, ours: tuple[str, ...]) -> Choice | None:
     weight, best = max(offered, key=lambda one: one[0], default=(0.0, IDENTITY))
     if weight == 0:
         return None if plain == 0 else PLAIN
-    # A client that does not mention `identity` takes it, but prefers what it lists (RFC 9110, 12.5.3).
+    # A client that does not mention `identity` accepts it, but prefers the codings that it lists (RFC 9110, 12.5.3).
     return PLAIN if plain is not None and plain > weight else Choice(best, plain == 0)
 
 
@@ -127,7 +128,7 @@ def packed_with(head: RequestHead) -> tuple[str, ...]:
         head: The head of the request, with names in lower case.
 
     Raises:
-        UnsupportedMediaType: One of them is not known here, or they are too many.
+        UnsupportedMediaType: A coding is not known here, or there are too many.
     """
     listed = [value for name, value in head.headers if name == "content-encoding"]
     if not listed:
@@ -137,7 +138,7 @@ def packed_with(head: RequestHead) -> tuple[str, ...]:
     unknown = next((one for one in codings if one not in UNPACKED), None)
     if unknown is not None:
         known = ", ".join(UNPACKED)
-        raise UnsupportedMediaType(f"a body with Content-Encoding {unknown!a} is not unpacked here; known are {known}")
+        raise UnsupportedMediaType(f"a body with Content-Encoding {unknown!a} is not supported; known are {known}")
     if len(codings) > MOST:
-        raise UnsupportedMediaType(f"a body was packed {len(codings)} times; at most {MOST} are undone here")
+        raise UnsupportedMediaType(f"a body has {len(codings)} content codings, which exceeds the limit of {MOST}")
     return codings

@@ -1,18 +1,16 @@
-"""`Connections`: the open connections of a transport, which of them end to make room, and who waits for their end.
+"""`Connections`: the open connections of a transport, which of them are ended to make room, and the wait for their end.
 
-Theory. A process has so many file descriptors, and the transport takes a part of them, `most`. Beyond it, and where
-there is no descriptor left, these are ended for newcomers, the ones that have been so for longest first:
+Theory. A process has a limited number of file descriptors, and the transport takes a part of them, `most`. Beyond it,
+and if there is no descriptor left, these are ended for newcomers, those that have been in this state longest first:
 
 1. those without a request, or whose response is written, except the newest ones: a newcomer needs a moment to ask;
-2. those whose request is still to come as a whole, so that nothing runs for it: uploads that are slow.
+2. those whose request has not come completely, so that no function runs for it: slow uploads.
 
-A connection whose bytes are here and have not been read is not ended: they may be a request. If there is no descriptor
-left, one that came within `NEW_S` and has sent nothing is not ended either; while there are only such, nobody is
-accepted, and the backlog of the kernel holds newcomers.
-
-Where everybody else is busy, the newcomers stay. They are answered what needs no function, such as a probe; calls are
-refused while the transport is full, an eighth beyond `most`. Without that, a client that holds enough streams, or
-WebSockets that wait for ever, would keep everybody out.
+A connection with unread bytes is not ended: they may be a request. If there is no descriptor left, one that came within
+`NEW_S` and has sent nothing is not ended either; while there are only such connections, no others are accepted, and the
+backlog of the kernel holds newcomers. If all other connections are busy, the newcomers stay. Requests that need no
+function, such as a probe, are answered; calls are refused while the transport is full, an eighth beyond `most`. Without
+that, a client with enough open streams, or WebSockets that wait for ever, would keep all others out.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _AT_ONCE = 64
 
 
 class State(enum.Enum):
-    """What a connection is doing; the value says it in words."""
+    """What a connection is doing; the value is its description."""
 
     IDLE = "between requests"
     BUSY = "a request is under way"
@@ -56,10 +54,10 @@ class Connection(Protocol):
         """End now, or with the last request."""
 
     def abort(self) -> None:
-        """End the connection now, without a farewell to the client."""
+        """End the connection now, without a last message to the client."""
 
     def cut(self) -> None:
-        """End the connection now, with all that runs for it."""
+        """End the connection now, with all its running requests."""
 
 
 class Connections:
@@ -67,7 +65,7 @@ class Connections:
 
     Attributes:
         most: Beyond this number, an old connection is ended for each new one, if one may be.
-        open: All of them.
+        open: All connections.
         idle: Those without a request, the one that has been so for longest first, and until when each is spared; None:
             it is not, since it has asked before, or has sent a part of a request.
         waiting: Those whose request has begun, and does not run before all of its body is here, in the same order.
@@ -94,7 +92,7 @@ class Connections:
         self.enter(connection)
 
     def leave(self, connection: Connection) -> None:
-        """Forget a connection that is over, with all that ran for it. Idempotent."""
+        """Forget a connection that is over, with all its requests. Idempotent."""
         self.open.discard(connection)
         self.idle.pop(connection, None)
         self.waiting.pop(connection, None)
@@ -108,19 +106,19 @@ class Connections:
 
     @property
     def is_full(self) -> bool:
-        """Whether a call is to be refused, because there is nobody left who could be ended for it."""
+        """Whether a call must be refused, because no connection is left that could be ended for it."""
         return len(self.open) > self.most + self.spare and not self._end(self.waiting)
 
     def make_room(self, others: int = 0) -> bool:
-        """End a connection that is not new, and for which nothing runs; returns whether there was one.
+        """End a connection that is not new and has no running request; returns whether there was one.
 
         Args:
-            others: Connections without a request that somebody else has.
+            others: Number of connections without a request that another object has.
         """
         return self._end(self.idle if len(self.idle) + others > self.spare else self.waiting)
 
     def evict(self) -> bool:
-        """End any connection for which nothing runs, for want of descriptors; returns whether there was one."""
+        """End any connection without a running request, for want of descriptors; returns whether there was one."""
         now = time.monotonic()
         old = (one for one, spared_s in islice(self.idle.items(), _AT_ONCE) if spared_s is None or spared_s <= now)
         return self._end(self.idle, list(old)) or self._end(self.waiting)
@@ -133,11 +131,11 @@ class Connections:
         return False
 
     async def end(self, grace_s: float, cut_s: float) -> int:
-        """End all of them.
+        """End all connections.
 
         Args:
-            grace_s: How long those that have a request may take.
-            cut_s: How long it may then take until what ran for them has ended.
+            grace_s: How long connections with a request may take.
+            cut_s: How long their requests may then take to end.
 
         Returns:
             How many were cut.
@@ -157,11 +155,11 @@ class Connections:
             async with asyncio.timeout(within_s):
                 await self._none.wait()
         except TimeoutError:
-            pass  # the caller sees what is left
+            pass  # the caller handles the remaining ones
 
 
 def _without_news(connections: Sequence[Connection]) -> Iterator[Connection]:
-    """Those without bytes that have come and are not read yet."""
+    """The connections without unread bytes."""
     for one in connections:
         descriptor = one.fileno()
         poll = select.poll()

@@ -1,9 +1,9 @@
-"""`Exchange`: one request of the HTTP transport as handlers see it, whatever carries it.
+"""`Exchange`: one request of the HTTP transport for its handler, over any version of HTTP.
 
 Carriers are `transports.http.request` for HTTP/1.1, and `transports.http.asgi` for HTTP/2. An exchange reads the
 body within its time and within the memory of the process.
 
-A handler is answered in one of two ways: it reads the body in a task and returns the response, or it listens, and
+A handler works in one of two ways: it reads the body in a task and returns the response, or it listens, and
 everything happens in the callbacks that bring the body. In both it may `answer` with one response, or `begin` one that
 it writes piece by piece, while the body may still come.
 """
@@ -34,14 +34,14 @@ class HttpSettings:
 
     Attributes:
         idle_s: A connection without a request under way ends after this long; a head must come within it, too.
-        body_s: A body may take this long, and longer by what it has brought at ``body_bytes_per_s``, else 408.
+        body_s: The time limit of a body, extended by the time that its bytes take at ``body_bytes_per_s``; then 408.
         body_bytes_per_s: The slowest upload that is tolerated.
         write_s: A client that takes nothing of its response for this long, MiB by MiB, loses its connection.
-        linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
+        linger_s: How long the rest of a refused body is read and dropped, so that its sender can read the refusal.
         origins: The origins of web pages that may call; see `Origins`.
         hosts: Names for a transport that is bound to loopback; see `Origins`.
-        has_credentials: Whether pages of listed origins may send cookies and the like; see `Origins`.
-        codings: The codings in which responses may leave, the best first; see `invoker.transports.http.packing`.
+        has_credentials: Whether pages of listed origins may send credentials such as cookies; see `Origins`.
+        codings: The codings that responses may have, the best first; see `invoker.transports.http.packing`.
     """
 
     idle_s: float = 30.0
@@ -90,17 +90,17 @@ class Exchange(ABC):
     Args:
         head: Everything but the body.
         settings: Limits.
-        memory: Counts the body; None: nothing does.
+        memory: Counts the body; None: no memory is counted.
         packed: How the body is packed; it is unpacked here, and the head does not mention it.
 
     Attributes:
         head: Everything but the body.
-        choice: The coding in which the response leaves.
+        choice: The coding of the response.
         path: The path of the request.
-        peer: Who calls, and what it got.
+        peer: The caller, and the status that it got.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
-        share: What the body takes of the process's memory, until the response is made.
+        share: The body's share of the process's memory, until the response is made.
         is_stream: Whether the body may take any time; the listener sets it, and then counts what it holds itself.
         untaken: The long part of the response that the client has not taken; None: there is none.
     """
@@ -130,7 +130,8 @@ class Exchange(ABC):
         self._unpacked = 0
         self._is_unpacked = not packed
         self._started_s = asyncio.get_running_loop().time()
-        self._task: asyncio.Task[Any] | None = None  # that reads the body; it is cancelled when the client leaves
+        # the task that reads the body; it is cancelled when the client leaves
+        self._task: asyncio.Task[Any] | None = None
         self._is_reading = False
         self._late_timer: asyncio.TimerHandle | None = None
 
@@ -141,7 +142,7 @@ class Exchange(ABC):
             Cancelled: The client has left.
             DeadlineExceeded: The body comes too slowly (408).
             Overloaded: The process holds too much already (503).
-            DecodeError: It is not packed as its head says (400).
+            DecodeError: The body is not packed as its head says (400).
         """
         if not self._is_headed:
             self._is_headed = True
@@ -156,13 +157,13 @@ class Exchange(ABC):
     async def whole(self, most_bytes: int) -> bytearray | None:
         """The whole body, instead of its chunks; None as soon as it is longer than the limit.
 
-        It grows as it comes: memory is taken for what was sent, not for what was announced.
+        The array grows as bytes come: memory is taken for the bytes that were sent, not for the announced length.
 
         Raises:
             Cancelled: The client has left.
             DeadlineExceeded: The body comes too slowly (408).
             Overloaded: The process holds too much already (503).
-            DecodeError: It is not packed as its head says (400).
+            DecodeError: The body is not packed as its head says (400).
         """
         body = bytearray()
         while not (self._is_complete and self._is_unpacked):
@@ -176,7 +177,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def ask(self) -> None:
-        """Let the body come again; the listener wants more of it."""
+        """Continue to read the body, since the listener wants more of it."""
 
     @abstractmethod
     def answer(self, response: Response) -> None:
@@ -184,13 +185,13 @@ class Exchange(ABC):
 
     @abstractmethod
     def begin(self, head: ResponseHead) -> None:
-        """Write the head of a response that is streamed. Its pieces follow, then `end` or `cut`."""
+        """Write the head of a streamed response. Its pieces follow, then `end` or `cut`."""
 
     @abstractmethod
     def write(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of the body; False when the next one should wait for `room`.
 
-        Pieces that are written within one turn of the loop may leave together.
+        Pieces that are written within one turn of the loop may be sent together.
 
         Args:
             data: The piece; or the parts of a long one, which are taken when the client takes them.
@@ -198,7 +199,7 @@ class Exchange(ABC):
 
     @abstractmethod
     async def room(self) -> None:
-        """Wait until the client has taken most of what was written, or has left."""
+        """Wait until the client has taken most of the written bytes, or has left."""
 
     @abstractmethod
     def end(self) -> None:
@@ -209,7 +210,7 @@ class Exchange(ABC):
         """End the streamed response so that the client sees that it is not complete."""
 
     def count(self, size: int) -> None:
-        """Count something long that the client gets, until it has taken all."""
+        """Count a long piece of the response, until the client has taken all of it."""
         if size > STEP_BYTES and self._memory is not None:
             if self.untaken is None:
                 self.untaken = Unread(self._memory)
@@ -221,13 +222,13 @@ class Exchange(ABC):
 
     @abstractmethod
     async def _next(self) -> bytes:
-        """More of the body; sets `_is_complete` with the last of it, and `is_gone` when there will be no more."""
+        """Read more of the body; sets `_is_complete` with the last piece, and `is_gone` when the client has left."""
 
     def _completed(self) -> None:
         self._stop_timing()
 
     def close(self) -> None:
-        """The request is answered, or nobody waits for it: give the memory back."""
+        """Give the memory back, since the request is answered or dropped."""
         self.share.close()
         self._stop_timing()
 
@@ -251,7 +252,7 @@ class Exchange(ABC):
         return body
 
     async def _next_unpacked(self, unpacker: Unpacker) -> bytes:
-        """More of the body, unpacked; sets `_is_unpacked` with the last of it."""
+        """Read more of the body, unpacked; sets `_is_unpacked` with the last piece."""
         while not self.is_gone:
             await asyncio.sleep(0)  # others have a turn, however much a few bytes become
             piece = unpacker.steps(STEPS)
@@ -268,7 +269,7 @@ class Exchange(ABC):
         return b""
 
     def _count_unpacked(self, body: bytes) -> None:
-        """Count some of what was unpacked; for how long the body may take, only what was received counts.
+        """Count a piece of the unpacked body; only received bytes extend the time limit of the body.
 
         Raises:
             Overloaded: The process holds too much already.
@@ -291,7 +292,7 @@ class Exchange(ABC):
         return DeadlineExceeded(f"only {self._received} bytes of the body came in time")
 
     def _begin_timing(self) -> None:
-        """Start the clock of the body, which has to be waited for."""
+        """Start the clock of the body, since the request must wait for it."""
         if self._late_timer is None and not self.is_stream:
             self._late_timer = asyncio.get_running_loop().call_at(self._until_s, self._check_late)
 

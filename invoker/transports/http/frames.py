@@ -12,12 +12,12 @@ Theory. Messages come in frames, and control frames may come between the frames 
     a message       text or binary              -          1002
     either          ping, pong, close           the same   a `Control`
 
-Whatever leaves a choice is refused: a frame without mask, a reserved bit, an unknown opcode, a length with more bytes
-than it needs, a control frame that is long or a fragment, a close with half a code or one that nobody may send (1002);
-text that is not UTF-8 (1007). A frame that would make its message longer than is allowed is refused as soon as its
-length is here (1009). No extension is negotiated, so a reserved bit means nothing.
+Every ambiguity is refused: a frame without mask, a reserved bit, an unknown opcode, a length with more bytes than it
+needs, a control frame that is long or a fragment, a close with half a code or a code that is not allowed (1002); text
+that is not UTF-8 (1007). A frame that would make its message longer than is allowed is refused as soon as its length is
+here (1009). No extension is negotiated, so a reserved bit means nothing.
 
-Memory is taken for what has come, not for what was announced.
+Memory is taken for the bytes that have come, not for the announced length.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ FRAGMENT: Final = Control(0)
 
 
 class FrameReader:
-    """Reads what one client sends.
+    """Reads the frames of one client.
 
     Args:
         most_bytes: The most bytes of one message.
@@ -119,13 +119,13 @@ class FrameReader:
         self._need = _HEAD  # bytes that have to be here before they are looked at again
         self._parts: list[bytes] = []  # what has come since
         self._come = 0  # bytes of them
-        self._opcode = 0  # of the message that is not complete; 0: there is none
+        self._opcode = 0  # opcode of the incomplete message; 0: there is none
         self._message = bytearray()
         self._letters = _Letters()
 
     @property
     def held(self) -> int:
-        """Bytes that are here and have not been given away."""
+        """Bytes that have come and are not yet returned in a message."""
         return len(self._data) - self._at + self._come + len(self._message)
 
     def feed(self, data: bytes) -> None:
@@ -142,7 +142,7 @@ class FrameReader:
         `FRAGMENT` stands for a fragment that does not end its message, so that a caller can count all frames.
 
         Raises:
-            FrameError: The bytes are no frame that is allowed here; nothing after them can be read.
+            FrameError: The bytes are no allowed frame; the bytes after them cannot be read.
         """
         while True:
             data, at = self._data, self._at
@@ -166,7 +166,7 @@ class FrameReader:
                     continue
                 size = _wide(data[at + _HEAD : at + _HEAD + wide])
             if size > self._most_bytes - len(self._message) and first & 0x0F < CLOSE:
-                raise FrameError(f"a message has more than {self._most_bytes} bytes", TOO_BIG)
+                raise FrameError(f"a message exceeds the limit of {self._most_bytes} bytes", TOO_BIG)
             end = begin + size
             if end - at > have:
                 self._need = end - at
@@ -205,10 +205,10 @@ class FrameReader:
         elif not first & _FINAL:
             raise FrameError("a control frame is a fragment")
         elif size > _SHORT:
-            raise FrameError(f"a control frame has more than {_SHORT} bytes")
+            raise FrameError(f"a control frame exceeds the limit of {_SHORT} bytes")
 
     def _other(self, first: int, payload: bytes) -> str | bytes | Control:
-        """What a control frame or a fragment gives."""
+        """The result of a control frame or a fragment."""
         if first & 0x0F >= CLOSE:
             return _control(first & 0x0F, payload)
         self._opcode = self._opcode or first
@@ -238,7 +238,8 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
         key = (mask * (size + 3 >> 2))[:size]
         return (int.from_bytes(payload) ^ int.from_bytes(key)).to_bytes(size)
     numpy: Any = sys.modules.get("numpy")  # ten times as fast, but not worth 20 MB to programs without arrays
-    if hasattr(numpy, "frombuffer") and hasattr(numpy, "uint32"):  # else another thread imports it right now
+    # otherwise another thread is importing it at the moment
+    if hasattr(numpy, "frombuffer") and hasattr(numpy, "uint32"):
         whole = size & -_MASK
         words = numpy.frombuffer(payload, numpy.uint32, whole // _MASK) ^ numpy.frombuffer(mask, numpy.uint32)
         rest = bytes(one ^ other for one, other in zip(payload[whole:], mask, strict=False))
@@ -264,7 +265,7 @@ def _control(kind: int, payload: bytes) -> Control:
     if len(payload) == 1:
         raise FrameError("a close frame has half a code")
     if not (1000 <= code <= 1003 or 1007 <= code <= 1014 or 3000 <= code <= 4999):  # RFC 6455, 7.4, and IANA's list
-        raise FrameError(f"a close frame has the code {code}, which nobody may send")
+        raise FrameError(f"a close frame has the code {code}, which must not be sent")
     _text(payload[2:])
     return Control(kind, payload[2:], code)
 
@@ -280,7 +281,7 @@ def framed(message: str | bytes) -> bytes:
 
 
 def fragments(message: str | bytes | LongMessage) -> Iterator[bytes]:
-    """A message as frames that are made when they are taken; of a long one, each has some."""
+    """A message as frames that are made when they are taken; a long message becomes several frames."""
     if not isinstance(message, LongMessage):
         yield framed(message)
         return
@@ -311,7 +312,7 @@ def control(kind: int, payload: bytes = b"") -> bytes:
 
 
 def closing(code: int, reason: str = "") -> bytes:
-    """A close frame. A reason that is too long is cut; without a code there is no reason."""
+    """A close frame. A reason that is too long is shortened; without a code there is no reason."""
     if not code:
         return control(CLOSE)
     told = reason.encode("utf-8", "backslashreplace")[:_REASON_BYTES]

@@ -1,7 +1,6 @@
 """`Http1`: one connection of HTTP/1.1, or of HTTP/1.0.
 
-Theory. Requests are answered one after another; what comes behind one is read ahead, but not looked at before it is
-answered::
+Theory. Requests are answered one after another; bytes after one are read ahead, but not parsed before it is answered::
 
     state     what is awaited                  how long                then
     --------  -------------------------------  ----------------------  ----------------------------------------------
@@ -13,8 +12,7 @@ answered::
     LINGERING the rest of a refused body       linger_s                IDLE
     ENDING    the client sees the last bytes   _FAREWELL_S             the connection is closed
 
-A connection whose first bytes are the preface of HTTP/2 is handed over; so is one whose handshake of a WebSocket was
-answered.
+A connection whose first bytes are the preface of HTTP/2 is passed on; so is one whose WebSocket handshake was answered.
 One `Alarm` serves all states.
 """
 
@@ -68,8 +66,8 @@ class Http1(asyncio.Protocol):
     Args:
         app: Answers.
         connections: The connections of the transport.
-        hand_over: Takes a connection that speaks something else, with what was read of it.
-        early: What was read before the connection came here.
+        hand_over: Takes a connection that speaks another protocol, with the bytes that were read.
+        early: The bytes that were read before the connection came here.
     """
 
     _heads: Heads
@@ -86,11 +84,11 @@ class Http1(asyncio.Protocol):
         self._state = State.IDLE
         self._is_fresh, self._is_lost = True, False
         self._has_ended = False  # the client, to send
-        self._ends = False  # whether it ends behind the response that is written now, or the next one
+        self._ends = False  # whether the connection ends after the response that is written now, or after the next one
         self._data = b""  # that has not been taken
-        self._seen = self._dropped = 0  # bytes of it that are no head yet; that nobody wants
+        self._seen = self._dropped = 0  # bytes of it that are no head yet; bytes of a body that is not wanted
         self._request: Request | None = None
-        self._left: Chunks | Counted = Counted(0)  # what is still to come of the body
+        self._left: Chunks | Counted = Counted(0)  # the rest of the body that is still to come
         self._waits = False  # whether the client waits for 100
         self._alarm, self._soon = Alarm(), Soon()
 
@@ -132,7 +130,7 @@ class Http1(asyncio.Protocol):
             self._read_control.shut()
 
     def eof_received(self) -> bool:
-        """The client sends no more: it has left, unless it waits for answers to what it has sent."""
+        """Note that the client sends no more: it has left, unless it waits for answers to earlier requests."""
         request, self._has_ended = self._request, True
         awaits = self._data if request is None else request.is_whole
         # TLS cannot be half closed.
@@ -144,7 +142,7 @@ class Http1(asyncio.Protocol):
         return True
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
-        """The connection is over: drop what waits, and notify the request that the client is gone."""
+        """Drop the waiting bytes, and notify the request that the client is gone, since the connection is over."""
         self._is_lost, self._data = True, b""
         self._read_control.close()
         self._writer.drop()
@@ -156,33 +154,33 @@ class Http1(asyncio.Protocol):
         self._connections.idle.pop(self, None)
 
     def pause_writing(self) -> None:
-        """The client takes too little: hold the response, and watch for its leaving."""
+        """Hold the response, since the client reads too slowly, and watch whether it leaves."""
         self._writer.is_full = True
         if self._state is State.STREAMING and not self._has_ended:
             self._writer.watch()
 
     def resume_writing(self) -> None:
-        """The client has taken most of what was written."""
+        """Continue the response, since the client has taken most of the written bytes."""
         self._writer.go_on()
         self._soon.do(self._go_on)  # asyncio 3.11 closes twice when `close` is called within this call
 
     # The transport calls these.
 
     def fileno(self) -> int:
-        """Of the socket; negative once it is closed."""
+        """The descriptor of the socket; negative once it is closed."""
         return -1 if self._is_lost else int(self._transport.get_extra_info("socket").fileno())
 
     def end_when_idle(self) -> None:
-        """End now, or with the request that is under way."""
+        """End now, or after the running request."""
         self._ends = True
         if self._state is State.IDLE:
             self._close()
 
     def abort(self) -> None:
-        """End the connection now, without a farewell to the client."""
+        """End the connection now, without a last message to the client."""
         if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
             if self._state in (State.STREAMING, State.WRITING) and self._writer.is_bare:
-                reset(self._transport.get_extra_info("socket"))  # its end would be that of the body
+                reset(self._transport.get_extra_info("socket"))  # a normal end would look like the end of the body
             self._transport.abort()
 
     cut = abort
@@ -235,8 +233,8 @@ class Http1(asyncio.Protocol):
         try:
             response = await self._app.answer(request, handler)
         except asyncio.CancelledError:
-            response = None  # the client has left, or the transport has cut it; nobody else knows this task
-        except Exception:  # a handler is at fault, and nothing of it may reach the peer
+            response = None  # the client has left, or the transport has cut it; no other code cancels this task
+        except Exception:  # a handler has an error, whose text must not reach the peer
             log.exception("a request failed")
             response = FAULT
         if self._is_lost:
@@ -295,7 +293,7 @@ class Http1(asyncio.Protocol):
             self._writer.whole(response, request, close=self._ends)
 
     def begun(self, request: Request, head: ResponseHead) -> None:
-        """Write the head of a response that is streamed."""
+        """Write the head of a streamed response."""
         if self._state is not State.BUSY or self._is_lost:
             return
         self._state = State.STREAMING
@@ -345,7 +343,7 @@ class Http1(asyncio.Protocol):
         self._read_control.open()
 
     def _go_on(self) -> None:
-        """Do what the connection waits for, unless it was done meanwhile."""
+        """Do the next step of the connection, unless it was done meanwhile."""
         if self._is_lost or self._writer.is_full:
             return
         if self._state is State.WRITING:
@@ -360,14 +358,14 @@ class Http1(asyncio.Protocol):
     # The end.
 
     def _refuse(self, refused: RefusedError) -> None:
-        """Answer bytes that are no request; nothing behind them is taken."""
+        """Answer bytes that are no request, and ignore all later bytes."""
         log.debug("a connection is ended: %s", refused)
         if self._state in (State.IDLE, State.BUSY):  # else it is answered already
             self._transport.write(response_bytes(Response(refused.status, (), b"", close=True)))
         self._give_up(is_reading=True)
 
     def _give_up(self, *, is_reading: bool = False) -> None:
-        """Close, and end the request that is under way."""
+        """Close the connection, and end the running request."""
         request = self._request
         if self._state is State.STREAMING and self._writer.is_bare:
             self.abort()
@@ -388,11 +386,11 @@ class Http1(asyncio.Protocol):
             self._alarm.set(_FAREWELL_S, self.abort)
             self._read_control.open()
         else:
-            transport.close()  # `close` waits until what is written is taken, which a client can delay for ever
+            transport.close()  # `close` waits until the written bytes are taken, which a client can delay for ever
             self._alarm.set(_CLOSE_S, self.abort)
 
     def leave_to(self, take: HandOver) -> None:
-        """Leave the connection to another protocol, with what was read of it."""
+        """Pass the connection on to another protocol, with the bytes that were read."""
         self._alarm.close()
         self._connections.leave(self)
         self._read_control.open()

@@ -1,269 +1,400 @@
-"""HTTP/2: `Http2` refuses what hypercorn would take, and `FrameRateLimit` bounds frames that ask for nothing.
+"""`Http2`: one connection of HTTP/2, whose frames the sans-IO library h2 reads and writes (ADR 65).
 
-A frame of nine bytes costs a server a thousand times what it costs its sender: the server parses it, answers it, or
-begins a request that the next frame takes back. So each connection has an allowance for frames that are neither a
-request nor a part of one. The allowance grows slowly with time, and by what is sent to the client, since a client that
-takes a long response has to send WINDOW_UPDATEs. A client that exceeds it gets ENHANCE_YOUR_CALM (RFC 9113, 10.5).
+Theory. Requests run beside one another, each as an `Http2Stream`, which gives its request to the same `Exchange` as a
+connection of HTTP/1.1. What one of them does costs the others nothing:
 
-The parser handles all that it is given before other tasks have a turn, so it is given a few frames at a time.
+* The window of the connection is opened for all bytes that come, that of a stream only for those that its request has
+  taken. So a request that takes nothing holds up its own client's stream.
+* Streams send in turn, a frame each, as far as the client's windows allow. Their bytes wait in the stream, so that
+  little waits in the transport.
+* A few frames are read in one turn of the loop, and `FrameRateLimit` counts those that ask for nothing.
+* While the client takes nothing of what is written, nothing is read from it: answers to its frames cannot pile up.
+
+A connection ends when it had no request for ``idle_s``; behind the last response, if either side is leaving; when its
+client breaks a rule, or takes nothing. Then GOAWAY says which requests were not begun. It is not said while requests
+are under way, because clients that use h2 read nothing behind it; what they begin meanwhile is refused, so that it can
+be sent again elsewhere. WebSocket (RFC 8441) is not offered, nor is push. Priorities are ignored (RFC 9113, 5.3.2).
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Iterator
+import logging
+import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from h2.errors import ErrorCodes
-from h2.events import DataReceived, Event, RequestReceived
+from h2.events import (
+    DataReceived,
+    Event,
+    RemoteSettingsChanged,
+    RequestReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
 from h2.exceptions import ProtocolError
-from h2.settings import SettingCodes
-from hypercorn.events import Closed
-from hypercorn.protocol.events import Body, StreamClosed
-from hypercorn.protocol.h2 import BUFFER_HIGH_WATER, BUFFER_LOW_WATER, BufferCompleteError, H2Protocol, StreamBuffer
-from priority.priority import MissingStreamError
 
-from invoker.transports.http.h1 import PREFACE
-from invoker.transports.http.inbox import Inboxes
+from invoker.core.peers import peer_of
+from invoker.transports.http.alarm import Alarm, Soon
+from invoker.transports.http.app import HttpApp
+from invoker.transports.http.cachedhead import SharedHeads
+from invoker.transports.http.connections import Connections
+from invoker.transports.http.h2limits import FloodError, FrameRateLimit, bound_table, server_side
+from invoker.transports.http.h2stream import Http2Stream
+from invoker.transports.http.heads import RefusedError, head_of_fields
+from invoker.transports.http.readcontrol import ReadControl
 
-__all__ = ["Buffer", "FloodError", "FrameRateLimit", "Http2"]
+__all__ = ["Http2"]
 
-_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _CONTINUATION = 0, 1, 3, 4, 9
-_END_STREAM, _PADDED = 1, 8
+log = logging.getLogger(__name__)
+logging.getLogger("hpack").setLevel(logging.INFO)  # at DEBUG it logs every header, credentials included
 
-_ALLOWANCE: Final = 1000.0
-_RESET_FRAMES: Final = 2
-"""RST_STREAM counts as this many frames, because a request was begun before it."""
-_PER_SECOND: Final = 100.0
-_BYTES_A_FRAME: Final = 1024
-"""For each of these sent to the client it may send one more frame: some send two WINDOW_UPDATEs for each 4 KiB."""
-_SETTING_BYTES: Final = 64
-"""A SETTINGS frame counts once more for each of these bytes, because it may hold thousands of settings."""
-_CONTINUATIONS: Final = 16
-"""At most this many for one head: a frame has up to 16 KiB, and heads of more than 64 KiB are refused anyway."""
-_HEAD_BYTES: Final = 128 * 1024
-"""The most bytes of a head on the wire: it may have 64 KiB once decoded, and a client that encodes it badly sends twice
-as many. Reading takes 0.3 us a byte, in one go."""
-_PADDING: Final = 256
-_AT_ONCE: Final = 16
-"""Frames that are parsed in one turn: eight requests with their RST_STREAMs at most."""
-_HEAD: Final = 9
-_WINDOW_STEP: Final = 16 * 1024
+_STEP_BYTES: Final = 16 * 1024
 """The window of the connection is opened again in steps of this many bytes."""
+_FRAME_BYTES: Final = 16 * 1024
+_TURN_BYTES: Final = 64 * 1024
+"""Bytes that are sent in one turn."""
+_READ_AHEAD_BYTES: Final = 64 * 1024
+_CLOSE_S: Final = 5.0
+_FAREWELL_S: Final = 1.0
+_FAREWELL_BYTES: Final = 4 << 20
+"""When a connection is ended, this much is still read and for this long: a reset could overtake the GOAWAY."""
 
 
-class FloodError(Exception):
-    """The client has used up its allowance."""
-
-
-class FrameRateLimit:
-    """Watches what one client sends, from the preface on.
+class Http2(asyncio.Protocol):
+    """One connection.
 
     Args:
-        clock: The clock in seconds.
+        app: Answers.
+        connections: The connections of the transport.
+        heads: Reads the heads of all connections.
+
+    Attributes:
+        app: Answers.
+        peer: The address of the client.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._allowance = _ALLOWANCE
-        self._counted_s = clock()
-        self._continued = 0
-        self._came = 0  # bytes of the head that comes now
-        self._left = len(PREFACE)
-        self._head = b""
+    _transport: Any
+    _read_control: ReadControl
 
-    def sent(self, size: int) -> None:
-        """Count bytes that went to the client."""
-        self._allowance += size / _BYTES_A_FRAME
-
-    def parts(self, data: bytes) -> Iterator[bytes]:
-        """What came, in parts with a few frames each; they need not begin where frames begin.
-
-        Raises:
-            FloodError: Too many frames asked for nothing; what came before them was given.
-        """
-        now_s = self._clock()
-        if self._allowance < _ALLOWANCE:
-            self._allowance = min(_ALLOWANCE, self._allowance + (now_s - self._counted_s) * _PER_SECOND)
-        self._counted_s = now_s
-        begin = at = frames = 0
-        while at < len(data):
-            if self._left:
-                step = min(self._left, len(data) - at)
-                self._left -= step
-                at += step
-                continue
-            step = _HEAD - len(self._head)
-            head = self._head + data[at : at + step]
-            at += step
-            if len(head) < _HEAD:
-                self._head = head
-                break
-            self._head = b""
-            self._left = int.from_bytes(head[:3])
-            self._count(head[3], head[4], self._left)
-            frames += 1
-            if frames == _AT_ONCE:
-                yield data[begin:at]
-                begin, frames = at, 0
-        if begin < len(data):
-            yield data[begin:]
-
-    def _count(self, kind: int, flags: int, size: int) -> None:
-        self._continued, self._came = (self._continued + 1, self._came + size) if kind == _CONTINUATION else (0, size)
-        if self._continued > _CONTINUATIONS:
-            raise FloodError(f"a head of more than {_CONTINUATIONS} CONTINUATION frames")
-        if self._came > _HEAD_BYTES and self._continued:
-            raise FloodError(f"a head of more than {_HEAD_BYTES} bytes")
-        if kind == _HEADERS:
-            return
-        if kind == _DATA and (flags & _END_STREAM or size > (_PADDING if flags & _PADDED else 0)):
-            return
-        self._allowance -= _RESET_FRAMES if kind == _RST_STREAM else 1
-        if kind == _SETTINGS:
-            self._allowance -= size // _SETTING_BYTES
-        if self._allowance < 0:
-            raise FloodError("too many frames that ask for nothing")
-
-
-class Buffer(StreamBuffer):
-    """What waits for the window of one stream.
-
-    Hypercorn's lets its writer go on whenever little is taken, and so for ever if the client opens its window by a
-    byte, or not at all. Here little has to be left.
-    """
-
-    async def push(self, data: bytes) -> None:
-        """Add bytes, and wait if there are many."""
-        if self._complete:
-            raise BufferCompleteError
-        self.buffer.extend(data)
-        await self._is_empty.clear()
-        if len(self.buffer) >= BUFFER_HIGH_WATER:
-            await self._paused.clear()
-            await self._paused.wait()
-
-    async def pop(self, max_length: int) -> bytes:
-        """Take at most this many bytes."""
-        data = bytes(self.buffer[:max_length])
-        del self.buffer[:max_length]
-        if len(self.buffer) < BUFFER_LOW_WATER:
-            await self._paused.set()
-        if not self.buffer:
-            await self._is_empty.set()
-        return data
-
-
-class Http2(H2Protocol):
-    """Refuses requests that hypercorn would take or fail at, and resets streams that are cut.
-
-    It refuses CONNECT, a method that is not in capitals, which would be capitalised, and a path that is not ASCII.
-
-    A stream whose body is not taken holds up nobody but its client; see `Inbox`. What comes behind the response to a
-    stream is dropped, where hypercorn would end the connection.
-
-    WebSocket over HTTP/2 (RFC 8441) is not offered, though hypercorn would: browsers then use HTTP/1.1 for it.
-    """
-
-    def __init__(self, app: Any, config: Any, context: Any, tasks: Any, *about: Any) -> None:
-        self._inboxes = Inboxes(tasks, self._taken)
-        super().__init__(app, config, context, self._inboxes, *about)  # type: ignore[arg-type]  # has what is called
-        self._has_credit = asyncio.Event()
+    def __init__(self, app: HttpApp, connections: Connections, heads: SharedHeads) -> None:
+        self.app = app
+        self.peer = ""
+        self._connections = connections
+        self._heads = heads
+        self._is_full = self._is_lost = self._is_ending = self._is_leaving = self._is_handling = self._is_local = False
+        self._streams: dict[int, Http2Stream] = {}
+        self._slow = 0  # streams that wait for the rest of their bodies, before which no function runs for them
+        self._sending: dict[Http2Stream, None] = {}  # those with something to send, in turn
+        self._frames = FrameRateLimit()  # what has come and is not handled yet
         self._unreturned = 0  # of the window of the connection
-        del self.connection.local_settings[SettingCodes.ENABLE_CONNECT_PROTOCOL]
+        self._dropped = 0  # bytes behind the end
+        self._alarm = Alarm()
+        self._handling, self._flushing = Soon(), Soon()
+        self._h2 = server_side()
 
-    async def initiate(self, headers: Any = None, settings: Any = None) -> None:
-        """Begin the connection, and the task that opens its window."""
-        await super().initiate(headers, settings)
-        self.task_group.spawn(self._tell_credit)
+    # The loop calls these.
 
-    async def handle(self, event: Any) -> None:
-        """Take bytes of the client, or its end."""
-        await super().handle(event)
-        if isinstance(event, Closed):
-            self._has_credit.set()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the connection."""
+        self._transport = transport
+        self.peer = peer_of(transport.get_extra_info("peername"))
+        self._is_local = transport.get_extra_info("socket").family == socket.AF_UNIX
+        self._read_control = ReadControl(transport, self.abort, patience_s=self.app.settings.write_s)
+        self._connections.meet(self, is_new=True)
+        self._alarm.set(self.app.settings.idle_s, self._end)
+        self._h2.initiate_connection()
+        self._write()
 
-    async def _handle_events(self, events: list[Event]) -> None:
-        for one in events:
-            if isinstance(one, RequestReceived) and not _is_right(one):
-                with suppress(ProtocolError):  # the client has reset it
-                    self.connection.reset_stream(one.stream_id, ErrorCodes.PROTOCOL_ERROR)
-            elif isinstance(one, DataReceived):
-                await self._received(one)
-            else:
-                await super()._handle_events([one])
-        await self._flush()
-
-    async def _create_stream(self, request: RequestReceived) -> None:
-        self._inboxes.stream = request.stream_id
-        await super()._create_stream(request)
-        self.stream_buffers[request.stream_id] = Buffer(self.context.event_class)  # nobody has written yet
-        if request.stream_ended is None and (b"expect", b"100-continue") in (request.headers or ()):
-            with suppress(ProtocolError):  # the client has reset it
-                self.connection.send_headers(request.stream_id, [(":status", "100")])
-
-    async def _received(self, event: DataReceived) -> None:
-        size = event.flow_controlled_length or 0
-        self._unreturned += size
-        if self._unreturned >= _WINDOW_STEP:  # a slow stream holds up only itself
-            self.connection.increment_flow_control_window(self._unreturned)
-            self._unreturned = 0
-        stream = self.streams.get(event.stream_id)
-        if stream is None:
-            return  # it is answered already
-        padding = size - len(event.data)
-        if padding:
-            self._taken(event.stream_id, padding)
-        if event.data:
-            await stream.handle(Body(event.stream_id, event.data))
-
-    def _taken(self, stream_id: int, size: int) -> None:
-        with suppress(ProtocolError, KeyError):  # the stream is over
-            self.connection.increment_flow_control_window(size, stream_id)
-            self._has_credit.set()
-
-    async def _tell_credit(self) -> None:
-        while not self.closed:
-            await self._has_credit.wait()
-            self._has_credit.clear()
-            await self._flush()
-
-    async def _send_data(self, stream_id: int) -> None:
-        await super()._send_data(stream_id)
-        stream = self.connection.streams.get(stream_id)
-        if stream_id not in self.stream_buffers and stream is not None and not stream.closed:
-            # RFC 9113, 8.1: the response is complete, and the client need not send the rest of its body.
-            self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
-            await self._flush()
-
-    async def stream_send(self, event: Any) -> None:
-        """Send something of a stream. One whose response is not complete is reset, where hypercorn would leave it."""
-        if isinstance(event, StreamClosed):
-            await self._reset(event.stream_id)
-        await super().stream_send(event)
-
-    async def _reset(self, stream_id: int) -> None:
-        buffer = self.stream_buffers.get(stream_id)
-        if buffer is None or buffer._complete:  # noqa: SLF001 - the property waits for what is to be sent
+    def data_received(self, data: bytes) -> None:
+        """Handle the frames that have come."""
+        if self._is_ending:
+            self._dropped += len(data)
+            if self._dropped > _FAREWELL_BYTES:
+                self.abort()
             return
-        with suppress(ProtocolError):  # the client has reset it, or is gone
-            self.connection.reset_stream(stream_id, ErrorCodes.INTERNAL_ERROR)
-        await buffer.close()
-        del self.stream_buffers[stream_id]
-        with suppress(MissingStreamError):
-            self.priority.remove_stream(stream_id)
-        await self._flush()
+        is_waiting = self._frames.waiting > 0
+        self._frames.put(data)
+        if not is_waiting:
+            self._handle()
+        elif self._frames.waiting > _READ_AHEAD_BYTES:
+            self._read_control.shut()
 
-    async def say_calm(self, why: str) -> None:
-        """End the connection of a client that sends too much (RFC 9113, 10.5)."""
-        self.connection.close_connection(ErrorCodes.ENHANCE_YOUR_CALM, additional_data=why.encode())
-        await self._flush()
+    def eof_received(self) -> bool:
+        """End the connection, whose client sends no more, not even that it takes anything."""
+        self._lose()
+        self._alarm.set(_CLOSE_S, self.abort)  # asyncio closes when the written bytes are taken
+        return False
 
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
+        """Notify all requests that the client is gone."""
+        self._is_lost = True
+        self._read_control.close()
+        self._lose()
+        self._alarm.close()
+        self._connections.idle.pop(self, None)
+        if not self._streams:
+            self._connections.leave(self)
 
-def _is_right(request: RequestReceived) -> bool:
-    """Whether the method is one that there is, and the path such that hypercorn can read it."""
-    fields = dict(request.headers or ())
-    method, path = fields.get(b":method", b""), fields.get(b":path", b"")
-    return bool(method == method.upper() != b"CONNECT" and path.isascii())
+    def pause_writing(self) -> None:
+        """Send and read no more, since the client takes nothing."""
+        self._is_full = True
+        self._read_control.shut()
+        if self._streams:  # else it is idle, and the alarm is set already
+            self._alarm.set(self.app.settings.write_s, self._not_taken)
+
+    def resume_writing(self) -> None:
+        """Go on, since the client has taken most of the written bytes."""
+        self._is_full = False
+        if self._streams and not self._is_ending:
+            self._alarm.unset()
+        self._read_control.open()
+        self._handling.do(self._handle)  # what has come meanwhile, and then `_flush`
+
+    # The transport calls these.
+
+    def fileno(self) -> int:
+        """The descriptor of the socket; negative once it is closed."""
+        return -1 if self._is_lost else int(self._transport.get_extra_info("socket").fileno())
+
+    def end_when_idle(self) -> None:
+        """End now, or behind the last response."""
+        self._is_leaving = True
+        if not self._streams:
+            self._end()
+
+    def abort(self) -> None:
+        """End the connection now, without a last message to the client."""
+        if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+            self._transport.abort()
+
+    cut = abort
+
+    # Streams call these.
+
+    def send_soon(self, stream: Http2Stream) -> None:
+        """Send what waits in a stream, in this turn of the loop or the next."""
+        self._sending[stream] = None
+        self._flush_soon()
+
+    def send(self, stream: Http2Stream) -> None:
+        """Send what waits in a stream at once, as far as the client's windows allow."""
+        while self._send(stream):
+            pass
+
+    def send_head(self, number: int, fields: Sequence[tuple[bytes, bytes]]) -> None:
+        """Send a head, unless the client has reset the stream."""
+        with suppress(ProtocolError):
+            self._h2.send_headers(number, fields)
+        self._flush_soon()
+
+    def reset(self, number: int, code: ErrorCodes) -> None:
+        """Reset a stream, unless the client has reset it."""
+        with suppress(ProtocolError):
+            self._h2.reset_stream(number, code)
+        self._flush_soon()
+
+    def open_window(self, size: int, number: int | None = None) -> None:
+        """Let the client send more on a stream, or on all of them together."""
+        with suppress(ProtocolError):  # the stream is over
+            self._h2.increment_flow_control_window(size, number)
+        self._flush_soon()
+
+    def wait(self, change: int) -> None:
+        """Note that so many more streams wait for their bodies; while all do, the connection may be ended."""
+        self._slow += change
+        if 0 < self._slow == len(self._streams):
+            self._connections.waiting[self] = None
+        else:
+            self._connections.waiting.pop(self, None)
+
+    def leave(self, stream: Http2Stream) -> None:
+        """Forget a stream that is over; behind the last one the connection is idle, or ends."""
+        self._sending.pop(stream, None)
+        known = self._streams.pop(stream.number, None)
+        if known is not None and self._slow:
+            self.wait(-known.is_slow)
+        if known is None or self._streams:
+            return
+        if self._is_lost:
+            self._connections.leave(self)
+        elif self._is_leaving or self.app.is_closing:
+            self._end()
+        elif not self._is_ending:
+            self._connections.idle[self] = None
+            self._alarm.set(self.app.settings.idle_s, self._end)
+
+    # What comes.
+
+    def _handle(self) -> None:
+        """Handle a few frames; the others wait for the next turn."""
+        if self._is_ending or self._is_lost or self._is_full:
+            return
+        self._is_handling = True
+        try:
+            self._receive(self._h2.receive_data(self._frames.take()))
+        except FloodError as flood:
+            log.info("an HTTP/2 connection was ended: %s", flood)
+            self._end(flood.code, str(flood).encode())
+            return
+        except ProtocolError as error:  # h2 has made its GOAWAY
+            log.debug("an HTTP/2 connection was ended: %s", error)
+            self._end(None)
+            return
+        except Exception:  # a peer's frames may lead h2 astray, and only its own connection pays for that
+            log.debug("an HTTP/2 connection failed", exc_info=True)
+            self.abort()
+            return
+        finally:
+            self._is_handling = False
+        if self._frames.has_goaway:
+            self.end_when_idle()
+        if self._frames.waiting:
+            self._handling.do(self._handle)
+        elif not self._is_full:
+            self._read_control.open()
+        self._flush()
+
+    def _receive(self, events: Sequence[Event]) -> None:
+        begun: list[Http2Stream] = []
+        for event in events:
+            if isinstance(event, RequestReceived):
+                begun += self._begun(event)
+            elif isinstance(event, DataReceived):
+                self._received(event)
+            elif isinstance(event, (StreamEnded, StreamReset)):
+                stream = self._streams.get(event.stream_id)
+                if stream is not None:
+                    stream.whole() if isinstance(event, StreamEnded) else stream.lose()
+                if isinstance(event, StreamReset) and not event.remote_reset:
+                    self._frames.fault()
+            elif isinstance(event, WindowUpdated):
+                self._unblock(event.stream_id)
+            elif isinstance(event, RemoteSettingsChanged):
+                self._unblock()
+                bound_table(self._h2)
+        for stream in begun:
+            stream.meet()
+
+    def _begun(self, event: RequestReceived) -> list[Http2Stream]:
+        number = event.stream_id
+        try:
+            known = self._heads.get(tuple(event.headers), head_of_fields, is_local=self._is_local)
+        except RefusedError as refused:
+            log.debug("a stream is reset: %s", refused)
+            self.reset(number, ErrorCodes.PROTOCOL_ERROR)
+            return []
+        if self._is_leaving:
+            self.reset(number, ErrorCodes.REFUSED_STREAM)
+            return []
+        if not self._streams:
+            self._connections.idle.pop(self, None)
+            self._alarm.unset()
+        self._connections.waiting.pop(self, None)
+        stream = self._streams[number] = Http2Stream(self, number, known)
+        return [stream]
+
+    def _unblock(self, number: int = 0) -> None:
+        """Let a stream send again, or all of them, since their windows have changed."""
+        for one in (number,) if number else tuple(self._streams):
+            stream = self._streams.get(one)
+            if stream is not None and stream.waiting:
+                self._sending[stream] = None
+
+    def _received(self, event: DataReceived) -> None:
+        size = event.flow_controlled_length
+        self._unreturned += size
+        if self._unreturned >= _STEP_BYTES:  # a slow stream holds up only itself
+            self.open_window(self._unreturned)
+            self._unreturned = 0
+        stream = self._streams.get(event.stream_id)
+        if stream is not None:  # else it is answered already
+            stream.received(event.data, size)
+
+    # What goes.
+
+    def _flush_soon(self) -> None:
+        if not self._is_handling:  # else it follows at once
+            self._flushing.do(self._flush)
+
+    def _flush(self) -> None:
+        """Send a frame of each stream in turn, as long as the client takes them; the others wait for the next turn."""
+        sent = 0
+        while self._sending and not self._is_full and sent < _TURN_BYTES:
+            stream = next(iter(self._sending))
+            del self._sending[stream]
+            sent += self._send(stream)
+        self._write()
+        if self._sending and not self._is_full:
+            self._flushing.do(self._flush)
+
+    def _send(self, stream: Http2Stream) -> int:
+        """Send a frame of a stream, and queue it again if it has more; returns the size of the frame."""
+        h2, number, waiting = self._h2, stream.number, stream.waiting
+        try:
+            window = max(0, h2.local_flow_control_window(number))  # a client may make it negative
+            size = min(window, h2.max_outbound_frame_size, _FRAME_BYTES, len(waiting))
+            is_last = stream.is_complete and size == len(waiting)
+            if size or is_last:
+                h2.send_data(number, bytes(waiting[:size]), end_stream=is_last)
+            if is_last and not stream.is_whole:
+                # RFC 9113, 8.1: the response is complete, and the client need not send the rest of its body.
+                h2.reset_stream(number, ErrorCodes.NO_ERROR)
+        except ProtocolError:  # the client has reset it, or has left
+            return 0
+        if is_last:
+            stream.sent()
+        elif size:
+            stream.taken(size)
+            if waiting:
+                self._sending[stream] = None
+        else:
+            stream.blocked()
+        return size
+
+    def _write(self) -> None:
+        """Write the frames that h2 has made."""
+        data = self._h2.data_to_send()
+        if data and not self._transport.is_closing():
+            self._frames.sent(len(data))
+            self._transport.write(data)
+
+    # The end.
+
+    def _not_taken(self) -> None:
+        log.warning("a client did not read its response within %s s", self.app.settings.write_s)
+        self.abort()
+
+    def _lose(self) -> None:
+        """Notify all requests that the client is gone."""
+        self._is_ending = True
+        self._sending.clear()
+        for stream in list(self._streams.values()):
+            stream.lose()
+
+    def _end(self, code: ErrorCodes | None = ErrorCodes.NO_ERROR, why: bytes = b"") -> None:
+        """Say GOAWAY, and close; what still comes is read for a moment, since it would reset the connection.
+
+        Args:
+            code: Why the connection ends; None: h2 has said it.
+            why: The same in words.
+        """
+        if self._is_ending or self._is_lost:
+            return
+        if code is not None:
+            with suppress(ProtocolError):
+                self._h2.close_connection(code, additional_data=why)
+        self._write()
+        self._lose()
+        transport = self._transport
+        self._connections.idle[self] = None
+        if transport.can_write_eof():
+            with suppress(OSError):  # the client has reset the connection
+                transport.write_eof()
+            self._read_control.open()
+        elif code is ErrorCodes.NO_ERROR:
+            transport.close()  # TLS reads on until the client has closed, too
+        self._alarm.set(_CLOSE_S if transport.get_write_buffer_size() else _FAREWELL_S, self.abort)

@@ -1,8 +1,8 @@
 """The handshake of a WebSocket, as an answer to its request (RFC 6455, 4.2).
 
-Whether the client may connect was judged before. A path without conversations is 404; a handshake that is not right is
-400, or 426 where another version of the protocol would be. Then the service may refuse it. Otherwise the connection
-goes over to a `SocketConnection`.
+Whether the client may connect was judged before. A path without conversations is 404; an invalid handshake is 400, or
+426 if another version of the protocol would be accepted. Then the service may refuse it. Otherwise the connection goes
+over to a `SocketConnection`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def offered(head: RequestHead) -> list[str]:
 
 
 class _Switch:
-    """Takes a connection over from HTTP/1, and makes a `SocketConnection` of it."""
+    """Takes a connection over from HTTP/1, and turns it into a `SocketConnection`."""
 
     def __init__(self, app: HttpApp, conversation: Conversation, settings: SocketSettings, told: bytes) -> None:
         self._app = app
@@ -89,7 +89,7 @@ class _Switch:
 
 
 class _Nobody:
-    """Listens to a request that is answered already."""
+    """The listener of a request that is already answered."""
 
     def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - see `Listener`
         return True
@@ -105,13 +105,13 @@ _NOBODY: Final = _Nobody()
 
 
 def _refusal(head: Head) -> Response | None:
-    """The response to a handshake that is not right; None: it is."""
+    """The response to an invalid handshake; None if it is valid."""
     request = head.request
     versions = [value for name, value in request.headers if name == "sec-websocket-version"]
     if versions != [_VERSION]:
         upgrade = (("Sec-WebSocket-Version", _VERSION), ("Upgrade", "websocket"), ("Connection", "upgrade"))
         was = f"Sec-WebSocket-Version is {', '.join(versions)!a}" if versions else "there is no Sec-WebSocket-Version"
-        return _refused(426, f"{was}; version {_VERSION} is spoken here", upgrade)
+        return _refused(426, f"{was}; expected version {_VERSION}", upgrade)
     keys = [value for name, value in request.headers if name == "sec-websocket-key"]
     if len(keys) != 1 or not _is_key(keys[0]):
         return _refused(400, "a handshake has one Sec-WebSocket-Key, which is 16 bytes in base64")

@@ -1,9 +1,9 @@
 r"""Heads of HTTP/1.1: the bytes up to the empty line become a `Head`, or are refused.
 
 Theory. Two programs that read one head differently can be made to disagree about where a request ends, so that one of
-them passes a request which it has never seen ("request smuggling"). So there is one way to read a head here: that of
-the grammar of RFC 9112, and whatever leaves a choice is refused. The grammar is two regular expressions, since it is a
-regular language::
+them passes on a request which it has never seen ("request smuggling"). So there is one way to read a head here: by the
+grammar of RFC 9112, and every ambiguity is refused. The grammar is two regular expressions, since it is a regular
+language::
 
     refused with 400     why
     -------------------  ------------------------------------------------------------------------------------------
@@ -18,12 +18,14 @@ regular language::
 
 A Transfer-Encoding other than ``chunked`` is 501, another version of HTTP 505, a head with too many fields 431.
 
-The same bytes always mean the same, so a reader of many heads of one peer may keep the last one with what it meant.
+The same bytes always have the same meaning, so a reader of many heads of one peer may cache the last one with its
+result.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote
 
@@ -38,6 +40,7 @@ __all__ = [
     "Head",
     "RefusedError",
     "check_begun",
+    "head_of_fields",
     "read_head",
     "target_host",
     "text_of",
@@ -47,8 +50,12 @@ MOST_BYTES: Final = 16 * 1024
 MOST_FIELDS: Final = 500
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_LINE: Final = re.compile(rb"(" + _TOKEN + rb") ([\x21-\x7e]+) HTTP/([0-9]\.[0-9])\r\n")
-FIELDS: Final = re.compile(rb"(?:" + _TOKEN + rb":[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n")
+_METHOD: Final = re.compile(_TOKEN)
+_TARGET: Final = re.compile(rb"[\x21-\x7e]+")
+_LINE: Final = re.compile(rb"(" + _TOKEN + rb") (" + _TARGET.pattern + rb") HTTP/([0-9]\.[0-9])\r\n")
+_VALUE: Final = rb"[\t\x20-\x7e\x80-\xff]*"
+FIELDS: Final = re.compile(rb"(?:" + _TOKEN + rb":" + _VALUE + rb"\r\n)*\r\n")
+_FIELD: Final = re.compile(rb":?" + _TOKEN + rb":" + _VALUE)
 _LENGTH: Final = re.compile(r"[0-9]{1,20}")
 _TELLING: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "expect", "upgrade"},
@@ -69,12 +76,12 @@ class RefusedError(Exception):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What a head means.
+    """A parsed head.
 
     Attributes:
-        request: What handlers see of it.
-        host: The host of a target that is a whole URI; else empty.
-        length: Bytes of the body; None: it comes in chunks.
+        request: The part for handlers.
+        host: The host of a target that is a whole URI; otherwise empty.
+        length: Bytes of the body; None: its end comes behind it, in chunks, or in frames of HTTP/2 without a length.
         is_kept: Whether the connection may serve another request.
         waits: Whether the client waits for 100 before it sends the body.
         is_socket: Whether it is the handshake of a WebSocket.
@@ -95,7 +102,7 @@ def read_head(data: bytes) -> Head:
         data: The bytes from the first byte of the request to the end of the empty line.
 
     Raises:
-        RefusedError: It is not well formed, leaves a choice, or asks for what is not served.
+        RefusedError: The head is malformed or ambiguous, or asks for a feature that is not served.
 
     Source: RFC 9112, 2 to 7.
     """
@@ -103,23 +110,18 @@ def read_head(data: bytes) -> Head:
         raise RefusedError("the head is too long", 431)
     line = _LINE.match(data)
     if line is None:
-        raise RefusedError("the first line is no request")
+        raise RefusedError("the first line is not a request line")
     method, target, version = line[1].decode(), line[2].decode(), line[3].decode()
     if method != method.upper():
         raise RefusedError("the method is not in capitals")
     if method == "PRI":
         raise RefusedError("HTTP/2 is begun in the middle of a connection")
     if version not in ("1.1", "1.0"):
-        raise RefusedError(f"HTTP/{version} is not spoken here", 505)
+        raise RefusedError(f"HTTP/{version} is not supported", 505)
     if not FIELDS.fullmatch(data, line.end()):
         raise RefusedError("a field is not well formed")
     headers, told = _fields(data, line.end())
-    path, _, query = target.partition("?")
-    host = target_host(path)
-    if host:
-        path = "/" + path.partition("://")[2].partition("/")[2]
-    if "%" in path:
-        path = unquote(path)
+    host, path, query = _split(target)
     is_new = version == "1.1"
     connection = _tokens(told.get("connection", ""))
     return Head(
@@ -132,11 +134,58 @@ def read_head(data: bytes) -> Head:
     )
 
 
+def head_of_fields(fields: Iterable[tuple[bytes, bytes]]) -> Head:
+    """The head of a request of HTTP/2.
+
+    Args:
+        fields: Its fields, which HTTP/2 allows; those of the request line begin with a colon.
+
+    Raises:
+        RefusedError: The method, the path or a field is none of HTTP/1.1, or asks for a tunnel.
+
+    Source: RFC 9113, 8.3.1.
+    """
+    own: dict[bytes, bytes] = {}
+    headers: list[tuple[str, str]] = [("host", "")]
+    for name, value in fields:
+        if not _FIELD.fullmatch(b"%b:%b" % (name, value)):
+            raise RefusedError("a field is not well formed")
+        if name == b"cookie" and name in own:
+            own[name] += b"; " + value  # RFC 9113, 8.2.3: clients send each cookie as a field
+            continue
+        own[name] = value
+        if name[0] != 0x3A and name not in (b"host", b"cookie"):
+            headers.append((text_of(name), text_of(value)))
+    if b"cookie" in own:
+        headers.append(("cookie", text_of(own[b"cookie"])))
+    method, target = own[b":method"], own.get(b":path", b"")  # CONNECT has none
+    if not _METHOD.fullmatch(method) or method != method.upper() or method == b"CONNECT":
+        raise RefusedError("the method is not served")
+    if not _TARGET.fullmatch(target):
+        raise RefusedError("the path has signs that no path has")
+    headers[0] = ("host", text_of(own.get(b":authority", own.get(b"host", b""))))
+    host, path, query = _split(target.decode())
+    request = RequestHead(method.decode(), path, query, "2", headers)
+    length, expected = own.get(b"content-length"), own.get(b"expect", b"").decode("latin-1")
+    return Head(
+        request, host, None if length is None else int(length), True, "100-continue" in _tokens(expected), False
+    )
+
+
+def _split(target: str) -> tuple[str, str, str]:
+    """The host of a target that is a whole URI, its path, decoded, and its query."""
+    path, _, query = target.partition("?")
+    host = target_host(path)
+    if host:
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    return host, unquote(path) if "%" in path else path, query
+
+
 def _fields(data: bytes, at: int) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """All fields, and those that the transport itself understands; the values of a repeated one are joined."""
+    """All fields, and the ones that the transport itself uses; the values of a repeated field are joined."""
     headers: list[tuple[str, str]] = []
     told: dict[str, str] = {}
-    # Latin-1 keeps every byte, so a value that is UTF-8 can be read again.
+    # Latin-1 keeps every byte, so a UTF-8 value can be decoded later.
     text = data[at:-4].decode("latin-1")
     is_plain = text.isascii()
     for line in text.split("\r\n") if text else ():
@@ -148,7 +197,7 @@ def _fields(data: bytes, at: int) -> tuple[list[tuple[str, str]], dict[str, str]
         if name in _TELLING:
             told[name] = f"{told[name]}, {value}" if name in told else value
     if len(headers) > MOST_FIELDS:
-        raise RefusedError(f"the head has {len(headers)} fields, and at most {MOST_FIELDS} are taken", 431)
+        raise RefusedError(f"the head has {len(headers)} fields, which exceeds the limit of {MOST_FIELDS}", 431)
     if sum(name == "host" for name, _ in headers) > 1:
         raise RefusedError("the head has more than one Host")
     return headers, told
@@ -158,7 +207,7 @@ def _length(told: dict[str, str], *, is_new: bool) -> int | None:
     """How long the body is; None when it comes in chunks.
 
     Raises:
-        RefusedError: It is given twice, or in a form that is not understood; or the head names no host.
+        RefusedError: The length is given twice, or in an unknown form; or the head names no host.
     """
     if is_new and "host" not in told:
         raise RefusedError("the head has no Host")
@@ -170,10 +219,10 @@ def _length(told: dict[str, str], *, is_new: bool) -> int | None:
             raise RefusedError("Content-Length is not one number")
         return int(length)
     if length is not None:
-        # RFC 9112, 6.1: somebody on the way may have taken the body's end to be elsewhere.
+        # RFC 9112, 6.1: a proxy on the way may have seen the end of the body elsewhere.
         raise RefusedError("a head has both Content-Length and Transfer-Encoding")
     if not is_new:
-        raise RefusedError("HTTP/1.0 knows no Transfer-Encoding")
+        raise RefusedError("HTTP/1.0 does not have Transfer-Encoding")
     if coding.lower() != "chunked":
         raise RefusedError("a Transfer-Encoding other than chunked is not understood", 501)
     return None
@@ -187,7 +236,7 @@ def check_begun(data: bytes, at: int) -> None:
     """Refuse early what cannot become a head.
 
     Raises:
-        RefusedError: It is too long, or nobody would end its lines so.
+        RefusedError: The head is too long, or has invalid line ends.
     """
     if len(data) >= MOST_BYTES:
         raise RefusedError("the head is too long", 431)
@@ -199,14 +248,14 @@ def check_begun(data: bytes, at: int) -> None:
 
 
 def target_host(target: str) -> str:
-    """The host of a target that is a whole URI, which counts instead of `Host` (RFC 9112, 3.2.2); else nothing."""
+    """The host of a target that is a whole URI, which counts instead of `Host` (RFC 9112, 3.2.2); otherwise empty."""
     if not target.startswith(("http://", "https://")):
         return ""
     return re.split(r"[/?]", target.partition("://")[2], maxsplit=1)[0].lower()
 
 
 def text_of(data: bytes) -> str:
-    """Header bytes as text: UTF-8, which is what our own responses use, else Latin-1, which takes everything."""
+    """Decode as UTF-8, which the invoker's own responses use, otherwise as Latin-1, which accepts every byte."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""What a leading thread has of one client: its `Connection`, and the `Reply` to a request; and `LateWrites`.
+"""The objects of a leading thread for one client: its `Connection`, and the `Reply` to a request; and `LateWrites`.
 
 A reply is the outlet of the conversation that makes the response. It is written once: by the thread when the function
-is over, or by any thread that finds that the client need not wait for that: the time of the request is over, the drain
-is, or the response is there although the function goes on.
+is over, or by any thread if the client need not wait for that: the time limit of the request or of the drain is
+reached, or the response exists although the function continues.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class Connection:
     """One connection.
 
     Attributes:
-        sock: It does not block.
+        sock: A socket that does not block.
         heads: Reads its heads.
         since_s: When it became idle or begun.
-        begun: What came of a request that is not here as a whole.
+        begun: The bytes of an incomplete request.
         reads: In how many pieces it came.
         is_new: Whether nothing has come yet.
         peer: The address of the client.
-        ends: Whether it ends behind the response that is written.
-        is_parked: Whether nobody waits for what comes; see `InlineHttp._park`.
+        ends: Whether it ends after the response that is being written.
+        is_parked: Whether its incoming bytes are not watched; see `InlineHttp._park`.
     """
 
     __slots__ = ("begun", "ends", "fd", "heads", "is_new", "is_parked", "peer", "reads", "since_s", "sock")
@@ -81,7 +81,7 @@ class Connection:
             return True
 
     def shut(self) -> None:
-        """Let the client, and a thread that waits for it, see the end of the connection."""
+        """Shut the connection down, which the client and a thread that waits for it notice."""
         with suppress(OSError):
             self.sock.shutdown(socket.SHUT_RDWR)
 
@@ -98,7 +98,7 @@ class Connection:
 
     @property
     def has_part(self) -> bool:
-        """Whether what can be read is only a part of a head."""
+        """Whether the bytes that can be read are only a part of a head."""
         try:
             data = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
         except OSError:
@@ -114,13 +114,13 @@ def _peer(sock: socket.socket) -> str:
 
 
 def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection]:
-    """The connections that may be ended: those on which a part of a head waits to be read, then the silent ones.
+    """The connections that may be ended: those with only a part of a head to read, then the silent ones.
 
     One on which a request may have come is not idle any more, although no thread has read it yet.
 
     Args:
         idle: The one that has been so for longest first.
-        since_s: One of which nothing has ever come is spared if it is newer than this.
+        since_s: A connection that has never sent a byte is spared if it is newer than ``since_s``.
     """
     poll = select.poll()
     for one in idle:
@@ -141,7 +141,7 @@ class LateWrites:
         write_s: How long a client may take for a part.
         written: Called when all is.
         end: Called when the connection is of no use any more.
-        memory: Counts what is long.
+        memory: Counts long responses.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class LateWrites:
                 async with asyncio.timeout(self._write_s):
                     await loop.sock_sendall(connection.sock, part)
         except TimeoutError:
-            log.warning("a client did not take its response within %s s", self._write_s)
+            log.warning("a client did not read its response within %s s", self._write_s)
             self._end(connection)
         except OSError:
             self._end(connection)
@@ -209,7 +209,7 @@ class Reply:
 
     Attributes:
         is_over: Whether the response was written.
-        peer: Who calls, and what it got.
+        peer: The caller, and the status that it got.
         refusal: Makes the response of an error.
     """
 
@@ -243,12 +243,12 @@ class Reply:
         """Return: the body has the length that its head gave."""
 
     def is_gone(self) -> bool:
-        """Whether nobody waits for the function any more: the client has left, or got its response."""
+        """Whether the function's result is no longer needed: the client has left, or got its response."""
         if self.is_over:
             return True
         now = time.monotonic()
         if self._deadline is not None and now >= self._deadline:
-            self.cut(DeadlineExceeded("the deadline has passed"))
+            self.cut(DeadlineExceeded())
             return True
         if now - self._began_s < GRACE_S or not self._connection.is_gone:
             return False
@@ -270,7 +270,7 @@ class Reply:
 
 
 def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
-    """The response as it leaves; another thread leads while a long one is packed.
+    """The response as it is sent; another thread leads while a long one is packed.
 
     Args:
         response: The response to be packed.

@@ -1,13 +1,13 @@
 """`InlineHttp`: answers plain requests in the thread that reads them, without a hop.
 
-Theory. One thread *leads* (`execution.thread.leader_follower`): it waits for all connections at once, reads what came
-on one, runs the function, and writes the response, while it runs if that streams (`InlineStream`). Another thread takes
-the lead as soon as this one may take long. What is not plain (`PlainHeads`) goes to the loop's server together with the
-bytes that were read, before anything was answered; so there is one HTTP server, and this is a short cut. A connection
-is
+Theory. One thread *leads* (`execution.thread.leader_follower`): it waits for all connections at once, reads a request
+from one, runs the function, and writes the response, during the run if it streams (`InlineStream`). Another thread
+takes the lead as soon as this one may take long. A request that is not plain (`PlainHeads`) goes to the loop's server
+together with the bytes that were read, before any answer; so there is one HTTP server, and this is a short
+cut. A connection is
 
 * *idle*: it waits for a request, in the order in which it became so;
-* *begun*: a plain head is here, and some of its body; if the rest does not come soon, the loop waits for it;
+* *begun*: a plain head has come, and some of its body; if the rest does not come soon, the loop waits for it;
 * *taken*: a thread serves it, or the loop writes the rest of a response that the client does not take at once;
 * gone: closed, or given to the loop's server for good.
 
@@ -88,7 +88,7 @@ class InlineHttp:
         self._begun: dict[int, Connection] = {}
         self._ready: deque[int] = deque()  # descriptors that can be read
         self._lock = threading.Lock()
-        self._inside = 0  # threads that lead, or serve what they took when they did
+        self._inside = 0  # threads that lead, or serve work that they took when they did
         self._rests = LateWrites(settings.write_s, self._written, self.end, driver.engine.memory)
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
@@ -130,7 +130,7 @@ class InlineHttp:
         return False
 
     def leave(self) -> None:
-        """Give all connections to the loop's server; those that a thread serves follow once they are answered."""
+        """Give all connections to the loop's server; connections that a thread serves follow once they are answered."""
         self._is_leaving = True
         for connections in (self._idle, self._begun):
             while found := _first(connections):
@@ -139,7 +139,7 @@ class InlineHttp:
                     self._hand_over(one, one.begun)
 
     async def stop(self, grace_s: float) -> int:
-        """Wait for the responses that are under way, then cut their connections; how many were cut. Idempotent."""
+        """Wait for the running responses, then cut their connections; gives the number of cut ones. Idempotent."""
         self._is_stopping = True
         self.leave()
         with suppress(TimeoutError):
@@ -161,7 +161,7 @@ class InlineHttp:
         return len(cut)
 
     def _look(self) -> None:
-        """End connections that are idle for too long, and leave requests to the loop whose bodies come slowly."""
+        """End connections that are idle for too long, and pass requests with slow bodies on to the loop."""
         now = time.monotonic()
         for connections, most_s in ((self._idle, self._settings.idle_s), (self._begun, _LOOK_S)):
             while (found := _first(connections)) and now - found[0].since_s >= most_s:
@@ -177,7 +177,7 @@ class InlineHttp:
     # In the threads that lead.
 
     def _lead(self, turn: Turn) -> None:
-        """Wait for requests and answer them, until another thread does."""
+        """Wait for requests and answer them, until another thread leads."""
         with self._lock:
             self._inside += 1
         try:
@@ -214,9 +214,9 @@ class InlineHttp:
                 self._ready.append(fd)
 
     def _park(self, fd: int) -> None:
-        """Do not listen to a connection for now: something comes while another thread serves it.
+        """Stop watching a connection for now, since bytes come while another thread serves it.
 
-        Set the flag, then check whether it is idle; `_release` does the reverse, so one of the two sees it.
+        Set the flag, then check whether it is idle; `_release` does the reverse, so one of the two notices the other.
         """
         with self._lock:
             connection = self._connections.get(fd)
@@ -229,7 +229,7 @@ class InlineHttp:
                 self._epoll.unregister(fd)
 
     def _serve(self, connection: Connection, turn: Turn) -> None:
-        """Read what came, and answer it if that is a whole plain request."""
+        """Read the bytes that came, and answer them if they are a whole plain request."""
         try:
             data = connection.sock.recv(_READ_BYTES)
         except BlockingIOError:
@@ -280,11 +280,11 @@ class InlineHttp:
             reply.refusal = session.refusal
             whole = Whole(session, self._driver, reply, turn=turn, deadline=deadline, is_counted=False)
             close, sent, is_long = whole.run(frames), whole.sent, whole.is_long
-        except Exception:  # a handler is at fault, and nothing of it may reach the peer (R-117)
+        except Exception:  # a handler has an error, whose text must not reach the peer (R-117)
             log.exception("a request failed inside the invoker")
             close, sent, is_long = Close(InternalError()), [], False
         finally:
-            threads.leave()  # before the client hears of the end: it may call again at once
+            threads.leave()  # before the client gets the end, since it may call again at once
         if not (is_long and reply.is_gone()):
             response = sent[0] if sent else reply.refusal(close.error or InternalError())
             reply.answer(response if reply.is_over else packed(response, plain, turn))
@@ -292,7 +292,7 @@ class InlineHttp:
             self.end(connection)
 
     def _stream(self, connection: Connection, plain: Plain, body: bytes, turn: Turn, deadline: float | None) -> None:
-        """Run the function, and write the response while it does."""
+        """Run the function, and write the response while it runs."""
         try:
             begun, frames = plain.prepared.begin(body)
             session = cast(StreamingSession, begun)  # `is_stream` says that it is one
@@ -300,7 +300,7 @@ class InlineHttp:
             stream = InlineStream(session, self._driver, reply, turn=turn, deadline=deadline)
             close = stream.run(frames)
         finally:
-            self._driver.threads.leave()  # before the client hears of the end: it may call again at once
+            self._driver.threads.leave()  # before the client gets the end, since it may call again at once
         reply.finish(stream.sent, close, turn)
 
     # From any thread.
@@ -311,7 +311,7 @@ class InlineHttp:
         return connection.ends
 
     def write(self, connection: Connection, plain: Plain, response: Response) -> None:
-        """Write a response, then wait for the next request or end the connection; the loop writes what is not taken."""
+        """Write a response, then wait for the next request or end the connection; the loop writes any rest."""
         connection.ends = ends = response.close or self._is_leaving or self._driver.engine.is_draining
         if response.pieces or len(response.body) > PIECE_BYTES:
             data = head_bytes(response, close=ends, headers=plain.headers)
@@ -345,7 +345,7 @@ class InlineHttp:
             self._release(connection, self._idle)
 
     def _release(self, connection: Connection, to: dict[int, Connection]) -> None:
-        """Give up the connection: nobody owns it until something comes."""
+        """Release the connection: it has no owner until bytes come."""
         connection.since_s = time.monotonic()
         to[connection.fd] = connection
         if connection.is_parked:
@@ -376,7 +376,7 @@ class InlineHttp:
             self._call_loop(self._changed.set)
 
     def _call_loop(self, callback: Callable[..., object], *args: object) -> bool:
-        """Have the loop do something; returns whether it will."""
+        """Have the loop call a function; returns whether it will."""
         try:
             self._loop.call_soon_threadsafe(callback, *args)
         except RuntimeError:  # it has closed

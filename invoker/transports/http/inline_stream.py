@@ -1,9 +1,9 @@
 """`InlineStream`: a response that streams, in the thread that has read its request.
 
-Theory. The thread that leads runs the function as a `Whole` conversation, and writes what it gives (`StreamReply`). The
-first item leaves at once. What follows is kept until the function is over, which takes less than a beat of the sweeper
-for most streams: so each of those costs two writes, and no hop. A stream that takes longer, or gives much, passes the
-lead on, and goes on in its thread.
+Theory. The thread that leads runs the function as a `Whole` conversation, and writes its values (`StreamReply`). The
+first item is sent at once. Later items are kept until the function is over, which takes less than a beat of the sweeper
+for most streams: so each of these costs two writes, and no hop. A stream that takes longer, or gives much, passes the
+lead on, and continues in its thread.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class InlineStream(Whole):
 
     @property
     def encode(self) -> Callable[[int, Any], tuple[int, Message[bytes]]]:
-        """Serialises what the body gives; large values one after another."""
+        """Encodes the values of the body; large values one after another."""
         invocation = self.invocation
         return partial(self.driver.threads.turns.encode_any, invocation.encode, invocation.function.spec.name)
 
     def keep(self, frame: Any) -> None:
-        """Keep one frame; the first item leaves now, unless the function is over with it."""
+        """Keep one frame; the first item is sent now, unless the function is over with it."""
         if self._is_first and type(frame) is BodyChunk:
             self._is_first = False
             self._reply.invocation = self.invocation
@@ -91,11 +91,11 @@ class InlineStream(Whole):
                         self.perform(step)
 
     def is_slow(self, took_s: float) -> bool:
-        """As in the base class, but per item: a thread that gives many quick items may still lead."""
+        """Decide as in the base class, but by the time per item: a thread that gives many quick items may lead on."""
         return super().is_slow(took_s) and took_s > _ITEM_S * sum([one.emitted for one in self.invocation.outputs])
 
     def look(self, now: float) -> None:
-        """Write the head after a moment, and a heartbeat now and then; and what the client has not taken yet."""
+        """Write the head after a moment, regular heartbeats, and the bytes that the client has not taken yet."""
         has_begun = self._streaming.has_begun
         quiet_s = now - (self._reply.wrote_s if has_begun else self.started_s)
         if self.closed is None and quiet_s >= (HEARTBEAT_S if has_begun else HEAD_S) - LOOK_S:
@@ -103,6 +103,6 @@ class InlineStream(Whole):
         self._reply.early(self.sent)
 
     def leave(self) -> None:
-        """User code has been left: give the gate to the next thread as well."""
+        """Note that user code has returned, and let the next thread pass the gate."""
         super().leave()
         self._reply.leave_gate()

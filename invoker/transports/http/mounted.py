@@ -1,8 +1,8 @@
 """`MountedTransport`: the HTTP transport without sockets: another program's ASGI server brings the requests.
 
 That program may stand behind any name and any proxy, so the transport cannot know its own names, and judges `Host` only
-if they are set; the rules of foreign web pages hold as always (ADR 0045). Paths count from where the transport is
-mounted. What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
+if they are set; the rules about foreign web pages apply as always (ADR 0045). Paths count from where the transport is
+mounted. Entries that servers may leave out of a scope are added here; the servers' own entries are not changed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MountedTransport:
                 self._quiet.set()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; also one whose client has left, since middleware of the host may count on a response."""
+        """Answer a request; also if its client has left, since middleware of the host may need a response."""
         has_begun = False
 
         async def sending(message: MutableMapping[str, Any]) -> None:
@@ -73,15 +73,18 @@ class MountedTransport:
 
         await self._asgi(scope, receive, sending)
         if not has_begun:
-            with suppress(OSError):  # so some servers say that the client has left
+            with suppress(OSError):  # some servers raise this when the client has left
                 await refuse(scope, receive, send, _LEFT)
 
     def leave(self) -> None:
-        """Ask clients of HTTP/1 to connect anew; requests are served as before."""
+        """Ask clients of HTTP/1 to reconnect; requests are served as before."""
         self.app.is_leaving = True
 
     async def stop(self, grace_s: float) -> None:
-        """End the WebSockets; wait for requests, whose tasks are others', no longer than ``grace_s``. Idempotent."""
+        """End the WebSockets; wait for requests, whose tasks belong to the host, no longer than ``grace_s``.
+
+        Idempotent.
+        """
         await self.app.connections.end(grace_s, grace_s)
         while self._requests:
             self._quiet.clear()
@@ -93,7 +96,7 @@ class MountedTransport:
 
 
 def inner_scope(scope: Scope) -> dict[str, Any]:
-    """The scope of a request, as this transport reads it: the path without that of the mount."""
+    """The scope of a request, as this transport reads it: with the path below the mount."""
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
     if root and (path == root or path.startswith(f"{root}/")):  # some hosts have cut it off already
         path = path[len(root) :]
@@ -103,8 +106,6 @@ def inner_scope(scope: Scope) -> dict[str, Any]:
         "raw_path": scope.get("raw_path") or b"",
         "query_string": scope.get("query_string") or b"",
         "http_version": scope.get("http_version") or "1.1",
-        "server": scope.get("server") or ("", None),  # None would say that it came by a Unix socket
-        "state": {},  # that of the host's lifespan
     }
 
 

@@ -1,8 +1,8 @@
 """Which web pages may call the HTTP transport, and under which names it answers.
 
-Theory. A browser lets every page send requests to any address, also to one that only this machine can reach. So a page
-from anywhere could run functions here. But browsers say whose page a request comes from: newer ones by
-`Sec-Fetch-Site`, and all of them by `Origin`, except on a plain GET. The rules, of which the first that fits decides::
+Theory. A browser lets every page send requests to any address, also to one that only this machine can reach. So any web
+page could run functions here. But browsers name the page from which a request comes: newer ones by `Sec-Fetch-Site`,
+and all of them by `Origin`, except on a plain GET. The rules, of which the first that fits decides::
 
     Host        is not a name of a transport that is bound to loopback          403
     Origin      is listed                                                  passes, with the headers of CORS
@@ -57,7 +57,7 @@ _EXPOSED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of one request.
+    """The decision about one request.
 
     Attributes:
         response: Ends the request here; None lets it pass.
@@ -75,11 +75,11 @@ class Origins:
         origins: The origins of pages that may call, such as ``https://example.org``; ``*`` means any.
         hosts: Names under which the transport answers although it is bound to loopback, with or without a port; ``*``
             means any.
-        has_credentials: Whether pages of listed origins may send cookies and the like, and read the answer; those that
-            only ``*`` lists may not.
+        has_credentials: Whether pages of listed origins may send credentials such as cookies, and read the answer;
+            origins that only ``*`` lists may not.
 
     Attributes:
-        names: What `Host` may be; None: anything. Set by who knows what the transport is bound to.
+        names: The allowed values of `Host`; None: anything. Set by the code that binds the transport.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class Origins:
         self._lists = ("--allowed-host", "--allowed-origin")
 
     def bind(self, host: str, *, is_loopback: bool) -> None:
-        """Say what the transport is bound to.
+        """Set the address to which the transport is bound.
 
         Args:
-            host: The host as the configuration says it.
+            host: The host in the configuration.
             is_loopback: Whether only this machine can reach it.
         """
         is_checked = is_loopback and _ANY not in self._hosts
@@ -105,7 +105,7 @@ class Origins:
         self.names = LOOPBACK_NAMES | self._hosts | {bound.lower()} if is_checked else None
 
     def mount(self) -> None:
-        """Say that another server has the sockets, so that only a list of hosts says what names it has (H-098)."""
+        """Note that another server has the sockets, so that its names are known only from a list of hosts (H-098)."""
         is_checked = self._hosts and _ANY not in self._hosts
         self.names = LOOPBACK_NAMES | self._hosts if is_checked else None
         self._why, self._lists = "", ("allowed_hosts", "allowed_origins")
@@ -115,7 +115,7 @@ class Origins:
 
         Args:
             head: The head of the request, with names in lower case.
-            host: The host of a target that is a whole URI, which counts instead of `Host`; else empty.
+            host: The host of a target that is a whole URI, which counts instead of `Host`; otherwise empty.
             is_local: Whether it came by a Unix socket, to which no browser connects, so any name will do.
             is_socket: Whether it is a handshake.
         """
@@ -127,7 +127,7 @@ class Origins:
         host = host or fields.get("host", "")
         if self.names is not None and host and not is_local and not self._is_own(host):
             return self._refused(
-                f"the host {host!a} is none of this invoker's; {self._why}Host is localhost, "
+                f"the host {host!a} is not a name of this invoker; {self._why}Host must be localhost, "
                 f"127.0.0.1, [::1] or a name that {self._lists[0]} lists"
             )
         origin = fields.get("origin", "")
@@ -160,7 +160,7 @@ def _is_foreign(method: str, fields: Mapping[str, str], host: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Whether an origin has this host and port; a port that is left out is that of the origin's scheme."""
+    """Whether an origin has this host and port; a missing port means the default of the origin's scheme."""
     one, other = _ORIGIN.fullmatch(origin), _AUTHORITY.fullmatch(host)
     if one is None or other is None or one["host"] != other["host"]:
         return False
@@ -169,7 +169,7 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def _allowed(method: str, fields: Mapping[str, str], origin: str, *, has_credentials: bool) -> Verdict:
-    """What CORS wants for a listed origin; a preflight is answered, and runs nothing."""
+    """The CORS headers for a listed origin; a preflight is answered, and runs no function."""
     shared = (("Access-Control-Allow-Origin", origin), *(_CREDENTIALS if has_credentials else ()), *_VARY)
     if method != "OPTIONS" or "access-control-request-method" not in fields:
         exposed = _EXPOSED if has_credentials else "*"

@@ -1,6 +1,6 @@
 """`Outgoing`: the long messages that a socket sends, counted until the peer has taken them.
 
-Messages wait in order, and are made frame by frame as the peer takes them. One that is made at once and is large is
+Messages wait in order, and are made frame by frame as the peer takes them. A large message that is made at once is
 *handed* to the transport, which reports when the peer has taken it. Both count in the budget of the process.
 """
 
@@ -28,7 +28,7 @@ class Outgoing:
 
     Args:
         memory: The memory of the process.
-        drop: Ends the connection when memory runs out and it has most of it; called on this loop.
+        drop: Ends the connection when memory runs out and it holds the most; called on this loop.
     """
 
     __slots__ = ("_drop", "_handed", "_loop", "_memory", "_queue", "_unread", "_waiting")
@@ -45,7 +45,7 @@ class Outgoing:
         return bool(self._queue)
 
     def put(self, frame: str | bytes | LongMessage) -> None:
-        """Append a message to those that wait."""
+        """Append a message to the waiting ones."""
         size = frame.size if isinstance(frame, LongMessage) else len(frame)
         self._queue.append((fragments(frame), size))
         self._waiting += size
@@ -69,24 +69,24 @@ class Outgoing:
         return None
 
     def taken(self) -> None:
-        """The peer has taken most of what the transport got, or the connection is lost."""
+        """Note that the peer has taken most of the transport's bytes, or that the connection is lost."""
         if self._handed:
             self._handed = 0
             self._count()
 
     def part(self) -> None:
-        """Let go of a conversation that is over; it counts as running until the peer has taken all of it."""
+        """Release a conversation that is over; it counts as running until the peer has taken all its messages."""
         if self._unread is not None and self._waiting + self._handed:
             self._unread.part()
 
     def clear(self) -> None:
-        """Drop what waits: it will not be sent."""
+        """Drop the waiting messages, which will not be sent."""
         self._queue.clear()
         self._waiting = 0
         self._count()
 
     def _end(self, error: InvocationError) -> None:
-        log.info("a connection is ended, since its peer takes nothing", extra={"detail": str(error)})
+        log.info("a connection is ended, because its peer reads nothing", extra={"detail": str(error)})
         self._drop()
 
     def _count(self) -> None:

@@ -1,16 +1,16 @@
-"""Responses that leave packed: which ones are worth it, whole ones (`pack`), and streams (`Packer`).
+"""Packs responses: decides which ones are worth it, and packs whole ones (`pack`) and streams (`Packer`).
 
 A whole response is packed if all of these hold; a stream, if all but the second do:
 
-* the client takes a coding that we have (`invoker.transports.http.codings`), and likes no other one better;
+* the client accepts an available coding (`invoker.transports.http.codings`), and does not prefer plain bytes;
 * the body has at least `LEAST_BYTES`: below that, the packed one and its header are hardly shorter;
 * its media type is one that packing makes shorter: text, JSON, XML and the like, arrays; not images, audio or archives;
 * it has no header that forbids it: Content-Encoding (it is packed already), Content-Range (it is a part), a digest of
   it, or ``Cache-Control: no-transform``.
 
-A client that takes nothing unpacked (``identity;q=0``) gets everything packed that may be. What would be packed for
-another client says ``Vary: Accept-Encoding``, and a strong ETag becomes a weak one where it is packed, because its
-bytes are others. The response to a HEAD has the header fields of a GET, so it is made in the same way.
+A client that takes nothing unpacked (``identity;q=0``) gets everything packed that may be. A response that would be
+packed for another client has ``Vary: Accept-Encoding``, and a strong ETag becomes a weak one where it is packed,
+because its bytes are others. The response to a HEAD has the header fields of a GET, so it is made in the same way.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def is_worth(content_type: str) -> bool:
 
 
 def coding_for(response: Response | ResponseHead, choice: Choice, size: int) -> str | None:
-    """The coding in which a response leaves; `IDENTITY`: unpacked, but it would be packed for another client.
+    """The coding of a response; `IDENTITY`: unpacked, but it would be packed for another client.
 
     Args:
         response: Its headers count.
-        choice: What the client takes.
+        choice: The coding that the client prefers.
         size: Bytes of the body; of a stream, `LEAST_BYTES`.
 
     Returns:
@@ -118,7 +118,7 @@ def pack(response: Response, coding: str) -> Response:
 
 
 def not_modified(response: Response, head: RequestHead) -> Response:
-    """A 304 whose ETag is the one that the client has: weak, if it has got the body packed (RFC 9111, 4.3.4)."""
+    """A 304 with the ETag that the client has: a weak one, if it got the body packed (RFC 9111, 4.3.4)."""
     had = head.value("if-none-match")
     if "W/" not in had:
         return response
@@ -131,7 +131,7 @@ def not_modified(response: Response, head: RequestHead) -> Response:
 
 
 class Packer:
-    """Packs a stream; what was packed since the last `flush` cannot be read by the client before the next one.
+    """Packs a stream; the client can read packed bytes only after the next `flush`.
 
     It needs little memory, since there may be thousands of streams.
 

@@ -1,12 +1,12 @@
-"""`PlainHeads`: what heads of plain requests say, and how a thread answers them.
+"""`PlainHeads`: reads the heads of plain requests, which a thread can answer.
 
 A request is plain if nothing but its body is still to be read, and nothing but one response is to be written, whole or
 streamed: a POST of HTTP/1.1 with a short body of a known length, on a connection that stays, for a handler that can
-answer it in a thread. All others are left to the loop's server, which reads them from the first byte. So whatever is
-refused is refused there.
+answer it in a thread. All others are left to the loop's server, which reads them from the first byte. So all refusals
+happen there.
 
-The same bytes mean the same. So what a head says is kept: who may call (`Origins`), who answers, and what the protocol
-made of it. Clients repeat their heads, and then nothing of them is read again.
+The same bytes mean the same. So the result of a head is cached: whether it may call (`Origins`), its handler, and the
+protocol's result. Clients repeat their heads, and then nothing of them is read again.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _STRANGE: Final = frozenset({"content-encoding", "expect", "http2-settings", "tr
 
 
 class Plain(NamedTuple):
-    """What a plain head says.
+    """The result of a plain head.
 
     Attributes:
         size: Bytes of the head, with its empty line.
         whole: Bytes of the whole request.
         alike: The prepared request that answers it.
         headers: The headers to be added to the response.
-        head: The head as the handler sees it.
-        choice: In which coding the response leaves.
+        head: The head for the handler.
+        choice: The coding of the response.
         is_traced: Whether the same head means another span the next time.
     """
 
@@ -59,13 +59,13 @@ class Plain(NamedTuple):
 
 
 class PlainHeads:
-    """Reads heads, and keeps what they say.
+    """Reads heads, and caches the results.
 
     Args:
         handler: Gives the handler of a path.
-        origins: Judges who may call.
+        origins: Judges whether a caller is allowed.
         is_local: Whether they come by a Unix socket.
-        codings: In which responses may leave.
+        codings: The codings that responses may have.
     """
 
     def __init__(

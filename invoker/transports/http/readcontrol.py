@@ -1,9 +1,9 @@
-"""`ReadControl`: reads little at once from a connection, stops, goes on, and looks meanwhile whether the peer is there.
+"""`ReadControl`: reads little at once from a connection, pauses, continues, and checks that the peer is there.
 
-The end of a connection that is not read goes unnoticed. So the kernel is asked now and then. A reset is an end. The
-end of what the peer sends is behind what was not read yet, and maybe nothing is missing: the peer may wait for an
-answer. It has left if nothing at all is taken for a long time. Where the reader counts what it holds, the rest is
-read at once, since the kernel has it, and the end shows whether something is missing.
+The end of a connection that is not read goes unnoticed. So the kernel is asked now and then. A reset is an end. The end
+of the peer's bytes comes after the unread ones, and perhaps the request is complete: the peer may wait for an answer.
+It has left if nothing is read for a long time. If the reader counts the bytes that it holds, the rest is read at once,
+since the kernel has it, and the end shows whether bytes are missing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ReadControl:
 
     Args:
         transport: The transport of the connection.
-        lost: Called when the peer has left while nothing was read; None: no notice is wanted.
-        patience_s: How long a peer that sends no more may wait until something is read.
+        lost: Called when the peer has left while reading was paused; None: no notice is wanted.
+        patience_s: How long a peer that sends no more may wait until reading continues.
     """
 
     def __init__(self, transport: Any, lost: Callable[[], None] | None = None, *, patience_s: float = 60.0) -> None:
@@ -46,7 +46,7 @@ class ReadControl:
         """Read no more for now.
 
         Args:
-            takes_rest: What is left may be read once the peer has ended what it sends; it is counted then.
+            takes_rest: Whether the rest may be read once the peer has half-closed; it is counted then.
         """
         if not (self._is_shut or self._reads_rest or self._transport.is_closing()):
             self._is_shut, self._takes_rest = True, takes_rest
@@ -61,7 +61,7 @@ class ReadControl:
             self._transport.resume_reading()
 
     def close(self) -> None:
-        """The connection is over: forget it, and do not look again, since a timer would keep all that it holds."""
+        """Forget a connection that is over, and stop the timer, which would keep it alive."""
         self._lost = None
         if self._timer is not None:
             self._timer.cancel()
@@ -69,7 +69,7 @@ class ReadControl:
     def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         self._shut_s = loop.time()
-        if self._timer is None:  # a timer that is left over from the last time does as well
+        if self._timer is None:  # a timer that still runs from the last time is enough
             self._timer = loop.call_later(_LOOK_S, self._look)
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""`Request`: one request of HTTP/1.1. Its connection brings the body and learns how much of it is wanted.
+"""`Request`: one request of HTTP/1.1. Its connection gives it the body, and asks how much of it is wanted.
 
 A handler reads the body, in a task; or it listens, so that everything happens in the callback that brought it.
 """
@@ -38,22 +38,22 @@ class BodySource(Protocol):
         """The request waits for more of its body."""
 
     def answered(self, request: Request, response: Response) -> None:
-        """The response of a request that is listened to."""
+        """Send the response of a request with a listener."""
 
     def begun(self, request: Request, head: ResponseHead) -> None:
-        """The head of a response that is streamed."""
+        """Send the head of a streamed response."""
 
     def streamed(self, data: bytes | Iterator[bytes]) -> bool:
         """A piece of its body; returns whether the client takes more at once."""
 
     def ended(self, *, is_whole: bool) -> None:
-        """The end of its body; if it is not whole, the client has to see that."""
+        """End the body of a streamed response; if it is not whole, the client must notice it."""
 
     def leave_to(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
-        """Leave the connection to another protocol, with what was read of that."""
+        """Pass the connection on to another protocol, with the bytes that were read."""
 
     def abort(self) -> None:
-        """End the connection now, without a farewell to the client."""
+        """End the connection now, without a last message to the client."""
 
 
 class Request(Exchange):
@@ -70,9 +70,9 @@ class Request(Exchange):
         meaning: Its head, as the connection understands it.
         is_whole: Whether all of the body has come.
         task: The task that answers it, if a task reads its body.
-        unread: Bytes of the body that nobody has asked for yet.
+        unread: Bytes of the body that are not yet asked for.
         headers: The headers to be added to the response.
-        packer: Packs the body of a streamed response; None: it leaves as it is.
+        packer: Packs the body of a streamed response; None: it is sent unchanged.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Request(Exchange):
             self._wake()
 
     def leave(self) -> None:
-        """The client has left: notify what reads the body; if nothing does, cancel the task (R-154, G-013)."""
+        """Notify the reader of the body that the client has left; without a reader, cancel the task (R-154, G-013)."""
         self.is_gone = True
         self.peer.got(LEFT)
         self.has_room()
@@ -129,7 +129,7 @@ class Request(Exchange):
         self._pass_on(listener)
 
     def ask(self) -> None:
-        """Pass the body on again; the listener wants more of it."""
+        """Continue to pass the body on, since the listener wants more of it."""
         self._is_held = False
         if self._listener is not None:
             self._pass_on(self._listener)
@@ -141,7 +141,7 @@ class Request(Exchange):
             self.respond(response)
 
     def respond(self, response: Response) -> None:
-        """Write the response, in the coding that the client likes best."""
+        """Write the response, in the coding that the client prefers."""
         self.peer.got(response.status)
         self.count(size_of(response))
         at_once = ready(response, self.choice, self.head)
@@ -158,7 +158,7 @@ class Request(Exchange):
             self._source.answered(self, response)  # also when the client has left
 
     def begin(self, head: ResponseHead) -> None:
-        """Write the head of a response that is streamed."""
+        """Write the head of a streamed response."""
         if not self.is_gone:
             self._has_begun = True
             self.peer.got(head.status)
@@ -170,14 +170,14 @@ class Request(Exchange):
         return self.is_gone or self._source.streamed(data)
 
     async def room(self) -> None:
-        """Wait until the client has taken most of what was written, or has left."""
+        """Wait until the client has taken most of the written bytes, or has left."""
         while not self.is_gone and not self._source.streamed(b""):
             if self._for_room is None:
                 self._for_room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._for_room)  # several outputs may wait
 
     def has_room(self) -> None:
-        """Let tasks that wait for room go on."""
+        """Wake the tasks that wait for room."""
         waiter, self._for_room = self._for_room, None
         if waiter is not None:
             waiter.set_result(None)
@@ -191,7 +191,7 @@ class Request(Exchange):
         self._over(is_whole=False)
 
     def _finish(self) -> None:
-        """Let go of the listener: the request is over."""
+        """Release the listener, since the request is over."""
         self._is_answered = True
         if self._listener is not None:
             self._listener = NOBODY
@@ -207,12 +207,12 @@ class Request(Exchange):
             self._source.ended(is_whole=is_whole)
 
     def switch(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
-        """Answer by leaving the connection to another protocol, which writes the response."""
+        """Answer by passing the connection on to another protocol, which writes the response."""
         self._finish()
         self._source.leave_to(take)
 
     def _pass_on(self, listener: Listener) -> None:
-        """Give the listener what has come, as long as it wants it."""
+        """Give the listener the bytes that have come, as long as it wants them."""
         if self._unpacker is not None and not self._is_unpacked and not self._unpack(listener, self._unpacker):
             return
         while self._parts and not (self._is_answered or self._is_held):
@@ -236,7 +236,7 @@ class Request(Exchange):
             self._source.ask()
 
     def _unpack(self, listener: Listener, unpacker: Unpacker) -> bool:
-        """Give the listener what was unpacked; returns whether nothing more can be done now."""
+        """Give the listener the unpacked bytes; returns whether no more can be done now."""
         try:
             for _ in range(STEPS):
                 if self._is_answered or self._is_held:
@@ -278,7 +278,7 @@ class Request(Exchange):
             self._listener.fail(self._late())
 
     def _drop(self, error: InvocationError) -> None:
-        log.info("a connection is ended, since its client takes nothing", extra={"detail": str(error)})
+        log.info("a connection is ended, because its client reads nothing", extra={"detail": str(error)})
         self._source.abort()
 
     async def _next(self) -> bytes:

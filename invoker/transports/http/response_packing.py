@@ -1,6 +1,6 @@
-"""How responses leave: as a handler has made them, or packed, as `invoker.transports.http.packing` decides.
+"""Prepares responses for sending: unchanged or packed, as `invoker.transports.http.packing` decides.
 
-Short ones are packed at once, long ones in a thread, so that the loop goes on meanwhile.
+Short ones are packed at once, long ones in a thread, so that the loop continues meanwhile.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = ["begun", "flushed", "packed", "ready"]
 
 
 def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = AT_ONCE_BYTES) -> Response | None:
-    """A whole response as it leaves; None if packing takes so long that it is better done in a thread.
+    """A whole response in the form that is sent; None if packing takes so long that it is better done in a thread.
 
     Args:
         response: The response as a handler has made it.
-        choice: What the client takes.
+        choice: The coding that the client prefers.
         head: The head of its request.
-        most: A longer body takes long.
+        most: A longer body takes too long to pack at once.
     """
     if response.status in _BUSY:
         response = _with_time(response)
@@ -58,13 +58,13 @@ def _with_time(response: Response) -> Response:
 
 
 async def packed(response: Response, choice: Choice, head: RequestHead) -> Response:
-    """A whole response as it leaves, however long it is."""
+    """A whole response in the form that is sent, of any length."""
     at_once = ready(response, choice, head)
     return at_once if at_once is not None else await asyncio.to_thread(pack, response, choice.coding)
 
 
 def begun(head: ResponseHead, choice: Choice) -> tuple[ResponseHead, Packer | None]:
-    """The head of a streamed response as it leaves, and what packs its body; None: nothing does."""
+    """The head of a streamed response in the form that is sent, and the packer of its body; None: it is not packed."""
     coding, headers = _leaving(head.status, head.headers, choice)
     if coding is None:
         return head, None
@@ -81,7 +81,7 @@ def _leaving(
 
 
 async def flushed(packer: Packer, data: bytes) -> bytes:
-    """More of a streamed response, packed so that the client can read all of it."""
+    """Pack a piece of a streamed response, so that the client can read all of it."""
     return _flushed(packer, data) if len(data) <= AT_ONCE_BYTES else await asyncio.to_thread(_flushed, packer, data)
 
 

@@ -13,10 +13,10 @@ Theory. The handshake is answered by `invoker.transports.http.handshake`; then::
     CLOSING  a close frame, or linger_s is over      CLOSED   the connection is closed once all of it is written
     CLOSED   -                                                a peer that does not take the rest is cut after write_s
 
-Everything happens in callbacks of the loop, and nothing here is a task. Frames that are written within one turn leave
-together; of a long message a fragment leaves in each turn. While the conversation wants no more, or the peer takes
-nothing, the other side of the connection waits: its bytes stay in the kernel. A peer of which nothing comes while three
-pings are sent is gone; so is one that takes nothing for write_s.
+Everything happens in callbacks of the loop, and nothing here is a task. Frames that are written within one turn are
+sent together; of a long message one fragment is sent in each turn. While the conversation wants no more, or the peer
+takes nothing, the other side of the connection waits: its bytes stay in the kernel. A peer that sends nothing while
+three pings are sent is gone; so is one that takes nothing for write_s.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class SocketConnection(asyncio.Protocol):
     """One connection.
 
     Args:
-        conversation: What is done with it.
+        conversation: The conversation of the connection.
         settings: Limits.
         connections: The connections of the transport.
-        memory: Counts what has come of messages that are not complete, and what is long of those that go.
+        memory: Counts the bytes of incomplete incoming messages, and of long outgoing ones.
 
     Attributes:
         is_gone: Whether the peer will get nothing any more.
@@ -85,7 +85,7 @@ class SocketConnection(asyncio.Protocol):
         self._farewell: tuple[int, str] | None = None  # it is sent behind long messages
         self._is_over = False  # the conversation
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = self._is_deaf = False
-        self._is_held = self._will_take = False  # the conversation wants no more for now; or others have a turn
+        self._is_held = self._will_take = False  # the conversation is paused; reading continues in a later turn
         self._out: list[bytes] = []
         self._long = Outgoing(memory, self.abort)  # other messages wait behind these
         self._will_flush = self._is_full = False
@@ -114,18 +114,18 @@ class SocketConnection(asyncio.Protocol):
         if not (self._is_held or self._will_take):
             self._take()
         if not self._will_flush:
-            # Bodies that were woken by now run first in the next turn, so what they give leaves in that turn.
+            # Bodies that are already awake run first in the next turn, so their frames are sent in that turn.
             self._will_flush = True
             self._loop.call_soon(self._flush)
 
     def eof_received(self) -> bool:
-        """The peer sends no more: it has left; what it does not take soon is dropped."""
+        """Note that the peer sends no more: it has left; frames that it does not take soon are dropped."""
         self._alarm.set(self._settings.write_s, self._not_taken)
         self._leave()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
-        """The connection is over: stop its timers, and notify the conversation."""
+        """Stop the timers of a connection that is over, and notify the conversation."""
         self._is_lost = True
         for timer in (self._pings, self._alarm, self._read_control):
             timer.close()
@@ -136,12 +136,12 @@ class SocketConnection(asyncio.Protocol):
         self._conversation.over()
 
     def pause_writing(self) -> None:
-        """The peer takes too little; it has a limited time to take more."""
+        """Limit the time in which a slow peer must take more."""
         self._is_full = True
         self._alarm.set(self._settings.write_s, self._not_taken)
 
     def resume_writing(self) -> None:
-        """The peer has taken most of what was written."""
+        """Continue to write, since the peer has taken most of the written bytes."""
         self._is_full = False
         if self._is_closing or self.is_gone:
             self._alarm.set(self._settings.linger_s, self._end)
@@ -155,7 +155,7 @@ class SocketConnection(asyncio.Protocol):
     # The transport calls these.
 
     def fileno(self) -> int:
-        """Of the socket; negative once it is closed."""
+        """The descriptor of the socket; negative once it is closed."""
         return -1 if self._is_lost else int(self._transport.get_extra_info("socket").fileno())
 
     def end_when_idle(self) -> None:
@@ -176,7 +176,7 @@ class SocketConnection(asyncio.Protocol):
         """Do nothing: the handshake has said it all."""
 
     def ask(self) -> None:
-        """Give the conversation messages again; it wants more of them."""
+        """Continue to give the conversation messages, since it wants more of them."""
         if self._is_held:
             self._is_held = False
             self._take_soon()
@@ -200,7 +200,7 @@ class SocketConnection(asyncio.Protocol):
         return not self._is_full
 
     async def room(self) -> None:
-        """Wait until the peer has taken most of what was written, or is gone."""
+        """Wait until the peer has taken most of the written bytes, or is gone."""
         while (self._is_full or self._long) and not self.is_gone:
             waiter = self._loop.create_future()
             self._waiters.append(waiter)
@@ -236,7 +236,7 @@ class SocketConnection(asyncio.Protocol):
     # Reading.
 
     def _take(self) -> None:
-        """Work off the frames that are here."""
+        """Handle the frames that have come."""
         self._will_take = False
         frames, listener, taken = self._frames, self._listener, 0
         try:
@@ -265,7 +265,7 @@ class SocketConnection(asyncio.Protocol):
         self._listen()
 
     def _listen(self) -> None:
-        """Let more come, or let it wait."""
+        """Continue or pause reading, as the conversation wants."""
         if self._will_take:
             self._loop.call_soon(self._take_again)
         if self._is_held and not self._is_deaf:
@@ -301,7 +301,7 @@ class SocketConnection(asyncio.Protocol):
             self._end()
 
     def _break(self, error: FrameError) -> None:
-        """Refuse what is no frame; nothing behind it can be read."""
+        """Refuse bytes that are no frame; the bytes after them cannot be read."""
         self._is_broken = True
         self._frames = FrameReader(0)
         self._share.close()
@@ -362,7 +362,7 @@ class SocketConnection(asyncio.Protocol):
     # Time, and the end.
 
     def _ping(self) -> None:
-        """Ping the peer. While nothing is read, only a failed write shows that it has left."""
+        """Ping the peer. While reading is paused, only a failed write shows that the peer has left."""
         is_deaf = self._is_held or self._will_take
         self._silences = 0 if self._has_heard or is_deaf else self._silences + 1
         self._has_heard = False
@@ -378,11 +378,11 @@ class SocketConnection(asyncio.Protocol):
         self._pings.set(min(self._settings.ping_s, _DEAF_S) if is_deaf else self._settings.ping_s, self._ping)
 
     def _not_taken(self) -> None:
-        log.warning("a peer took nothing of what was sent within %s s; its connection is cut", self._settings.write_s)
+        log.warning("a peer read nothing within %s s; its connection is cut", self._settings.write_s)
         self.abort()
 
     def _leave(self) -> None:
-        """Nobody is there any more: end what runs for it."""
+        """End the conversation, since the peer is gone."""
         if not self.is_gone:
             self.is_gone = True
             self.peer.got(ABNORMAL)

@@ -1,7 +1,7 @@
 """`Streamed`: the wire of a conversation whose request or response streams over HTTP.
 
-What comes is given to the reactor in small pieces, since each may hold many items and the reactor only stops between
-two of them; others have a turn when that has taken a moment. What the function gives is written at once.
+The body is given to the reactor in small pieces, since each may hold many items and the reactor only stops between two
+of them; other tasks get a turn when this has taken a moment. The function's values are written at once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class StreamingSession(CallSession, Protocol):
         """The response for an ending before anything was sent."""
 
     def farewell(self, error: InvocationError) -> bytes:
-        """The last bytes of a response that has begun, for an ending that the session does not know."""
+        """The last bytes of a response that has begun, for an ending of which the session is not notified."""
 
 
 class Streamed:
@@ -63,8 +63,8 @@ class Streamed:
         exchange: Carries it.
         session: Translates it.
         driver: Runs the function.
-        streams_in: Whether the body is fed as it comes; else the session keeps it until its end.
-        has_beats: Whether the session wants to know that time passes (`Elapsed`).
+        streams_in: Whether the body is fed as it comes; otherwise the session keeps it until its end.
+        has_beats: Whether the session wants regular `Elapsed` events.
         settle_s: How long the end of a body over HTTP/2 is doubted, where the function acts on it: some clients end a
             stream just before they reset it (R-109).
         deadline: The deadline on the clock of ``time.monotonic``, or None.
@@ -89,9 +89,9 @@ class Streamed:
         self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
         self._loop = asyncio.get_running_loop()
         limits = driver.engine.limits
-        # An item has a byte at least, so what one piece brings never goes beyond what an invocation may hold.
+        # An item has at least a byte, so one piece never brings more items than an invocation may hold.
         self._piece_bytes = max(1, min(_MOST_BYTES, limits.hard_frames - limits.high_frames))
-        self._held = b""  # of the body, until the reactor wants more
+        self._held = b""  # bytes of the body, until the reactor wants more
         self._at = 0  # where it goes on
         self._held_end = False
         self._timers: list[asyncio.TimerHandle] = []
@@ -100,7 +100,7 @@ class Streamed:
         self._is_over = False
         self._reactor = Reactor(session, self, driver, self._close, deadline=deadline, is_counted=streams_in)
         if deadline is not None:
-            late = DeadlineExceeded("the deadline has passed")
+            late = DeadlineExceeded()
             self._timers.append(self._loop.call_later(deadline - time.monotonic(), self._reactor.fail, late))
         self._reactor.arrived(exchange.head)
 
@@ -111,7 +111,7 @@ class Streamed:
 
     @property
     def peer(self) -> Client:
-        """Who calls, and what it got."""
+        """The caller, and the status that it got."""
         return self._exchange.peer
 
     # The listener of the exchange.
@@ -128,7 +128,7 @@ class Streamed:
         return wants_more
 
     def fail(self, error: InvocationError) -> None:
-        """Nothing more of the body will come."""
+        """Note that no more of the body will come."""
         self._reactor.fail(error)
 
     def gone(self) -> None:
@@ -157,7 +157,7 @@ class Streamed:
         return True
 
     def _count(self) -> None:
-        """Count what is held of the body against the memory of the process (H-162)."""
+        """Count the held bytes of the body against the memory of the process (H-162)."""
         held, share = self._session.held + len(self._held), self._exchange.share
         try:
             if held > share.mark:
@@ -179,7 +179,7 @@ class Streamed:
             self._timers.append(self._loop.call_later(HEAD_S, self._beat))
 
     def ask(self) -> None:
-        """Go on with what is held, then with what comes."""
+        """Continue with the held bytes, then with those that come."""
         held, self._held = self._held, b""
         if held:
             wants_more = self._bring(held, self._at)

@@ -1,13 +1,13 @@
 """`StreamReply`: the response of an `InlineStream`, written by its thread and by the sweeper.
 
-Theory. An item leaves at once, unless it has followed the one before closely: then it is *held*, together with what
-comes behind it, until that is much, or for two beats of the sweeper at most. What the client does not take at once is
-written first when more leaves, and the function waits for that (R-127).
+Theory. An item is sent at once, unless it has followed the one before closely: then it is *held*, together with later
+ones, until they are large, or for two beats of the sweeper at most. Bytes that the client does not take at once are
+written before later ones, and the function waits for that (R-127).
 
 Streams that give much without a pause take turns at the gate, since each would keep the interpreter for itself for as
 long as that lets it. Between two turns they yield it to threads that wait, such as the one that has a new request.
 
-The reply is *over* once the end of the response was written, or it was cut; nobody touches its connection from then on.
+The reply is *over* once the end of the response was written, or it was cut; its connection is not used from then on.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _LAST: Final = b"0\r\n\r\n"
 
 
 class ConnectionOps(Protocol):
-    """What the transport does with the connections of its replies.
+    """The actions of the transport on the connections of its replies.
 
     Attributes:
         is_serving: Whether the leading thread has requests before it, and should have the interpreter soon.
-        write_s: How long a client may take nothing of what is written.
+        write_s: How long a client may take none of the written bytes.
     """
 
     is_serving: bool
     write_s: float
 
     def begins(self, connection: Connection) -> bool:
-        """Whether the connection ends behind the response that begins now."""
+        """Whether the connection ends after the response that begins now."""
 
     def write(self, connection: Connection, plain: Plain, response: Response) -> None:
         """Write a whole response; the connection is free then."""
@@ -74,24 +74,24 @@ class ConnectionOps(Protocol):
 
 
 class StreamReply:
-    """One reply, made in the thread that answers; the sweeper looks at it while something is held.
+    """One reply, made in the thread that answers; the sweeper watches it while items are held.
 
     Args:
-        way: What the transport does with its connections.
+        way: The transport's actions on its connections.
         connection: The connection to write to.
         plain: The request's head.
         session: The session of the conversation.
-        driver: Its sweeper sends what is held.
+        driver: The driver, whose sweeper sends held items.
         deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
 
     Attributes:
-        held: What was not written yet; a new list each time.
+        held: The unwritten bytes; a new list each time.
         invocation: Is shown as blocked while the client takes too little; None before its first item.
         is_over: Whether the response is over.
-        is_swept: Whether the sweeper looks at what is held.
+        is_swept: Whether the sweeper watches the held items.
         lock: Held by the thread that writes.
-        seen: What the sweeper saw held.
-        wrote_s: When something was written last.
+        seen: The held items that the sweeper saw.
+        wrote_s: Time of the last write.
     """
 
     __slots__ = (
@@ -134,12 +134,12 @@ class StreamReply:
         """Return: the body has the length that its head gave."""
 
     def is_gone(self) -> bool:
-        """Whether nobody waits for the function any more: the client has left, or its response is over."""
+        """Whether the function's values are no longer needed: the client has left, or its response is over."""
         if self.is_over or self._is_lost:
             return True
         now = time.monotonic()
         if self._deadline is not None and now >= self._deadline:
-            self.cut(DeadlineExceeded("the deadline has passed"))
+            self.cut(DeadlineExceeded())
             return True
         if now < self._looks_s:
             return False
@@ -181,7 +181,7 @@ class StreamReply:
             self._ops.write_last(self._connection, last)
 
     def cut(self, error: InvocationError) -> None:
-        """Send an error to the client, whatever the function does; from any thread."""
+        """Send an error to the client, whatever the function does; may be called from any thread."""
         last = b""
         with self.lock:
             if self.is_over:
@@ -195,13 +195,13 @@ class StreamReply:
         elif is_clean:
             self._ops.write_last(self._connection, last)
         else:
-            self._connection.shut()  # a regular end would look like that of the stream
+            self._connection.shut()  # a normal end would look like the end of the stream
             self._ops.end(self._connection)
 
     # The thread of the conversation, once the function is over.
 
     def finish(self, frames: Sequence[Any], close: Close, turn: Turn) -> None:
-        """Write what is left, and the end."""
+        """Write the rest, and the end."""
         last, response = b"", None
         with self.lock:
             if self.is_over:
@@ -230,13 +230,13 @@ class StreamReply:
     # The sweeper, with the lock held.
 
     def flush(self) -> None:
-        """Write what is held, if the client has taken all before."""
+        """Write the held items, if the client has taken all earlier bytes."""
         if not self.is_over:
             self._push(b"")
             if not self._rest:
                 self._flush()
 
-    # Inside; all but `_go_on` and what it waits for with the lock held.
+    # These methods are internal; all but `_go_on` and `_wait` need the lock.
 
     def _go_on(self, frames: list[Any]) -> None:
         """Write frames, or hold them; wait while the client takes too little."""
@@ -252,7 +252,7 @@ class StreamReply:
             is_full = self._size >= MOST_HELD
             is_hot = is_prompt and (is_full or self._ticket is None)
             if self.held is not None and (self._head or is_full or not is_prompt):
-                self._flush()  # the head leaves with the first item
+                self._flush()  # the head is sent with the first item
             is_watched, waits = self.held is None or self.is_swept, bool(self._rest)
         self.moves += 1
         if self._ops.is_serving:
@@ -279,7 +279,7 @@ class StreamReply:
             raise _gone() from None
 
     def _take_turn(self) -> None:
-        """Let other streams that give much without a pause have their turns, and requests that have just come."""
+        """Give other busy streams, and requests that have just come, their turns."""
         gate = self._driver.sweeper.gate
         os.sched_yield()
         if self._ticket is None:
@@ -289,16 +289,16 @@ class StreamReply:
         gate.enter(self._ticket)
 
     def leave_gate(self) -> None:
-        """Let others have their turns: this stream waits for something, or is over."""
+        """Give other streams their turns, since this one waits or is over."""
         if self._ticket is not None:
             self._driver.sweeper.gate.leave(self._ticket)
 
     def __len__(self) -> int:
-        """How often something has left or was held, by which the gate sees that the function does not block."""
+        """How often items were sent or held, by which the gate sees that the function does not block."""
         return self.moves
 
     def _wait(self) -> None:
-        """Wait until the client has taken what was written; the invocation counts as blocked meanwhile."""
+        """Wait until the client has taken the written bytes; the invocation counts as blocked meanwhile."""
         invocation = self.invocation
         if invocation is None:
             self._await_room()
@@ -323,7 +323,7 @@ class StreamReply:
                 if is_ready:
                     self._push(b"")
                 else:
-                    log.warning("a client did not take its response within %s s", self._ops.write_s)
+                    log.warning("a client did not read its response within %s s", self._ops.write_s)
                     self._is_lost = True
                 if self._is_lost:
                     raise _gone()
@@ -331,7 +331,7 @@ class StreamReply:
                     return
 
     def _refusal(self, frames: list[Any], close: Close | None) -> Response | None:
-        """The whole response that another thread than that of the function has to write."""
+        """The whole response that must be written by another thread than the function's."""
         if self._has_begun or threading.get_ident() == self._thread:
             return None
         if frames:
@@ -397,4 +397,4 @@ class StreamReply:
 
 
 def _gone() -> Cancelled:
-    return Cancelled("the peer cancelled, or is gone")
+    return Cancelled()

@@ -1,4 +1,4 @@
-"""`traced`: a request that belongs to a trace gets a span of its own, which its function sees and its client gets.
+"""`traced`: a request that belongs to a trace gets a span of its own, which its function can read and its client gets.
 
 See `invoker.traces`. The same head means another span each time, so no cache keeps such heads. The client's own id of
 its request goes back to it as it came; no two are alike, so none of these heads is kept either.

@@ -2,9 +2,10 @@
 
 Clients on the same machine may use a Unix socket as well, without TLS.
 
-A connection begins as one of HTTP/1.1 (`Http1`). If it speaks HTTP/2, it goes over to `Hyper`, with what was read of it
-(ADR 0028); behind the handshake of a WebSocket, to a `SocketConnection` (ADR 0044). Where all functions are sync, a
-thread answers plain requests of HTTP/1.1 itself, and only other connections come to the loop (`InlineHttp`, ADR 0029).
+A connection begins as one of HTTP/1.1 (`Http1`). If it speaks HTTP/2, it is passed on to `Http2`, with the bytes that
+were read (ADR 0065); after the handshake of a WebSocket, to a `SocketConnection` (ADR 0044). Where all functions are
+sync, a thread answers plain requests of HTTP/1.1 itself, and only other connections come to the loop (`InlineHttp`, ADR
+0029).
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ import logging
 import socket
 import ssl
 from functools import partial
-from typing import TYPE_CHECKING
 
 from invoker.execution.driver import Driver
 from invoker.settings import parsers as parse
 from invoker.transports.accepting import Acceptor
 from invoker.transports.http.app import HandlerOf, HttpApp, SocketOf
-from invoker.transports.http.asgi import AsgiApp
+from invoker.transports.http.cachedhead import SharedHeads
 from invoker.transports.http.connections import NEW_S
 from invoker.transports.http.exchange import HttpSettings
 from invoker.transports.http.h1 import Http1
@@ -28,9 +28,6 @@ from invoker.transports.http.inline_http import InlineHttp, can_lead
 from invoker.transports.http.plain import PlainHeads
 from invoker.transports.sockets import Purpose, UnixSocket, address_of, bind_each, open_files
 from invoker.transports.tls import TlsFiles
-
-if TYPE_CHECKING:
-    from invoker.transports.http.hyper import Hyper
 
 __all__ = ["HttpTransport"]
 
@@ -51,7 +48,7 @@ class HttpTransport:
         handler: Gives the handler of a path; None: there is none.
         host: Address to listen on.
         port: 0 takes a free one.
-        tls: For TLS; None serves plain text.
+        tls: Settings of TLS; None serves plain text.
         settings: Limits in bytes and time.
         share_port: Whether other processes may bind the same port.
         sockets: Gives what serves the WebSockets of a path; None: there is none.
@@ -60,8 +57,8 @@ class HttpTransport:
 
     Attributes:
         app: Judges and answers requests, on whatever connection they come.
-        connections: All that are open on the loop.
-        leader: Serves plain requests; None: nobody leads.
+        connections: All open connections of the loop.
+        leader: Serves plain requests; None: no thread leads.
     """
 
     def __init__(  # noqa: PLR0913 - the composition root gives each by name
@@ -85,7 +82,7 @@ class HttpTransport:
         self.app = HttpApp(driver, settings or HttpSettings(), handler, sockets)
         self.connections = self.app.connections
         self.leader: InlineHttp | None = None
-        self._hyper: Hyper | None = None
+        self._heads = SharedHeads(self.app)
         self._acceptors: list[Acceptor] = []
         self._unix = (unix, unix_mode)
         self._file: UnixSocket | None = None
@@ -148,7 +145,7 @@ class HttpTransport:
         return self.connections.evict() or (self.leader is not None and self.leader.evict(NEW_S))
 
     def leave(self) -> None:
-        """Accept no more; HTTP/1 connections end after their next response, which says so."""
+        """Accept no more; End HTTP/1 connections after their next response, which announces it."""
         self.app.is_leaving = True
         for one in self._acceptors:
             one.close()
@@ -163,19 +160,17 @@ class HttpTransport:
             await one.drop()
         if self._file is not None:
             self._file.remove()
-        if self._hyper is not None:
-            await self._hyper.stop()
         cut = 0 if self.leader is None else await self.leader.stop(grace_s)
         cut += await self.connections.end(grace_s, _CLOSE_S)
         if cut:
             log.warning("%s HTTP connections were cut", cut)
 
     def adopt(self, sock: socket.socket, data: bytes = b"") -> None:
-        """Serve a connection that somebody else has accepted, and of which some bytes were read already.
+        """Serve a connection that other code has accepted, and from which some bytes were already read.
 
         Args:
-            sock: It does not block; it is closed here if this transport has stopped.
-            data: What was read; nothing was answered yet.
+            sock: A socket that does not block; it is closed here if this transport has stopped.
+            data: The bytes that were read; they are not yet answered.
         """
         if not self._acceptors:
             sock.close()
@@ -186,8 +181,10 @@ class HttpTransport:
         return Http1(self.app, self.connections, self._hand_over, early)
 
     def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
-        if self._hyper is None:
-            from invoker.transports.http.hyper import Hyper  # takes its time, and most processes need it never
+        from invoker.transports.http.h2 import Http2  # takes its time, and most processes need it never
 
-            self._hyper = Hyper(AsgiApp(self.app), self.connections, idle_s=self.app.settings.idle_s)
-        self._hyper.take(transport, data)
+        protocol = Http2(self.app, self.connections, self._heads)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        if data:
+            protocol.data_received(data)

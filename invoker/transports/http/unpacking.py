@@ -1,14 +1,14 @@
 """`Unpacker`: undoes the content codings of a request's body, a piece at a time.
 
 Theory. A few bytes can become very many: gzip makes a thousand of one, zstd thirty thousand, and both multiply where a
-body is packed twice. So nothing is unpacked before somebody takes it. Each coding is a stage; what it gives is the next
+body is packed twice. So bytes are unpacked only when they are taken. Each coding is a stage, whose output is the next
 one's input::
 
     wire --feed--> [gzip] --at most PIECE_BYTES--> [zstd] --at most PIECE_BYTES--> take
 
-One `take` is one step of one stage, so it never lasts long, and a caller in a loop can let others have a turn.
-What comes out is counted by its reader. What the stages make for each other, and each member of gzip or frame of zstd
-that begins, is counted here: `_SLACK_BYTES` and `_TIMES` times what came are allowed, which no single stage can reach.
+One `take` is one step of one stage, so it never lasts long, and a caller in a loop can let others have a turn. The
+reader counts the output. The bytes between the stages, and each member of gzip or frame of zstd that begins, are
+counted here: `_SLACK_BYTES` and `_TIMES` times what came are allowed, which no single stage can reach.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WINDOW_LOG: Final = 23
 
 
 class _Member(Protocol):
-    """What undoes one member of gzip, or one frame of zstd."""
+    """Unpacks one member of gzip, or one frame of zstd."""
 
     @property
     def eof(self) -> bool: ...
@@ -61,12 +61,12 @@ class Unpacker:
         self._spent = 0
 
     def feed(self, data: bytes) -> None:
-        """More of the body has come."""
+        """Take more of the body."""
         self._came += len(data)
         self._stages[0].feed(data)
 
     def steps(self, most: int) -> bytes | None:
-        """Call `take` up to ``most`` times, until it gives something."""
+        """Call `take` up to ``most`` times, until it gives bytes."""
         data = self.take()
         while data == b"" and most > 1:
             most -= 1
@@ -74,10 +74,10 @@ class Unpacker:
         return data
 
     def take(self) -> bytes | None:
-        """Some of what was packed, maybe nothing; None: all that came is unpacked.
+        """Some unpacked bytes, perhaps none; None: all that came is unpacked.
 
         Raises:
-            DecodeError: The body is not what its Content-Encoding says, or becomes too large on its way.
+            DecodeError: The body does not fit its Content-Encoding, or becomes too large in between.
         """
         stages = self._stages
         for at in range(len(stages) - 1, -1, -1):
@@ -97,19 +97,17 @@ class Unpacker:
         return None
 
     def close(self) -> None:
-        """The body has ended, and all of it was taken.
+        """Check that the body is complete, once it has ended and all of it was taken.
 
         Raises:
-            DecodeError: It is cut short.
+            DecodeError: The body is cut short.
         """
         for one in self._stages:
             one.close()
 
     def _check(self) -> None:
         if self._spent > _SLACK_BYTES + _TIMES * self._came:
-            raise DecodeError(
-                f"a body of {self._came} bytes expands too much; it is packed more than once, or in pieces"
-            )
+            raise DecodeError(f"a body of {self._came} bytes expands too much when it is decompressed")
 
 
 class _Stage:
@@ -154,7 +152,7 @@ class _Stage:
     def _next(self) -> _Member:
         """Begin a member; after the first one only further members may come."""
         if self.members and self._coding == "deflate":
-            raise DecodeError("something follows behind the deflate of the body")
+            raise DecodeError("data follows the end of the compressed body")
         self.members += 1
         self._member = _member(self._coding)
         return self._member
@@ -165,10 +163,10 @@ def _member(coding: str) -> _Member:
         zstd = zstd_module()
         member: _Member = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
         return member
-    # RFC 9110, 8.4.1.2: `deflate` has the wrapper of zlib; bare deflate is what a few old clients take for it.
+    # `deflate` means the wrapper of zlib; a few old clients mean bare deflate by it.
     return zlib.decompressobj(zlib.MAX_WBITS + 16 if coding == GZIP else zlib.MAX_WBITS)
 
 
 def _faults() -> tuple[type[Exception], ...]:
-    """What libraries raise at bytes that they cannot unpack."""
+    """The errors that libraries raise for bytes that they cannot unpack."""
     return (zlib.error, zstd_module().ZstdError) if ZSTD in PACKED else (zlib.error,)

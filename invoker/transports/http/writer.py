@@ -1,10 +1,11 @@
-"""`Writer`: writes the responses of one connection of HTTP/1.1, whole ones and streamed ones.
+"""`Writer`: writes the responses of a connection of HTTP/1.1, or of a stream of HTTP/2, whole ones and streamed ones.
 
-A whole response is written part by part, as the client takes them. The first piece of a streamed one leaves at once;
-later ones leave when the loop has done what it does now, all in one chunk: a function that gives many values at once
-costs one write, and nothing waits for a value that comes later. HTTP/1.0 knows no chunks; there the end of the
-connection is the end of the body. If they are packed, all of a turn can be read with the last byte of it, and much is
-packed in several turns.
+A whole response is written part by part, as the client takes them. The first piece of a streamed response is sent at
+once; later ones are sent at the end of the loop's turn, all in one chunk: a function that gives many values at once
+costs one write, and nothing waits for a value that comes later. HTTP/1.0 has no chunks; there the end of the connection
+is the end of the body. HTTP/2 has frames of its own for heads and for the ends of bodies, so only bodies are written
+here. If pieces are packed, the client can read all pieces of a turn with the last byte of it, and long ones are packed
+in several turns.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Writer:
 
     Args:
         transport: The transport of the connection.
-        alarm: The alarm of the connection; it rings when the client does not take what is written.
+        alarm: The alarm of the connection; it rings when the client does not take the written bytes.
         write_s: How long that may take.
         abort: Ends the connection.
         written: Called when all of a response is written.
@@ -53,7 +54,7 @@ class Writer:
 
     Attributes:
         is_full: Whether the client takes too little.
-        is_bare: Whether the end of the connection is that of the body.
+        is_bare: Whether the end of the connection ends the body.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Writer:
         self._packer: Packer | None = None
         self._queue: deque[memoryview] = deque()  # what is not packed yet
         self._long: deque[Iterator[bytes]] = deque()  # what is not made yet
-        self._is_making = False  # some of it, in a thread
+        self._is_making = False  # whether a thread is making a part of it
 
     def whole(self, response: Response, request: Request, *, close: bool) -> None:
         """Write a whole response, in one piece if it is short."""
@@ -98,8 +99,17 @@ class Writer:
             self._parts = parts_of(response)
         self.pump()
 
+    def body(self, response: Response, request: Request) -> None:
+        """Write the body of a whole response, whose head was sent."""
+        self._request = request
+        if request.untaken is not None:
+            request.untaken.part()
+        if not (request.head.method == "HEAD" or response.status in BODILESS):
+            self._parts = parts_of(response)
+        self.pump()
+
     def go_on(self) -> None:
-        """Go on writing: the client takes enough again."""
+        """Continue to write, since the client takes enough again."""
         self.is_full = False
         if self._long:
             self._leave_soon()
@@ -107,7 +117,7 @@ class Writer:
     def pump(self) -> None:
         """Write the next part, as long as the client takes them."""
         if self._packer is not None or self._has_more:
-            return  # there is still something to pack, or to make
+            return  # pieces remain to be packed, or to be made
         while not self.is_full:
             part = next(self._parts, None)
             if part is None:
@@ -118,16 +128,19 @@ class Writer:
             self._transport.write(part)
         self.watch()
 
-    def begin(self, head: ResponseHead, request: Request, *, close: bool, is_chunked: bool) -> None:
-        """Begin a streamed response; its head leaves with the first piece if that comes at once."""
+    def begin(
+        self, head: ResponseHead, request: Request, *, close: bool, is_chunked: bool, is_headed: bool = False
+    ) -> None:
+        """Begin a streamed response; its head was sent, or is sent with the first piece if that comes at once."""
         self._request = request
         self._is_mute = request.head.method == "HEAD" or head.status in BODILESS
         self._is_chunked = is_chunked and not self._is_mute
         self.is_bare = not (is_chunked or self._is_mute)
         self._packer, self._is_ending = None if self._is_mute else request.packer, False
         self._long.clear()
-        self._head = stream_head_bytes(head, close=close, is_chunked=self._is_chunked, headers=request.headers)
-        self._leave_soon()
+        if not is_headed:
+            self._head = stream_head_bytes(head, close=close, is_chunked=self._is_chunked, headers=request.headers)
+            self._leave_soon()
 
     def write(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of a streamed response, or parts of a long one; True if the client takes more at once."""
@@ -163,7 +176,7 @@ class Writer:
             self.pump()
 
     def flush(self) -> None:
-        """Write now what waits for the end of the turn, and nothing of what is not made yet."""
+        """Write the pieces that wait for the end of the turn, but no parts that are not made yet."""
         self._long.clear()
         if self._packer is not None:
             self._squeeze(self._packer, self._size)
@@ -171,7 +184,7 @@ class Writer:
             self._flush()
 
     def drop(self) -> None:
-        """The connection is lost: let go of what was to be written, and of the alarm."""
+        """Drop the unwritten bytes and the alarm, since the connection is lost."""
         self._alarm.close()
         self._taken()
         self._request = None
@@ -182,7 +195,7 @@ class Writer:
             self._long.clear()
 
     def watch(self) -> None:
-        """Give the client some time to take what is written."""
+        """Give the client some time to take the written bytes."""
         self._alarm.set(self._write_s, self._not_taken)
 
     def _leave_soon(self) -> None:
@@ -200,7 +213,7 @@ class Writer:
             self._take()
 
     def _take(self) -> None:
-        """Make and write some of what is long; of what is packed, in a thread, since to pack it takes longer."""
+        """Make and write some of a long piece; a packed one in a thread, since packing takes longer."""
         if self._transport.is_closing():
             self._long.clear()
         elif self._is_making or self.is_full:
@@ -220,7 +233,7 @@ class Writer:
 
     @property
     def _has_more(self) -> bool:
-        """Whether something long is not written yet; all that comes meanwhile waits behind it."""
+        """Whether a long piece is not completely written; later pieces wait behind it."""
         return bool(self._long) or self._is_making
 
     def _fail(self, error: Exception) -> None:
@@ -255,12 +268,12 @@ class Writer:
             self._has_room()
 
     def _taken(self) -> None:
-        """Uncount what was long: the client has taken all of it, or never will."""
+        """Release the count of long pieces, since the client has taken all of them, or never will."""
         if self._request is not None and self._request.untaken is not None:
             self._request.untaken.take()
 
     def _squeeze(self, packer: Packer, most: int) -> None:
-        """Pack what was written, and write it; of much, some in each turn, since to pack it takes long."""
+        """Pack the written bytes, and send them; if they are many, some in each turn, since packing takes long."""
         queue, was_full = self._queue, self._size >= _MOST_HELD
         while queue and most > 0:
             piece = queue.popleft()
@@ -299,12 +312,12 @@ class Writer:
         self._transport.write(head + last if head else last)
 
     def _not_taken(self) -> None:
-        log.warning("a client did not take its response within %s s", self._write_s)
+        log.warning("a client did not read its response within %s s", self._write_s)
         self._abort()
 
 
 def _made(long: deque[Iterator[bytes]], packer: Packer | None = None) -> bytes:
-    """The next bytes of what is long, packed so that the client can read them; pieces that are done are removed."""
+    """The next bytes of long pieces, packed so that the client can read them; finished pieces are removed."""
     parts: list[bytes] = []
     size = 0
     while long and size < _MADE_BYTES:

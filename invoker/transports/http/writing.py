@@ -1,7 +1,7 @@
-"""Responses of HTTP/1.1 as bytes.
+"""Responses as they are written: of HTTP/1.1 as bytes, of HTTP/2 as fields.
 
 Most responses of a process have the same head but for their length and date, so the lines that do not change are kept:
-few, and only short ones, because peers and functions choose what stands in them.
+few, and only short ones, because peers and functions choose their content.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "head_bytes",
     "parts_of",
     "response_bytes",
+    "response_fields",
     "size_of",
     "stream_head_bytes",
 ]
@@ -42,7 +43,7 @@ _lines: dict[tuple[int, tuple[tuple[str, str], ...], Sequence[tuple[str, str]]],
 
 
 class _Clock:
-    """The line of the date, made anew each second."""
+    """The line of the date, made again each second."""
 
     def __init__(self) -> None:
         self._now = (-1, b"")
@@ -65,7 +66,7 @@ def response_bytes(
     """A whole response; long ones are better written by their parts.
 
     Args:
-        response: What to write.
+        response: The response.
         is_head: Whether the request was a HEAD, so that nothing but the head is written.
         close: Whether the connection ends behind it.
         headers: The headers to be added; they win over those of the response.
@@ -88,10 +89,28 @@ def head_bytes(response: Response, *, close: bool = False, headers: tuple[tuple[
 def stream_head_bytes(
     head: ResponseHead, *, close: bool, is_chunked: bool, headers: tuple[tuple[str, str], ...] = ()
 ) -> bytes:
-    """The head of a response whose length nobody knows yet, up to its empty line; as `response_bytes`."""
+    """The head of a response whose length is not yet known, up to its empty line; as `response_bytes`."""
     lines = _lines_of(head.status, head.headers, headers)
     coding = b"transfer-encoding: chunked\r\n" if is_chunked else b""
     return b"%b%b%b%b" % (lines, coding, _clock.line(), b"connection: close\r\n\r\n" if close else b"\r\n")
+
+
+def response_fields(
+    status: int, own: tuple[tuple[str, str], ...], size: int | None, headers: tuple[tuple[str, str], ...] = ()
+) -> list[tuple[bytes, bytes]]:
+    """The head of a response over HTTP/2.
+
+    Args:
+        status: The status.
+        own: The headers of the response.
+        size: The length of the body; None: it is not known yet.
+        headers: The headers to be added; they win over those of the response.
+    """
+    fields = [(b":status", b"%d" % status), *fields_of(own, (*headers, *ALWAYS))]
+    if size is not None and status not in BODILESS:
+        fields.append((b"content-length", b"%d" % size))
+    fields.append((b"date", _clock.line()[6:-2]))
+    return fields
 
 
 def size_of(response: Response) -> int:
@@ -104,7 +123,7 @@ def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]])
     """The header fields of a response. Ours replace given ones of the same name, except `Vary`, which may repeat."""
     taken = {name.lower() for name, _ in ours} - {"vary"}
     if "access-control-allow-origin" in taken:
-        taken.add("access-control-allow-credentials")  # a function does not decide who may send credentials
+        taken.add("access-control-allow-credentials")  # a function must not decide which pages may send credentials
     kept = [one for one in given if one[0].lower() not in taken]
     return [_field(name.lower(), value) for name, value in (*kept, *ours)]
 
@@ -112,7 +131,7 @@ def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]])
 def _field(name: str, value: str) -> tuple[bytes, bytes]:
     """A field as it is written; name in lower case."""
     if value == "text/plain" and name == "content-type":
-        # H-206: what a codec calls text/plain is UTF-8. Browsers and requests take text without charset for ISO-8859-1.
+        # H-206: text/plain of a codec is UTF-8.
         value = "text/plain; charset=utf-8"
     return name.encode(), value.encode()
 
@@ -130,7 +149,9 @@ def parts_of(response: Response) -> Iterator[bytes]:
         view = memoryview(piece)
         for at in range(0, len(view), PIECE_BYTES):
             yield bytes(view[at : at + PIECE_BYTES])
-    yield bytes(small)
+    last = [bytes(small)]
+    del small
+    yield last.pop()  # else this would keep copies until the client has taken the part
 
 
 def _lines_of(status: int, own: tuple[tuple[str, str], ...], headers: tuple[tuple[str, str], ...]) -> bytes:

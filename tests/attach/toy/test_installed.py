@@ -34,9 +34,9 @@ class Tomorrow(Service):
 """
 _LEFT_OUT = {
     "broken": "ImportError: it is broken",
-    "nothing": "<class 'toy.service.EchoSettings'> is no subclass of invoker.attach.service.Service",
+    "nothing": "<class 'toy.service.EchoSettings'> is not a subclass of invoker.attach.service.Service",
     "taken": "there is a protocol named 'riff' already",
-    "tomorrow": "it was written for interface 99 of services, and this is 1",
+    "tomorrow": "it was written for version 99 of the interface of services; this invoker has version 1",
 }
 
 

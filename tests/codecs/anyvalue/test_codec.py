@@ -107,7 +107,7 @@ def test_T104_a_result_without_a_form_is_an_error_with_its_path() -> None:
     registry = builtin(entry_points=False)
     encode = registry.encoder(registry.offers(ANY), {})
     with pytest.raises(
-        Unserializable, match=r"output #0: the value at \['a'\]\[1\]\[1\] has a key that is no str but int"
+        Unserializable, match=r"output #0: the value at \['a'\]\[1\]\[1\] has a key of type int"
     ) as caught:
         encode({"a": [0, {1: 2}]})
     assert caught.value.path == "['a'][1][1]"
@@ -117,7 +117,9 @@ def test_T104_a_result_without_a_form_is_an_error_with_its_path() -> None:
 def test_T052_an_argument_that_cannot_be_read_has_its_type_url() -> None:
     """The error of the machinery still has the code and the type URL."""
     decode = builtin(entry_points=False).decoder(ANY, int, index=2, name="size")
-    with pytest.raises(BadAny, match="input #2 'size': a value of the type URL 'x/Thing' is of no type") as caught:
+    with pytest.raises(
+        BadAny, match="input #2 'size': a value of the type URL 'x/Thing' is of an unknown type"
+    ) as caught:
         decode(Message(b"\n\x07x/Thing", media_type=ANY))
     assert (caught.value.code, caught.value.type_url) == ("decode", "x/Thing")
 

@@ -70,8 +70,8 @@ def test_T108_a_parameter_may_be_annotated_as_a_frame() -> None:
     """Alone or beside others that can be decoded; nothing makes one within a list."""
     for type_ in (DataFrame, DataFrame | None, DataFrame | list[int] | None):
         assert decodable(type_) is None
-    assert "no codec makes DataFrame within list[DataFrame]" in str(decodable(list[DataFrame]))
-    assert "no codec makes" in str(decodable(DataFrame | types.SimpleNamespace))
+    assert "no codec decodes a payload to DataFrame within list[DataFrame]" in str(decodable(list[DataFrame]))
+    assert "no codec decodes" in str(decodable(DataFrame | types.SimpleNamespace))
 
 
 @pytest.mark.parametrize("content", [b"PAR1...", wrappers_pb2.BytesValue(value=b"PAR1...").SerializeToString()])
@@ -84,11 +84,11 @@ def test_T108_a_frame_is_read(content: bytes, libraries: Any) -> None:
 
 def test_T108_a_frame_that_is_none_or_too_large(libraries: Any) -> None:
     """Both are refused before pandas reads anything."""
-    with pytest.raises(BadAny, match=r"no parquet file \(RuntimeError: no magic bytes") as caught:
+    with pytest.raises(BadAny, match=r"not a parquet file \(RuntimeError: no magic bytes") as caught:
         unpack(any_pb2.Any(type_url=URL, value=b"\n\x02hi").SerializeToString())
     assert (caught.value.type_url, caught.value.code) == (URL, "decode")
     libraries.num_rows = 1_000_000
-    with pytest.raises(BadAny, match="3000000 cells, and no more than 1000000") as caught:
+    with pytest.raises(BadAny, match="3000000 cells, which exceeds the limit of 1000000") as caught:
         unpack(any_pb2.Any(type_url=URL, value=b"PAR1").SerializeToString())
     assert caught.value.code == "too_complex"
 
@@ -98,7 +98,7 @@ def test_T108_what_cannot_be_written() -> None:
     with pytest.raises(Unserializable, match="needs pandas and pyarrow") as caught:
         pack(DataFrame(ImportError("no pyarrow")))
     assert caught.value.code == "missing_dependency"
-    with pytest.raises(Unserializable, match="cannot be parquet: ValueError: mixed"):
+    with pytest.raises(Unserializable, match="cannot be written as parquet: ValueError: mixed"):
         pack(DataFrame(ValueError("mixed")))
     large = DataFrame()
     large.size = 2_000_000
@@ -152,7 +152,7 @@ def test_T108_a_real_frame_that_cannot_be_sent_or_is_none() -> None:
     """What pyarrow says is told, and garbage is no frame."""
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    with pytest.raises(Unserializable, match="DataFrame that cannot be parquet"):
+    with pytest.raises(Unserializable, match="DataFrame that cannot be written as parquet"):
         pack(pandas.DataFrame({"a": [object()]}))
     with pytest.raises(Unserializable, match="1000002 cells"):
         pack(pandas.DataFrame({"a": range(500_001), "b": range(500_001)}))

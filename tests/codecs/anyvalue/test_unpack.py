@@ -254,10 +254,10 @@ def test_T112_a_value_with_several_kinds_or_long_numbers() -> None:
 @pytest.mark.parametrize(
     ("data", "type_url", "words"),
     [
-        (b"\xff", "", "does not end"),
+        (b"\xff", "", "cut off"),
         (b"\n\x05ab", "", "ends within a field"),
         (b"\x12\x01a", "", "has no type URL"),
-        (labelled("example.org/Thing", b""), "example.org/Thing", "is of no type that is known here"),
+        (labelled("example.org/Thing", b""), "example.org/Thing", "is of an unknown type"),
         (labelled(GOOGLE + "StringValue", b"\n\x02\xff\xff"), GOOGLE + "StringValue", "utf-8"),
         (labelled(GOOGLE + "StringValue", b"hi"), GOOGLE + "StringValue", "cannot be read"),
         (labelled(GOOGLE + "Int64Value", b"\n\x00"), GOOGLE + "Int64Value", "wire type 2 instead of 0"),

@@ -69,7 +69,7 @@ def test_F030_an_ack_answers_the_oldest_chunk() -> None:
         assert caught.value.status is Status.INVALID_ARGUMENT
     sender.acked(0)
     sender.acked(1)
-    with pytest.raises(StatusError, match="answers no chunk"):
+    with pytest.raises(StatusError, match="does not belong to a chunk"):
         sender.acked(2)
 
 

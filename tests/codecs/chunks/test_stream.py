@@ -105,7 +105,7 @@ def test_F020_without_terms_nothing_goes_in_chunks_and_none_may_come() -> None:
         host.agree(terms)
         host.send(bytes(20_000))
         assert host.drain() == [bytes(20_000)]
-        refused(host, start(1, 0, 1), "no chunks were agreed on")
+        refused(host, start(1, 0, 1), "which were not agreed on")
 
 
 def test_F019_new_terms_replace_the_old_ones_for_the_next_message() -> None:
@@ -229,7 +229,7 @@ def test_F036_what_is_no_piece_is_a_violation() -> None:
     empty = pb.ClientStreamMessage()
     empty.chunked_transfer.SetInParent()
     refused(agreed(SMALL)[1], empty.SerializeToString(), "neither start, data, ack nor end")
-    refused(agreed(SMALL)[1], start(1, 4, 1), "4 is no compression level")
+    refused(agreed(SMALL)[1], start(1, 4, 1), "4 is not a compression level")
 
 
 def test_an_end_inside_a_message_is_told() -> None:

@@ -22,6 +22,7 @@ from invoker import Field
 __all__ = ["KINDS", "Model", "Node", "Point"]
 
 T = TypeVar("T")
+Some = TypeVar("Some", int, str)
 UserId = NewType("UserId", int)
 
 
@@ -129,6 +130,7 @@ NAMES = st.lists(st.text(), max_size=2)
 MODELS = st.builds(Model, leaf=LEAVES, names=NAMES, when=st.none() | st.dates(), more=st.just({}))
 
 KINDS: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    (list[Some], st.lists(st.integers(-300, 300) | st.text(max_size=3), max_size=3)),  # type: ignore[valid-type]  # as authors write it
     (int, st.integers()),
     (float, FLOATS),
     (str, st.text()),

@@ -38,6 +38,18 @@ async def test_values_and_ok() -> None:
         await session.succeeds(r=["HI"])
 
 
+async def test_a_session_begins_with_its_payload() -> None:
+    """Another one is a failure."""
+    for payload in (b"HI", b"HO"):
+        async with opened() as session:
+            await session.send(upper(), HI)
+            if payload == b"HI":
+                await session.begins(payload)
+                continue
+            with pytest.raises(Failure, match="met b'HI'; expected b'HO'"):
+                await session.begins(payload)
+
+
 async def test_other_values_fail_with_what_was_sent() -> None:
     """The failure tells sent, met and expected."""
     async with opened() as session:

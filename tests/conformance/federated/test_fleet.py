@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from typing import Any
+
 import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
@@ -26,6 +29,28 @@ async def test_devices_join_one_round() -> None:
         assert await fleet.total() == 0
         with pytest.raises(Failure, match="met a checkpoint of 0; expected 1"):
             await fleet.is_total(1)
+        await target.close()
+
+
+class Thankless(Agreeing):
+    """It never answers a report."""
+
+    async def talk(self, asked: AsyncIterator[pb.ClientStreamMessage], context: Any) -> AsyncIterator[Any]:
+        async for message in super().talk(asked, context):
+            if not message.HasField("report_response"):
+                yield message
+
+
+async def test_a_report_is_taken_or_a_device_rejected() -> None:
+    """A report that is not answered is a failure, and so is an acceptance where there must be a rejection."""
+    async with serving(Agreeing()) as address:
+        await Fleet(target := target_at(address), "solo").takes(b"1")
+        with pytest.raises(Failure, match="met an acceptance"):
+            await Fleet(target, "solo").rejects()
+        await target.close()
+    async with serving(Thankless()) as address:
+        with pytest.raises(Failure, match="a further message"):
+            await Fleet(target := target_at(address), "solo").takes(b"1")
         await target.close()
 
 

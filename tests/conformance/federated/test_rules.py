@@ -46,7 +46,7 @@ def test_wrong_messages() -> None:
         (told(delay_min=one), "F-056"),
         (told(delay_min=Duration(seconds=2), delay_max=one), "F-056"),
         (told(delay_min=Duration(seconds=-1), delay_max=one), "F-056"),
-        (told(retry_token="x", delay_max=one), "both"),
+        (told(retry_token="x", delay_max=one), "beside each token"),
         (told(retry_token="x" * 257, delay_min=one, delay_max=one), "F-054"),
     ):
         broken = check_message(message)

@@ -63,5 +63,5 @@ def test_parts_are_at_hand() -> None:
     built = of.built()
     assert built.places[of.of_tensor(2)] > built.places[of.tensors[0]]
     assert of.request(built, "with a fault").text == "I(Float32[1] (1); config 'c'), with a fault"
-    with pytest.raises(TypeError, match="no vector"):
+    with pytest.raises(TypeError, match="not a vector"):
         of.of_tensor(0)

@@ -79,7 +79,7 @@ async def test_no_frame_in_time_fails_and_the_frame_is_not_lost() -> None:
         await call.json(3)
         assert await call.value() == 9
         with pytest.raises(Failure, match="neither a frame nor the end"):
-            await call.ends()
+            await call.rest()
 
 
 async def test_silence_is_broken_by_a_frame_or_the_end() -> None:
@@ -92,6 +92,16 @@ async def test_silence_is_broken_by_a_frame_or_the_end() -> None:
         await call.half_close()
         with pytest.raises(Failure, match="the call ended"):
             await call.silent(0.5)
+
+
+async def test_a_call_begins_with_its_values() -> None:
+    """One after the other, while the call goes on; another value is a failure."""
+    async with calling("square") as call:
+        await call.start()
+        await call.json(2, 3, 4)
+        await call.begins(4, 9)
+        with pytest.raises(Failure, match=r"met \[16\]; expected \[25\]"):
+            await call.begins(25)
 
 
 async def test_sending_into_an_ended_call_is_told() -> None:

@@ -36,6 +36,16 @@ async def test_a_count_that_does_not_grow_fails() -> None:
             await watch.stays("total.calls", by=3)
 
 
+async def test_a_call_that_completes_is_not_cut_off() -> None:
+    """Though as many have failed as was asked."""
+    async with probing("total") as probe:
+        watch = await probe.watch("total.calls", "total.failed", "total.completed")
+        await watch.is_cut_off("total")
+        await probe.call_gives([1, 2], [3])
+        with pytest.raises(Failure, match="grew by 1; expected that it grew by 0"):
+            await watch.is_cut_off("total", 0)
+
+
 async def test_http_needs_an_address() -> None:
     """Without one it is not provided."""
     async with probing("square") as probe:

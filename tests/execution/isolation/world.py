@@ -23,6 +23,8 @@ from invoker.execution.loop.request import converse
 from invoker.execution.nested.scope import CatalogScope
 from invoker.message import Headers
 from invoker.protocols.riff.session import RiffSession
+from tests.forkedchild import forked_children
+from tests.forkserver import address
 
 __all__ = ["World", "plain", "serving", "until"]
 
@@ -74,12 +76,13 @@ async def serving(*functions: Any, warm: int = 1, most: int = 4, **settings: Any
     driver = Driver(engine, DriverSettings(children=ChildrenSettings(most, warm), **settings))
     driver.loop = asyncio.get_running_loop()
     engine.scope = CatalogScope(driver)
-    try:
-        await driver.children.start()
-        yield World(driver)
-    finally:
-        await driver.children.stop()
-        driver.close()
+    with forked_children(address()):
+        try:
+            await driver.children.start()
+            yield World(driver)
+        finally:
+            await driver.children.stop()
+            driver.close()
 
 
 async def until(condition: Any, limit_s: float = 10.0) -> None:

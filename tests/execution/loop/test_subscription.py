@@ -221,27 +221,18 @@ async def test_a_session_that_fails_at_an_answer_ends_its_conversation(kind):
 
 
 async def test_what_expires_is_told_without_a_question():
-    """The driver sweeps the store as long as there is something in it, and no longer than it lives itself."""
+    """Once the store, which does it by itself, has forgotten the space."""
     now = 0
-    store = MemoryStore(clock=lambda: now)
     driver = driver_of(echo)
-    driver.store = store
-    swept: list[float | None] = []
-    sweep = store.sweep
-    store.sweep = lambda: swept.append(sweep()) or (None if swept[-1] is None else 0.001)
+    driver.store = store = MemoryStore(clock=lambda: now)
+    store.start(lambda _, call: asyncio.get_running_loop().call_later(0.001, call))
     script = Script()
     peer = FakeCall(driver, script)
     peer.say(Ask("k", Create("s", 10)), Subscribe("s"))
-    assert swept == [1.0]
     now = 20 * 1_000_000_000
     await until(lambda: script.of(StoreChanged))
     assert script.of(StoreChanged)[0].value == Refused(Reason.EXPIRED)
-    await until(lambda: swept[-1] is None)
-    assert driver._sweeping is None
-    peer.say(Ask("k", Create("s", 10)))
-    assert driver._sweeping is not None
     driver.close()
-    assert driver._sweeping.cancelled()
     peer.say(Close())
     await peer.end()
 

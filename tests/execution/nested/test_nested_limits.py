@@ -42,7 +42,7 @@ async def test_E129_functions_call_themselves_and_each_other(world: Make, name: 
     with pytest.raises(InvocationError) as caught:
         await made.run(name, 17)
     assert caught.value.status is Status.RESOURCE_EXHAUSTED
-    assert "16 deep at most" in str(caught.value)
+    assert "exceed the limit of 16 levels" in str(caught.value)
     assert str(caught.value).count(" > ") == 17
 
 

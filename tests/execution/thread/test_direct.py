@@ -171,7 +171,7 @@ def test_a_pull_after_a_swallowed_decode_error_raises_what_cannot_be_swallowed()
 
 
 @pytest.mark.parametrize(
-    ("frame", "text"), [(b"\xff\xff\xff", "not an InputSignal"), (b"\n\x00", "a start signal may come only once")]
+    ("frame", "text"), [(b"\xff\xff\xff", "not a valid InputSignal"), (b"\n\x00", "a start signal may come only once")]
 )
 def test_R046_R120_a_protocol_violation_while_the_function_pulls(frame, text):
     """The pull raises it, and it is the ending."""

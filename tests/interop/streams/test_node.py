@@ -16,7 +16,7 @@ CLIENT = Path(__file__).parent / "client.js"
 
 pytestmark = [
     pytest.mark.timeout(30),
-    pytest.mark.skipif(shutil.which("node") is None, reason="there is no node"),
+    pytest.mark.skipif(shutil.which("node") is None, reason="there is not a node"),
 ]
 
 

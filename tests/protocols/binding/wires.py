@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import urlencode
 
 from invoker._pb.riff import riff_rpc_pb2
-from invoker.author.lift import Function
-from invoker.author.prepare import prepare_function
 from invoker.author.spec import Style
-from invoker.codecs import builtin
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.context import Context
-from invoker.core.catalog import Catalog
-from invoker.core.engine import Engine
 from invoker.core.http import BodyChunk, RequestHead, Response
-from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send
+from invoker.core.steps import Feed, Open
 from invoker.errors import NestedError
 from invoker.execution.nested.order import Order
 from invoker.protocols.evergreen.action_engine.session import ActionEngineSession
@@ -34,112 +27,20 @@ from invoker.protocols.evergreen.action_engine.table import Table
 from invoker.protocols.evergreen.action_engine.wire import Action, Chunk, Fragment, Metadata, decode, encode
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.graphpipe.answer import Answer
-from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession
 from invoker.protocols.riff.session import RiffSession
 from invoker.protocols.toolbridge.errors import BridgeError
-from invoker.protocols.toolbridge.tools import Tool
 from invoker.protocols.typed.calls import calls_of
-from invoker.protocols.typed.codec import Book, FieldCodec
 from invoker.protocols.typed.session import TypedSession
-from invoker.protocols.web.fields import signature_of
 from invoker.protocols.web.http import HttpSession
+from invoker.protocols.web.socket import SocketSession
 from invoker.tensors import InferRequest, read_infer_response, write_request
 from invoker.tensors.arrays import to_array, to_tensor
+from tests.protocols.binding.world import CALL, CannotSay, Given, Plain, Refused, World, bare, only
 from tests.protocols.evergreen.notation import JSON, A, F, K, M, Sent
-from tests.reference.driver import HALF_CLOSE, Heard, Reference
+from tests.reference.driver import Heard
 
-__all__ = ["WIRES", "CannotSay", "Given", "Refused", "World"]
-
-_CALL = "the-call"
-
-
-class Refused(Exception):
-    """The call was refused; the text is the sentence without the wire's prefix."""
-
-
-class CannotSay(Exception):
-    """A peer of this wire cannot write the call; the text is the reason."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a caller gives: values by position, then values by name; a list is a stream of values.
-
-    A name may come twice.
-    """
-
-    args: tuple[Any, ...] = ()
-    named: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        """The values by name, for wires on which a name comes once."""
-        found = dict(self.named)
-        if len(found) < len(self.named):
-            raise CannotSay("a map has each name once")
-        return found
-
-    @property
-    def all_named(self) -> tuple[tuple[str, Any], ...]:
-        """The values, for wires on which each has a name."""
-        if self.args:
-            raise CannotSay("each value has a name")
-        return self.named
-
-
-class World:
-    """Functions in one engine, for every wire."""
-
-    def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
-        self.functions: dict[str, Function] = {}
-        for one in functions:
-            made = prepare_function(one).function
-            self.functions[made.spec.name] = made
-        registry = builtin(arrays=True, entry_points=False)
-        registry.register(FieldCodec(Book(lambda: [one.spec for one in self.functions.values()])), first=False)
-        self.engine = Engine(Catalog(list(self.functions.values())), registry, new_lock=threading.Lock)
-        self.registry = registry
-        self.tool = cache(lambda name: Tool(self.functions[name].spec))
-        self.model = cache(lambda name: Model(self.functions[name].spec, has_arrays=True))
-        self.signature = cache(lambda name: signature_of(self.functions[name].spec, registry))
-
-    def play(self, session: Any, *frames: Any, is_storing: bool = False) -> Heard:
-        """Let a peer send frames and end."""
-        return Reference(session, self.engine, is_storing=is_storing).run([*frames, HALF_CLOSE])
-
-
-class _Plain:
-    """A session of one invocation, whose values are fed as they are."""
-
-    def __init__(self, opening: Open, feeds: Sequence[tuple[int, Any]]) -> None:
-        self._steps = [opening, *(Feed(_CALL, index, message) for index, message in feeds), EndInput(_CALL)]
-
-    def receive(self, _: Any) -> Sequence[Any]:
-        return self._steps
-
-    def half_close(self) -> Sequence[Any]:
-        return ()
-
-    def deliver(self, event: Any) -> Sequence[Any]:
-        if isinstance(event, Emitted):
-            return (Send(event.message),)
-        return (Close(event.error),) if isinstance(event, Finished) else ()
-
-
-def _only(heard: Heard, prefix: str) -> Any:
-    """The only frame; a refusal loses the prefix of its wire."""
-    assert heard.close is not None
-    if heard.close.error is not None:
-        raise Refused(_bare(str(heard.close.error), prefix))
-    (frame,) = heard.frames
-    return frame
-
-
-def _bare(text: str, prefix: str) -> str:
-    found = re.match(prefix, text)
-    assert found, (text, prefix)
-    return text[found.end() :]
+__all__ = ["WIRES", "Wire", "check_action", "check_tensors", "labelled", "tool_call", "without_hint"]
 
 
 def nested(world: World, name: str, given: Given) -> str:
@@ -149,26 +50,45 @@ def nested(world: World, name: str, given: Given) -> str:
     except NestedError as error:
         raise Refused(error.detail) from None
     feeds = [(one.index, one.message) for one in order.given() if isinstance(one, Feed)]
-    opening = Open(_CALL, name, ("application/json",), bound=order.open.bound, protocol="nested")
-    return json.loads(_only(world.play(_Plain(opening, feeds), b""), "Invoker: ").payload)
+    opening = Open(CALL, name, ("application/json",), bound=order.open.bound, protocol="nested")
+    return json.loads(only(world.play(Plain(opening, feeds), b""), "Invoker: ").payload)
 
 
 def toolbridge(world: World, name: str, given: Given) -> str:
     """ExecuteTool."""
-    tool = world.tool(name)
+    named = {key: pack(one) for key, one in given.kwargs.items()}
     try:
-        bound = tool.bind([pack(one) for one in given.args], {key: pack(one) for key, one in given.kwargs.items()})
+        return unpack(tool_call(world, name, [pack(one) for one in given.args], named))
     except BridgeError as error:
         raise Refused(error.detail) from None
-    opening = Open(_CALL, name, tool.accepts, bound=bound.names, input_names=bound.names, protocol="toolbridge")
-    return unpack(_only(world.play(_Plain(opening, bound.feeds), b""), "Invoker: ").payload)
+
+
+def tool_call(world: World, name: str, args: Sequence[bytes], named: Mapping[str, bytes]) -> bytes:
+    """The result of a tool; raises BridgeError if it cannot be called so."""
+    tool = world.tool(name)
+    bound = tool.bind(args, named)
+    opening = Open(CALL, name, tool.accepts, bound=bound.names, input_names=bound.names, protocol="toolbridge")
+    result: bytes = only(world.play(Plain(opening, bound.feeds), b""), "Invoker: ").payload
+    return result
 
 
 def graphpipe(world: World, name: str, given: Given) -> str:
     """A request with a name for each tensor, which is empty for a default."""
+    check_tensors(world, name, given)
     values = [*given.args, *(one for _, one in given.named)]
     names = [*([""] * len(given.args)), *(key for key, _ in given.named)]
-    for one in values:
+    asked = InferRequest(tuple(map(to_tensor, values)), input_names=tuple(names) if given.named else ())
+    heard = world.play(GraphPipeSession(world.model(name)), bytes(write_request(asked)))
+    (frame,) = heard.frames
+    read = read_infer_response(bytes(frame.response() if isinstance(frame, Answer) else frame))
+    if read.errors:
+        raise Refused(bare(read.errors[0].message, r"GraphPipe: [A-Z][A-Za-z ]*: "))
+    return bytes(to_array(read.tensors[0]).tolist()).decode()
+
+
+def check_tensors(world: World, name: str, given: Given) -> None:
+    """What no tensors can say."""
+    for one in (*given.args, *(one for _, one in given.named)):
         if one is None:
             raise CannotSay("no tensor is None")
         if isinstance(one, list):
@@ -176,13 +96,6 @@ def graphpipe(world: World, name: str, given: Given) -> str:
     by_keyword = [one for one in world.functions[name].spec.call.parameters if not (one.by_position or one.is_variadic)]
     if by_keyword and len(given.args) > len(world.model(name).inputs) - len(by_keyword):
         raise CannotSay("inputs by keyword have positions, too")
-    asked = InferRequest(tuple(map(to_tensor, values)), input_names=tuple(names) if given.named else ())
-    heard = world.play(GraphPipeSession(world.model(name)), bytes(write_request(asked)))
-    (frame,) = heard.frames
-    read = read_infer_response(bytes(frame.response() if isinstance(frame, Answer) else frame))
-    if read.errors:
-        raise Refused(_bare(read.errors[0].message, r"GraphPipe: [A-Z][A-Za-z ]*: "))
-    return bytes(to_array(read.tensors[0]).tolist()).decode()
 
 
 def evergreen(world: World, name: str, given: Given) -> str:
@@ -200,13 +113,18 @@ def evergreen(world: World, name: str, given: Given) -> str:
         ]
     session = EvergreenSession([one.spec for one in world.functions.values()])
     heard = world.play(session, M(*parts), is_storing=True)
-    assert heard.close is not None
-    if heard.close.error is not None:
-        raise Refused(_bare(str(heard.close.error).replace(f"action '{name}' #1", f"'{name}'"), "Evergreen: .*?: "))
+    check_action(heard, name)
     sent = Sent()
     for frame in heard.frames:
         sent.take(frame)
     return b"".join(one.chunk_fragment.data for one in sent.of("r")).decode()
+
+
+def check_action(heard: Heard, name: str) -> None:
+    """Raise `Refused` if the session ended with an error."""
+    assert heard.close is not None
+    if heard.close.error is not None:
+        raise Refused(bare(str(heard.close.error).replace(f"action '{name}' #1", f"'{name}'"), "Evergreen: .*?: "))
 
 
 def action_engine(world: World, name: str, given: Given) -> str:
@@ -229,14 +147,36 @@ def action_engine(world: World, name: str, given: Given) -> str:
     chunks = [one.content for one in told if isinstance(one.content, Chunk)]
     for one in chunks:
         if one.metadata is not None and one.metadata.media_type == "__status__" and one.data[:1] != b"\0":
-            raise Refused(_bare(one.data[1:].decode(), "Invalid Action: |Invoker: .*?: "))
+            raise Refused(bare(one.data[1:].decode(), "Invalid Action: |Invoker: .*?: "))
     return b"".join(
         one.data for one in chunks if one.metadata is None or one.metadata.media_type != "__status__"
     ).decode()
 
 
 def riff(world: World, name: str, given: Given) -> str:
-    """Labels for required inputs, then names of options."""
+    """Frames of inputs, the last first."""
+    names, values = labelled(world, name, given)
+    start = riff_rpc_pb2.StartFrame(expectedContentTypes=[JSON], inputNames=names)
+    frames = [riff_rpc_pb2.InputSignal(start=start)]
+    for index in reversed(range(len(values))):
+        for one in values[index] if isinstance(values[index], list) else [values[index]]:
+            data = riff_rpc_pb2.InputFrame(argIndex=index, payload=json.dumps(one).encode(), contentType=JSON)
+            frames.append(riff_rpc_pb2.InputSignal(data=data))
+    heard = world.play(RiffSession(function=name), *(one.SerializeToString() for one in frames))
+    try:
+        frame = only(heard, "Invoker: .*?: ")
+    except Refused as error:
+        raise Refused(without_hint(str(error))) from None
+    return json.loads(riff_rpc_pb2.OutputSignal.FromString(frame).data.payload)
+
+
+def without_hint(sentence: str) -> str:
+    """A refusal of riff's without the number of names that is expected."""
+    return re.split(r"; expected [0-9a-z ]+ inputNames", sentence)[0]
+
+
+def labelled(world: World, name: str, given: Given) -> tuple[list[str], list[Any]]:
+    """Labels for required inputs, then names of options; and the values."""
     spec = world.functions[name].spec
     required = [one for one in spec.inputs if not one.is_ignored]
     free = max(len(required), 1)
@@ -248,22 +188,8 @@ def riff(world: World, name: str, given: Given) -> str:
         raise CannotSay("each name is a label")
     if len(given.args) > free:
         raise CannotSay("an option has a name")
-    values = [*given.args, *(one for _, one in given.named)]
     names = [*(f"in{place}" for place in range(len(given.args))), *(key for key, _ in given.named)]
-    start = riff_rpc_pb2.StartFrame(expectedContentTypes=[JSON], inputNames=names)
-    frames = [riff_rpc_pb2.InputSignal(start=start)]
-    for index in reversed(range(len(values))):
-        for one in values[index] if isinstance(values[index], list) else [values[index]]:
-            data = riff_rpc_pb2.InputFrame(argIndex=index, payload=json.dumps(one).encode(), contentType=JSON)
-            frames.append(riff_rpc_pb2.InputSignal(data=data))
-    heard = world.play(RiffSession(function=name), *(one.SerializeToString() for one in frames))
-    try:
-        frame = _only(heard, "Invoker: .*?: ")
-    except Refused as error:
-        if str(error).startswith("Invalid input count"):
-            raise CannotSay("names are counted first (R-055)") from None
-        raise Refused(str(error).partition("; inputNames were")[0]) from None
-    return json.loads(riff_rpc_pb2.OutputSignal.FromString(frame).data.payload)
+    return names, [*given.args, *(one for _, one in given.named)]
 
 
 def _check_web(world: World, name: str, given: Given) -> None:
@@ -286,7 +212,7 @@ def _web(world: World, name: str, query: str, body: bytes, kind: str) -> str:
     assert isinstance(answer, Response)
     text = (answer.body + b"".join(map(bytes, answer.pieces))).decode()
     if answer.status != 200:
-        raise Refused(re.split(r"; give it as| \(--http|; the body was", _bare(text.strip(), "Invoker: .*?: "))[0])
+        raise Refused(re.split(r"; give it as| \(--http|; the body was", bare(text.strip(), "Invoker: .*?: "))[0])
     return json.loads(text) if text[:1] == '"' else text
 
 
@@ -314,6 +240,34 @@ def web_query(world: World, name: str, given: Given) -> str:
     return _web(world, name, urlencode(pairs), b"", "")
 
 
+def websocket(world: World, name: str, given: Given) -> str:
+    """Frames for inputs, and a query for options."""
+    shape = world.shape(name)
+    spec = world.functions[name].spec
+    names = [normalize("NFKC", key) for key, _ in given.all_named]
+    own = [one.name for one in spec.inputs if not one.is_ignored]
+    asked = {*shape.singles, *(one.name for one in spec.spare)}
+    if spec.open_inputs or not own or {*own} - {*names}:
+        raise CannotSay("an input to which nothing is sent is an empty stream")
+    if any(names.count(one) > 1 for one in own if one not in asked):
+        raise CannotSay("each value of a name is one of its stream")
+    if spec.open_names and {*names} - {one.name for one in (*spec.inputs, *spec.optional)}:
+        raise CannotSay("keyword arguments come by the query")
+    queried = [(key, value) for key, value in given.named if normalize("NFKC", key) in asked]
+    if any(value is None for _, value in queried):
+        raise CannotSay("no text is None")
+    frames = [
+        json.dumps({"input": key, "data": one})
+        for key, value in given.named
+        if normalize("NFKC", key) not in asked
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    head = RequestHead("GET", f"/{name}/ws", urlencode(queried), "1.1", [])
+    session = SocketSession(shape)
+    told = json.loads(only(world.play(session, head, *frames, '{"end":true}'), "Invoker: .*?: "))
+    return told["data"]
+
+
 def typed(world: World, name: str, given: Given) -> str:
     """The JSON of the method's request."""
     (call,) = calls_of([world.functions[name].spec])
@@ -336,7 +290,7 @@ def typed(world: World, name: str, given: Given) -> str:
     if any(not slot.is_option and slot.field not in fields for slot in call.slots):
         raise CannotSay("a field that is not there has its default value (protobuf)")
     heard = world.play(TypedSession(call, is_json=True), json.dumps(fields).encode())
-    frame = _only(heard, "Invoker: .*?: ")
+    frame = only(heard, "Invoker: .*?: ")
     return next(iter(json.loads(frame).values()))
 
 
@@ -350,5 +304,6 @@ WIRES: dict[str, Wire] = {
     "riff": riff,
     "web, json": web_json,
     "web, query": web_query,
+    "websocket": websocket,
     "typed": typed,
 }

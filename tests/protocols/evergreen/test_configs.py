@@ -61,7 +61,7 @@ def test_E088_the_type_is_what_stands_behind_the_last_slash(type_url):
 @pytest.mark.parametrize("name", ["google.protobuf.Struct", "google.protobuf.Duration"])
 def test_E088_what_cannot_be_parsed_is_a_value_error(name):
     """Of whoever asks for it; the text says of which type."""
-    with pytest.raises(ValueError, match=f"2 bytes are not a {name}"):
+    with pytest.raises(ValueError, match=f"2 bytes are not a valid {name}"):
         unreadable(name).to_dict()
 
 

@@ -122,14 +122,14 @@ def test_E066_exponential_sharing_is_refused_at_once(last, slow):
         c.send(A("upper", {"x": "n0"}, {"y": "r"}))
         if c.is_open:
             c.send(F("n40", 1))
-        c.fails("LIM", "node 'n0' flattens to more than 1000000 leaves")
+        c.fails("LIM", "node 'n0' exceeds the limit of 1000000 leaves when it is flattened")
 
 
 def test_E066_exponential_bytes_are_refused_at_once():
     """The limit of the session's bytes holds for what a flattened input would hand on."""
     c = Conversation(upper, session_bytes=100_000)
     c.send(*(K(f"n{n}", 0, f"n{n + 1}", f"n{n + 1}") for n in range(10)), F("n10", 0, "x" * 1000))
-    c.send(A("upper", {"x": "n0"}, {"y": "r"})).fails("LIM", "flattens to more than 100000 bytes")
+    c.send(A("upper", {"x": "n0"}, {"y": "r"})).fails("LIM", "exceeds the limit of 100000 bytes when it is flattened")
 
 
 def test_E066_leaves_are_counted_while_they_stream():
@@ -138,7 +138,7 @@ def test_E066_leaves_are_counted_while_they_stream():
     c.send(K("p", 0, "a", "a", "a", "a", more=True))
     assert c.is_open
     c.send(F("a", 1))
-    c.fails("LIM", "node 'p' flattens to more than 3 leaves")
+    c.fails("LIM", "node 'p' exceeds the limit of 3 leaves when it is flattened")
 
 
 @pytest.mark.parametrize("is_action_first", [True, False])
@@ -146,7 +146,7 @@ def test_E066_markers_count_as_leaves_in_every_order(is_action_first):
     """Whether a limit is exceeded does not depend on what came first."""
     nodes = [F("a", 0, "x"), F("e", 0, type=END_OF_TURN), K("p", 0, "a", more=True), K("p", 1, "e", "e")]
     parts = [UPPER, *nodes] if is_action_first else [*nodes, UPPER]
-    Conversation(upper, leaves=2).send_each(*parts).fails("LIM", "more than 2 leaves")
+    Conversation(upper, leaves=2).send_each(*parts).fails("LIM", "exceeds the limit of 2 leaves")
 
 
 def test_E066_many_places_of_an_endless_marker_do_not_spin():
@@ -156,7 +156,7 @@ def test_E066_many_places_of_an_endless_marker_do_not_spin():
     assert not c.sent.is_complete("r")
     if c.is_open:
         c.send(F("n13", 1))
-    c.fails("LIM", "more than 100 leaves")
+    c.fails("LIM", "exceeds the limit of 100 leaves")
 
 
 def test_E066_places_of_empty_nodes_cost_nothing(slow):

@@ -121,7 +121,7 @@ def test_E026_an_id_above_the_limit_aborts(name, is_too_long):
     if not is_too_long:
         assert c.is_open
         return
-    error = c.fails("LIM", "at most 1024")
+    error = c.fails("LIM", "exceeds the limit of 1024")
     assert name[:64] in str(error)
     assert name[:65] not in str(error)
 
@@ -325,7 +325,7 @@ def test_E063_a_node_may_have_several_parents_and_places():
 
 def test_E067_an_empty_child_id_aborts():
     """A child must be named."""
-    Conversation().send(K("p", 0, "a", "")).fails("FRAG", "node 'p', seq 0: an empty child id")
+    Conversation().send(K("p", 0, "a", "")).fails("FRAG", "node 'p', seq 0: it has an empty child id")
 
 
 def test_E040_boundaries_of_fragments_have_no_meaning():

@@ -44,7 +44,7 @@ def test_E052_the_size_is_limited_after_decoding():
         UPPER, F("p", 0, ref="data:;base64,aGk="), F("q", 0, ref="data:,four")
     )
     assert c.texts("r") == ["HI"]
-    c.send(A("upper", {"x": "q"}, {"y": "r2"})).fails("LIM", "node 'q': .*4 bytes; 3 are allowed")
+    c.send(A("upper", {"x": "q"}, {"y": "r2"})).fails("LIM", "node 'q': .*4 bytes, which exceeds the limit of 3")
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "gs", "javascript", "blob", "x-own", "s3"])

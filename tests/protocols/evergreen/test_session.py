@@ -161,7 +161,7 @@ def test_E011_what_was_done_before_the_mistake_in_a_message_comes_before_its_sta
 def test_E013_bytes_that_are_no_message_abort(frame):
     """An id that is no UTF-8 is none either (ET-86)."""
     c = Conversation().receive(frame)
-    c.fails("FRAG", f"{len(frame)} bytes were received that are not a SessionMessage")
+    c.fails("FRAG", f"{len(frame)} bytes were received that are not a valid SessionMessage")
 
 
 def test_E014_without_extensions_there_is_no_metadata_to_send():

@@ -377,7 +377,7 @@ def test_E080_ids_are_checked_where_the_names_are_known() -> None:
     bind("a")
     bind("b" * 40)
     for wrong in ("", "c" * 41, "é" * 21):
-        with pytest.raises(EvergreenError, match=r"empty node id|at most 40"):
+        with pytest.raises(EvergreenError, match=r"empty node id|exceeds the limit of 40"):
             bind(wrong)
 
 

@@ -133,4 +133,4 @@ def test_E120_a_ttl_that_is_set_again_and_again_leaves_nothing_behind() -> None:
     for seconds in range(5000, 0, -1):
         packed.Pack(duration_pb2.Duration(seconds=seconds))
         say(one, action("SET_TTL", [("node", "p")], configs=[packed]))
-    assert len(one.extensions._lifetimes._queue) < 200
+    assert len(one.extensions._lifetimes._timers._heap) < 200

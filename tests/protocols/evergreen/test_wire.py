@@ -41,7 +41,7 @@ def test_E097_a_leaf_is_written_as_protobuf_writes_it(name, seq, data, continued
     assert leaf_frame(prefix_of(name), seq, data, continued=continued, metadata=metadata) == message(fragment)
 
 
-@given(IDS, IDS, st.booleans())
+@given(IDS, IDS | st.just(""), st.booleans())
 def test_E059_a_reference_is_written_as_protobuf_writes_it(name, uri, continued):
     """In place of the bytes."""
     fragment = pb.NodeFragment(id=name, continued=continued)

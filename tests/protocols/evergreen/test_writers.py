@@ -160,7 +160,7 @@ def test_E100_generated_ids_are_new_and_never_a_clients():
     c, other = ran(rows, {}, {}, {}), ran(rows, {}, {}, {})
     ids = c.sent.ids[1:]
     assert len({*ids, *other.sent.ids[1:]}) == 6
-    c.send(F(ids[0], 0, "x")).fails("FRAG", "which alone writes it")
+    c.send(F(ids[0], 0, "x")).fails("FRAG", "only that action may write it")
 
 
 def test_E100_an_id_that_a_client_has_guessed_is_passed_over():

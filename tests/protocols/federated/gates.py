@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from invoker.core.budget import ProcessBudget
+from invoker.core.timers import Timers
 from invoker.errors import InvocationError, Status
 from invoker.protocols.federated.gate import SMALL_BYTES, Gate
-from invoker.protocols.federated.timers import Timers
 
 BIG = SMALL_BYTES + 1
 

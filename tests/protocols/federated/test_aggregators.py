@@ -61,7 +61,7 @@ def test_F085_the_sum_is_that_of_numpy() -> None:
 def test_sums_do_not_wrap_round() -> None:
     """More than 64 bits is an error, for either sign; other kinds of numbers meet in one that holds both."""
     for one, other in ((np.uint64(2**63), np.uint64(2**63)), (np.int64(-(2**63)), np.int64(-1))):
-        with pytest.raises(ValueError, match="the sum of 'n' takes more than 64 bits"):
+        with pytest.raises(ValueError, match="the sum of 'n' needs more than 64 bits"):
             total(iter([Update({"n": one}), Update({"n": other})]), Checkpoint())
     mixed = total(iter([Update({"n": np.int8(-1)}), Update({"n": np.float32(0.5)})]), Checkpoint())
     assert (mixed["n"].dtype, float(mixed["n"])) == (np.float64, -0.5)
@@ -92,7 +92,7 @@ def test_memory_does_not_grow_with_the_updates(function: Any) -> None:
         ({"w": [1.0, 2.0], "v": [1]}, "it has the arrays 'v', 'w'"),
         ({}, "it has the arrays none"),
         ({"w": [[1.0, 2.0]]}, r"the shape of 'w' is \[1, 2\], and the model's \[2\]"),
-        ({"w": [1.0, float("nan")]}, "'w' has elements that are too large, or no numbers"),
+        ({"w": [1.0, float("nan")]}, "'w' has elements that are too large, or not numbers"),
         ({"w": [1.0, -1e301]}, "'w' has elements that are too large"),
     ],
 )
@@ -121,7 +121,7 @@ def test_F086_what_inflates_to_more_than_the_model_is_not_inflated(name: str) ->
     assert len(bomb) < 64 * 1024
     tracemalloc.start()
     try:
-        with pytest.raises(DecodeError, match="inflates to 60000128 bytes; 8224 are left for it"):
+        with pytest.raises(DecodeError, match="inflates to 60000128 bytes, which exceeds the 8224 bytes that are left"):
             check(bomb)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
@@ -149,7 +149,7 @@ def test_F086_bytes_that_are_no_update_are_refused() -> None:
 def test_each_function_has_refusals_of_its_own() -> None:
     """Complex numbers have a sum, but no mean; integers of one update leave room for a million others."""
     wave = write_checkpoint(Update({"w": [1j]}))
-    for name, problem in (("mean", "takes real numbers"), ("sum", "")):
+    for name, problem in (("mean", "needs real numbers"), ("sum", "")):
         check = checker(f"invoker.aggregators:{name}", Update, write_checkpoint(Checkpoint({"w": [0.0]})))
         assert check is not None
         if problem:

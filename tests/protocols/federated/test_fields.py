@@ -40,7 +40,7 @@ def test_a_hollow_message_is_refused_before_it_is_parsed(name: str) -> None:
     """Each would be a hundred megabytes of objects, or a loop of a million steps."""
     assert has_more_fields(HOLLOW[name], TYPE, 65_536)
     with cpu_within(0.1 * SLOW):
-        with pytest.raises(InvocationError, match="over 65536 fields") as caught:
+        with pytest.raises(InvocationError, match="more than 65536 fields") as caught:
             parsed(HOLLOW[name])
         assert caught.value.status.name == "INVALID_ARGUMENT"
 
@@ -65,7 +65,7 @@ def test_what_is_malformed_is_left_to_the_parser(end: bytes) -> None:
     """It may be cut off anywhere, and have kinds that nobody knows."""
     frame = field(2, bytes(70_000)) + end
     assert not has_more_fields(frame, TYPE, 200_000)
-    with pytest.raises(InvocationError, match="no ClientStreamMessage"):
+    with pytest.raises(InvocationError, match="not a valid ClientStreamMessage"):
         parsed(frame)
 
 

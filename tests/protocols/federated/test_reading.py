@@ -112,6 +112,6 @@ def test_a_report_without_a_report_is_an_empty_update() -> None:
 
 def test_bytes_that_are_no_message_are_a_violation() -> None:
     """Protobuf's own error never leaves."""
-    with pytest.raises(StatusError, match="no ClientStreamMessage") as caught:
+    with pytest.raises(StatusError, match="not a valid ClientStreamMessage") as caught:
         parsed(b"\xff\xff\xff")
     assert caught.value.status is Status.INVALID_ARGUMENT

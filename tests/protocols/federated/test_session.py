@@ -65,7 +65,7 @@ def test_F001_the_first_message_is_a_checkin() -> None:
     for message in (report(), secure):
         talk = Talk()
         talk.say(message)
-        refused(talk, "a checkin comes first")
+        refused(talk, "a checkin is expected first")
     talk = Talk()
     talk.half_close()
     refused(talk, "no checkin")
@@ -151,9 +151,9 @@ def test_F139_a_coordinator_that_lets_nobody_in_ends_it_at_once() -> None:
 def test_F008_nothing_comes_twice() -> None:
     """A second checkin of either kind, a report before its time, a second report."""
     for before, message, text in (
-        (Talk(NotedCoordinator(TASK)), trying(), "behind an eligibility task"),
-        (accepted(), checkin(), "the report comes next"),
-        (accepted(), trying(), "the report comes next"),
+        (Talk(NotedCoordinator(TASK)), trying(), "after an eligibility task"),
+        (accepted(), checkin(), "the report is expected next"),
+        (accepted(), trying(), "the report is expected next"),
     ):
         if before.coordinator.task is not None:
             before.say(trying())
@@ -171,7 +171,7 @@ def test_F008_nothing_comes_twice() -> None:
     assert "report" not in reporting.coordinator.names()
     twice = accepted()
     twice.say(report(), report())
-    refused(twice, "nothing comes behind the report")
+    refused(twice, "nothing is expected after the report")
     assert twice.coordinator.names().count("report") == 1
 
 
@@ -184,7 +184,7 @@ def test_F009_the_second_checkin_says_the_same(field: str) -> None:
     fields["population_name"] = "iris"
     fields[field] += "?"
     talk.say(checkin(fields.pop("population_name"), weights=[("train", 1.0)], **fields))
-    refused(talk, "of the second checkin is not that of the first")
+    refused(talk, "of the second checkin differs from that of the first")
     assert "check_in" not in talk.coordinator.names()
 
 
@@ -282,7 +282,7 @@ def test_F028_behind_the_last_answer_nothing_may_come() -> None:
     rejected.say(checkin())
     assert rejected.tell(Rejected("full")) == ["checkin_response rejection_info"]
     rejected.say(checkin())
-    refused(rejected, "behind the last answer")
+    refused(rejected, "after the last answer")
 
 
 def test_F045_an_eligibility_task_may_be_refused() -> None:

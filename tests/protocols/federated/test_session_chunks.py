@@ -84,7 +84,7 @@ def test_F020_a_client_that_takes_no_chunks_gets_none_and_zeros() -> None:
     told = talk.heard[-1].checkin_response.protocol_options_response
     assert (told.chunk_size_for_upload, told.max_pending_chunks, told.compression_level) == (0, 0, 0)
     talk.say(start(1, 0, 1))
-    assert "no chunks were agreed on" in str(talk.error)
+    assert "which were not agreed on" in str(talk.error)
 
 
 def test_F019_what_a_second_checkin_offers_replaces_the_first() -> None:
@@ -104,14 +104,14 @@ def test_F019_what_a_second_checkin_offers_replaces_the_first() -> None:
         ([start(9, 0, 9), start(9, 0, 9)], "inside another one"),
         ([data(0, b"123")], "outside a message"),
         ([end(1)], "has not begun"),
-        ([ack(0)], "answers no chunk"),
+        ([ack(0)], "does not belong to a chunk"),
         ([start(9, 0, 9), checkin()], "Chunk reassembly in progress"),
         ([start(-1, 0, 9)], "must not be negative"),
-        ([start(9, 7, 9)], "no compression level"),
+        ([start(9, 7, 9)], "not a compression level"),
         ([start(9, 0, 9), data(0, bytes(2 * 8192 + 65537))], "exceeds the limit"),
         ([chunk()], "neither start"),
         ([start(2, 0, 2), data(0, chunk().SerializeToString()), end(1)], "is itself a chunk"),
-        ([start(3, 0, 3), data(0, b"\xff\xff\xff"), end(1)], "no ClientStreamMessage"),
+        ([start(3, 0, 3), data(0, b"\xff\xff\xff"), end(1)], "not a valid ClientStreamMessage"),
     ],
 )
 def test_F028_a_client_that_breaks_the_rules_ends_only_itself(messages: list[Any], text: str) -> None:

@@ -56,7 +56,7 @@ def test_G076_a_batch_is_the_requests_one_after_the_other() -> None:
     assert first == [[1, 1], [2, 2], [2, 2]]
     assert second == [b"s1", b"s2", b"s2"]
     assert joint(MODEL, several).about == "infer a:Int64[3, 2] b:String[3]"
-    with pytest.raises(GraphPipeError, match="the limit is 20"):
+    with pytest.raises(GraphPipeError, match="the limit of 20 bytes"):
         joint(MODEL, several, limit_bytes=20)
 
 

@@ -217,7 +217,7 @@ def test_G061_G025_what_casting_takes_is_bounded() -> None:
     (one,) = given_inputs(model_of(wide), request(np.zeros(100, "u1")), {})
     assert one.cast_bytes == 800
     admit((one,), 800)
-    with pytest.raises(GraphPipeError, match="the inputs have 800 bytes, the limit is 799") as caught:
+    with pytest.raises(GraphPipeError, match="the inputs have 800 bytes, which exceeds the limit of 799") as caught:
         admit((one,), 799)
     assert caught.value.code is Code.TOO_LARGE
     (same,) = given_inputs(model_of(wide), request(np.zeros(100)), {})

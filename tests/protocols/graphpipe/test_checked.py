@@ -38,7 +38,7 @@ def test_G025_what_is_fed_is_bounded_in_all() -> None:
     (array, _) = model_of(both).inputs
     given = [GivenInput(array, to_tensor(np.ones(2, np.float32)))] * 3
     assert len(messages_for(given, 24)) == 3
-    with pytest.raises(GraphPipeError, match="the inputs have 24 bytes, the limit is 23") as caught:
+    with pytest.raises(GraphPipeError, match="the inputs have 24 bytes, which exceeds the limit of 23") as caught:
         messages_for(given, 23)
     assert caught.value.code is Code.TOO_LARGE
 

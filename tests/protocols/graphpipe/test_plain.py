@@ -61,9 +61,9 @@ def test_one_element_is_one_value_where_that_is_wanted() -> None:
 @pytest.mark.parametrize(
     ("value", "media_type", "why"),
     [
-        (np.float32([1]), TEXT, "one String is wanted"),
-        (np.float32([1]), OCTETS, "one String is wanted"),
-        (np.array(["a", "b"]), TEXT, "one String is wanted"),
+        (np.float32([1]), TEXT, "one String is expected"),
+        (np.float32([1]), OCTETS, "one String is expected"),
+        (np.array(["a", "b"]), TEXT, "one String is expected"),
         (np.float64([1, np.nan]), JSON, "NaN"),
         (np.float32([np.inf]), JSON, "infinity"),
         (b"\xff", JSON, "not UTF-8"),

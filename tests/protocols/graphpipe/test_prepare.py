@@ -54,5 +54,5 @@ def test_G076_known_requests_are_joined_as_unknown_ones_are() -> None:
     assert together.steps[1].message.media_type.endswith("shape=6x2")  # type: ignore[union-attr]  # a Feed
     rows = np.frombuffer(together.steps[1].message.payload, np.float32)  # type: ignore[union-attr]
     assert rows.reshape(6, 2)[:, 0].tolist() == [1, 2, 2, 1, 2, 2]
-    with pytest.raises(GraphPipeError, match="together the inputs have 48 bytes, the limit is 47"):
+    with pytest.raises(GraphPipeError, match="together the inputs have 48 bytes, which exceeds the limit of 47"):
         joint(model, several, limit_bytes=47)

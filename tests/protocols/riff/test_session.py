@@ -162,7 +162,7 @@ def test_R114_frames_after_the_function_ended_are_dropped(started):
 @pytest.mark.parametrize("frame", [b"\xff\xff\xff", bytes([0x12, 0x03, 0x12, 0x01, 0xFF])])
 def test_R120_bytes_that_are_no_signal_are_a_violation(started, frame):
     """Undecodable protobuf and invalid UTF-8 in a string field fail this call with our words."""
-    with pytest.raises(ProtocolViolation, match="not an InputSignal"):
+    with pytest.raises(ProtocolViolation, match="not a valid InputSignal"):
         started.receive(frame)
 
 

@@ -83,6 +83,27 @@ def test_T070_a_response_is_kept_for_five_minutes():
     assert kept.find("r") is None
 
 
+def test_T070_what_is_kept_is_given_back_after_five_minutes():
+    """Though nobody sends the id again; a call that runs is still known."""
+    memory = ProcessBudget(100 * MIB)
+    kept = Cache(memory)
+    assert kept.results.expire(kept.host_sessions.now) is None
+    running = kept.run("running")
+    kept.done("a", "x" * (8 * MIB))
+    kept.host_sessions.now += 100 * SECOND
+    kept.done("b", "x" * MIB)
+    assert kept.results.expire(kept.host_sessions.now) == 200
+    assert sorted(kept.results._entries) == ["a", "b", "running"]
+    kept.host_sessions.now += 200 * SECOND + 1
+    assert kept.results.expire(kept.host_sessions.now) == pytest.approx(100)
+    assert sorted(kept.results._entries) == ["b", "running"]
+    assert memory.held <= 2 * MIB
+    kept.host_sessions.now += 101 * SECOND
+    assert kept.results.expire(kept.host_sessions.now) == 300
+    running.finish(Overloaded("full"))
+    assert kept.results.expire(kept.host_sessions.now) is None
+
+
 def test_T070_a_thousand_responses_are_kept():
     """The one that was least recently used goes first."""
     kept = Cache()

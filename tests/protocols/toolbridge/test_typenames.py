@@ -6,13 +6,16 @@ import collections
 import datetime as dt
 import enum
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional, TypeVar, Union
 
 import pytest
+from typing_extensions import TypeAliasType
 
 from invoker.protocols.toolbridge.typenames import allowed_values, elixir_type, python_type
+
+T = TypeVar("T")
 
 
 class Colour(enum.Enum):
@@ -35,6 +38,8 @@ class Point:
 
 
 UserId = typing.NewType("UserId", int)
+Json = TypeAliasType("Json", "dict[str, Json] | list[Json] | int")  # type: ignore[misc]  # it holds itself
+Tree = TypeAliasType("Tree", "tuple[T, list[Tree[T]]]", type_params=(T,))  # type: ignore[misc]  # so does this one
 
 
 @pytest.mark.parametrize(
@@ -57,6 +62,10 @@ UserId = typing.NewType("UserId", int)
         (dict[str, int], "Dict[str, int]", "map"),
         (Mapping[str, int], "Mapping[str, int]", "map"),
         (Sequence[int], "Sequence[int]", "[integer]"),
+        (MutableSequence[int], "MutableSequence[int]", "[integer]"),
+        (Json, "Json", "any"),
+        (Tree[int], "Tree[int]", "any"),
+        (list[Json], "List[Json]", "[any]"),
         (tuple, "Tuple", "{..}"),
         (tuple[int, str], "Tuple[int, str]", "{integer, binary}"),
         (tuple[int, ...], "Tuple[int, ...]", "[integer]"),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.codecs.anyvalue import unpack
+from invoker.codecs.anyvalue import pack, unpack
 from invoker.core import store
+from invoker.core.frames import SharedFrame
 from invoker.core.steps import StoreChanged
-from invoker.core.store import Reason, Refused
+from invoker.core.store import Change, Reason, Refused
 from invoker.errors import Status
-from invoker.protocols.toolbridge.watch import WatchSessionVariables
+from invoker.protocols.toolbridge.watch import WatchSessionVariables, _update
 from tests.protocols.toolbridge.hosts import SECOND
 from tests.protocols.toolbridge.varied import Varied
 
@@ -175,3 +179,82 @@ def test_a_watch_ends_with_unavailable_when_changes_may_be_missed():
     watch = Varied().watch()
     (close,) = watch.session.deliver(StoreChanged("toolbridge/s1", Refused(Reason.UNAVAILABLE)))
     assert close.error.status is Status.UNAVAILABLE  # type: ignore[union-attr]
+
+
+_LARGE = 1_000_000
+
+
+def test_many_watches_of_a_large_variable_share_what_they_send():
+    """Each change is one frame, also as the existing value of watches that begin at different times."""
+    varied = Varied()
+    varied.put("a", bytes(_LARGE))
+    watches = [varied.watch(initial=True) for _ in range(3)]
+    (first,) = watches[0].frames()
+    assert isinstance(first, SharedFrame)
+    watches.append(varied.watch(initial=True))
+    assert all(one.frames()[0] is first for one in watches[1:])
+    varied.put("a", b"x" * _LARGE)
+    (second,) = watches[0].frames()
+    assert second is not first
+    assert all(one.frames()[0] is second for one in watches[1:])
+    (late,) = varied.watch(initial=True).frames()
+    assert [pb.VariableUpdate.FromString(one.data).operation for one in (second, late)] == ["update", "set"]
+
+
+def test_what_watches_have_shared_is_freed_with_the_last_wire_that_sends_it():
+    """Although the watches go on; without the garbage collector."""
+    varied = Varied()
+    watches = [varied.watch() for _ in range(3)]
+    gc.disable()
+    try:
+        for letter in (b"a", b"b"):
+            varied.put("a", letter * _LARGE)
+            sent = [frame for one in watches for frame in one.frames()]
+            gone = weakref.ref(sent[0])
+            assert len(set(map(id, sent))) == 1
+            del sent[1:]
+            assert gone() is sent[0]
+            sent.clear()
+            assert gone() is None
+            assert len(varied.host_sessions.updates) == 0
+    finally:
+        gc.enable()
+
+
+def test_watches_share_the_newest_of_each_variable_and_operation():
+    """So one that is told several changes, before others are told any, takes nothing from them."""
+    varied = Varied()
+    watches = [varied.watch() for _ in range(3)]
+    for name in "aba":
+        varied.put(name, bytes(_LARGE))
+    a, b, again = watches[0].frames()
+    assert len({id(one) for one in (a, b, again)}) == 3
+    for one in watches[1:]:
+        assert [x is y for x, y in zip(one.frames(), (a, b, again), strict=True)] == [True] * 3
+
+
+def test_what_differs_for_watches_is_not_shared():
+    """Two variables with one value, and one that was deleted and made again in the same nanosecond."""
+    varied = Varied()
+    watches = [varied.watch(), varied.watch("b")]
+    for name in "ab":
+        varied.put(name, bytes(_LARGE))
+    a, b = watches[0].frames()
+    assert (a is b, watches[1].frames()[0] is b) == (False, True)
+    varied.put("a")
+    varied.put("a", b"x" * _LARGE)
+    assert told(watches[0].tell()) == [("a", "delete", "absent"), ("a", "set", b"x" * _LARGE)]
+    assert told(varied.watch("a", initial=True).tell()) == [("a", "set", b"x" * _LARGE)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 64 * 1024, _LARGE])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_frame_that_is_shared_has_the_bytes_of_the_message(size, is_new):
+    """As protobuf writes them."""
+    varied = Varied()
+    watch = varied.watch()
+    change = Change("var/näme", pack(b"x" * size), 1_700_000_000_123_456_789, is_new=is_new)
+    (send,) = watch.session.deliver(StoreChanged("toolbridge/s1", change))
+    frame = send.frame
+    assert isinstance(frame, SharedFrame) == (size >= 64 * 1024)
+    assert (frame.data if isinstance(frame, SharedFrame) else frame) == _update(change)

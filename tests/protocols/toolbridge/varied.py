@@ -9,6 +9,7 @@ from google.protobuf import any_pb2
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack
+from invoker.core.frames import SharedFrame
 from invoker.core.spaces import MemoryStore, StoreLimits
 from invoker.core.steps import Answered, Ask, Close, Send, Step, StoreChanged, Subscribe
 from invoker.core.store import Create, Drop, News
@@ -31,7 +32,7 @@ class Talker:
 
     def __init__(self, varied: Varied, session: UnarySession[Any]) -> None:
         self.store, self.session = varied.store, session
-        self.sent: list[bytes] = []
+        self.sent: list[bytes | SharedFrame] = []
         self.close: Close | None = None
 
     def answered(self, key: str, value: Any) -> None:
@@ -55,10 +56,14 @@ class Talker:
 
     def tell(self) -> list[pb.VariableUpdate]:
         """What a watch sends of what happened."""
+        return [pb.VariableUpdate.FromString(one if isinstance(one, bytes) else one.data) for one in self.frames()]
+
+    def frames(self) -> list[bytes | SharedFrame]:
+        """What a watch gives its wire for what happened."""
         while (change := self.news.take()) is not None:
             self.do(self.session.deliver(StoreChanged(self.news.space, change)))
         sent, self.sent = self.sent, []
-        return [pb.VariableUpdate.FromString(one) for one in sent]
+        return sent
 
 
 class Varied:

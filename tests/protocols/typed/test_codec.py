@@ -137,7 +137,7 @@ def test_H107_fields_become_values(registry, book, function, number, json, found
     [
         ("point", 1, {}, "the field 'p' is missing"),
         ("point", 2, {}, "Colour is not set"),
-        ("point", 2, {"colour": 9}, "9 is no value of Colour"),
+        ("point", 2, {"colour": 9}, "9 is not a value of Colour"),
         ("model", 1, {"m": {"size": 0}}, "size: Input should be greater than 0"),
         ("literal", 1, {"mode": "x"}, "expected one of 'fast', 'slow', got 'x'"),
         ("texts", 1, {"u": "nope"}, "Invalid UUID"),
@@ -206,7 +206,7 @@ def test_H107_values_become_responses(registry, book, function, value, found, is
         ("plain", 2**63, "[oO]ut of range"),
         ("plain", "3", "int"),
         ("point", Point(None), "'x' is None"),
-        ("union", 1.5, "float is none of int64_value, string_value, point, int64_list"),
+        ("union", 1.5, "float is not one of int64_value, string_value, point, int64_list"),
         ("lists", "ab", "expected a list, got str"),
         ("total", "1", "expected a number, got str"),
         ("anything", {"a": 2**60}, "loses digits"),

@@ -33,7 +33,27 @@ def _message() -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("parsed.Parsed"))
 
 
-MESSAGE = _message()
+def _painted() -> Any:
+    file = descriptor_pb2.FileDescriptorProto(name="painted.proto", package="painted", syntax="proto3")
+    colour = file.enum_type.add(name="Colour")
+    colour.value.add(name="NONE", number=0)
+    colour.value.add(name="RED", number=1)
+    made = file.message_type.add(name="Painted")
+    made.field.add(name="colour", number=1, label=1, type=14, type_name=".painted.Colour")
+    made.field.add(name="colours", number=2, label=3, type=14, type_name=".painted.Colour")
+    made.field.add(name="inner", number=3, label=1, type=11, type_name=".painted.Painted")
+    for number, (name, type_, of) in enumerate([("by_colour", 14, "Colour"), ("by_name", 11, "Painted")], 4):
+        entry = made.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
+        entry.options.map_entry = True
+        entry.field.add(name="key", number=1, label=1, type=9)
+        entry.field.add(name="value", number=2, label=1, type=type_, type_name=f".painted.{of}")
+        made.field.add(name=name, number=number, label=3, type=11, type_name=f".painted.Painted.{entry.name}")
+    pool = descriptor_pool.Default()
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("painted.Painted"))
+
+
+MESSAGE, PAINTED = _message(), _painted()
 FIELDS = [field.name for field in MESSAGE.DESCRIPTOR.fields]
 ITEMS = (
     "1", "-1", "0", "-0", "-0.0", "1.0", "1.5", "1e308", "17e-320", "1e400", "true", "null", '"a"', '"aGk="', '"1"',
@@ -75,6 +95,29 @@ def test_a_field_of_any_size_is_whole(count: int) -> None:
 def test_nothing_is_an_empty_message() -> None:
     """As a function's only parameter has it, where the request has no such field."""
     assert parse_json(MESSAGE, "many_int32", WHOLE, b"") == MESSAGE()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("colour", '"RED"'),
+        ("colours", '["RED","RED"]'),
+        ("by_colour", '{"a":"RED"}'),
+        ("inner", '{"inner":{"colours":["RED"]}}'),
+        ("inner", '{"byName":{"a":{"colours":["RED"]}}}'),
+    ],
+)
+def test_a_name_that_is_no_member_of_an_enum_is_refused(field: str, value: str) -> None:
+    """protobuf drops it where it ignores unknown fields; numbers are left to who reads the message."""
+
+    def parsed(member: str) -> Any:
+        return parse_json(PAINTED, field, WHOLE, value.replace("RED", member).encode())
+
+    assert "colour" in str(parsed("RED"))
+    assert parsed("1") == parsed("RED")
+    for wrong in ("BLACK", "red", ""):
+        with pytest.raises(ValueError, match=f"'{wrong}' is not a value of Colour"):
+            parsed(wrong)
 
 
 def test_a_name_that_comes_twice_is_refused() -> None:

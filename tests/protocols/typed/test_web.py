@@ -246,11 +246,11 @@ def test_H205_a_packed_message_that_is_none_is_told():
         session.receive(head("application/connect+proto", Connect_Content_Encoding="gzip"))
         return b"".join(getattr(one, "body", b"") for one in sent(session.receive(BodyChunk(body))))
 
-    assert b"more than 100 bytes" in code(envelope(compress(bytes(101)), COMPRESSED))
+    assert b"exceeds the limit of 100 bytes" in code(envelope(compress(bytes(101)), COMPRESSED))
     assert b"not gzip" in code(envelope(A1, COMPRESSED))
     long = compress(A1 * 50)  # 100 bytes, of fields that protobuf takes again and again
     assert code(envelope(long, COMPRESSED) * 4) == b""
-    assert b"come together have more than" in code(envelope(long, COMPRESSED) * 5)
+    assert b"come together exceed the limit of" in code(envelope(long, COMPRESSED) * 5)
 
 
 def test_H205_the_message_of_a_get_may_be_packed():
@@ -276,7 +276,7 @@ def test_H110_a_message_that_is_too_long_is_told():
     assert session.receive(BodyChunk(b"1234")) == session.half_close() == session.deliver(Finished("typed")) == ()
     session = session_of(spell, most_bytes=3)
     session.receive(head("application/connect+proto"))
-    assert b"at most 3 are taken" in sent(session.receive(BodyChunk(envelope(b"1234"))))[0].body
+    assert b"exceeds the limit of 3 bytes" in sent(session.receive(BodyChunk(envelope(b"1234"))))[0].body
 
 
 def test_H110_a_body_that_ends_within_a_message_is_told():

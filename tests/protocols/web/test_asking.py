@@ -9,15 +9,16 @@ from invoker.errors import FunctionError, InvocationError, Status, StatusError
 from invoker.protocols.web.asking import Asked, RefusedError, ask
 from invoker.protocols.web.fields import Field, Signature
 from invoker.protocols.web.items import Reading
+from tests.protocols.web.signed import signed
 
 X = Field("x", is_value=True)
 FUNCTIONS = {
-    "square": Signature(("x",), fields=(X,)),
-    "split": Signature(("x",), fields=(Field("x"),), outputs=("even", "odd"), is_streaming=True),
-    "store": Signature(("x",), fields=(Field("x"),), outputs=(), is_streaming=True),
-    "count": Signature(("x",), fields=(Field("x"),), is_streaming=True, is_safe=True),
+    "square": signed(("x",), fields=(X,)),
+    "split": signed(("x",), fields=(Field("x"),), outputs=("even", "odd"), is_streaming=True),
+    "store": signed(("x",), fields=(Field("x"),), outputs=(), is_streaming=True),
+    "count": signed(("x",), fields=(Field("x"),), is_streaming=True, is_safe=True),
 }
-FUNCTIONS["picture"] = Signature((), plain_type="application/octet-stream")
+FUNCTIONS["picture"] = signed((), plain_type="application/octet-stream")
 LIMIT = 64
 
 

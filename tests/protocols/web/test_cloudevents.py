@@ -74,7 +74,7 @@ def test_H141_what_an_event_lacks_is_named(gone: str) -> None:
 INVALID = {
     "an attribute .*'Sub'.*lower-case letters": {"Sub": "x"},
     "an attribute .*'a_b'": {"a_b": "x"},
-    "specversion '0.3'; expected is 1.0": {"specversion": "0.3"},
+    "specversion '0.3'; expected 1.0": {"specversion": "0.3"},
     "'time' of the event is 'yesterday'": {"time": "yesterday"},
     "'time' of the event is '2024-13-01": {"time": "2024-13-01T00:00:00Z"},
     "'time' of the event is '2024-01-01T00:00:00'": {"time": "2024-01-01T00:00:00"},
@@ -127,15 +127,15 @@ def test_H142_data_of_the_structured_mode_is_the_payload(members: Any, media_typ
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "an event is a JSON object"), (b"[]", "an event is a JSON object"), (b"{", "an event is a JSON object"),
-        (b"[" * 100_000, "an event is a JSON object"), (b'{"a":' * 100_000, "an event is a JSON object"),
-        (event(data=1, data_base64="MQ=="), "has both"), (event(data_base64="M"), "no text in Base64"),
-        (event(data_base64=1), "no text in Base64"), (event(data_base64="M Q="), "no text in Base64"),
-        (event(data=1, datacontenttype="text/plain"), "is a text, or stands in data_base64"),
+        (b"", "an event must be a JSON object"), (b"[]", "must be a JSON object"), (b"{", "must be a JSON object"),
+        (b"[" * 100_000, "an event must be a JSON object"), (b'{"a":' * 100_000, "an event must be a JSON object"),
+        (event(data=1, data_base64="MQ=="), "has both"), (event(data_base64="M"), "not text in Base64"),
+        (event(data_base64=1), "not text in Base64"), (event(data_base64="M Q="), "not text in Base64"),
+        (event(data=1, datacontenttype="text/plain"), "must be a text, or be given as data_base64"),
         (event(data="€", datacontenttype="text/plain;charset=latin-1"), "cannot be encoded"),
         (event(data="a", datacontenttype="text/plain;charset=none"), "cannot be encoded"),
         (event(n=1.5), "'n' is neither"), (event(n=2**31), "'n' is neither"), (event(n=[1]), "'n' is neither"),
-        (b'{"specversion":"1.0","id":"1","source":"a","type":"\xff"}', "an event is JSON in UTF-8"),
+        (b'{"specversion":"1.0","id":"1","source":"a","type":"\xff"}', "an event must be JSON in UTF-8"),
     ],
 )  # fmt: skip
 def test_H141_what_is_no_event_is_refused(body: bytes, why: str) -> None:
@@ -160,7 +160,7 @@ def test_H143_a_batch_is_several_events() -> None:
     assert unpacked(BATCH, b"[]", Headers()) == []
     with pytest.raises(DecodeError, match="event 1 of the batch: the event has no id"):
         unpacked(BATCH, b"[%b, %b]" % (event(), event(id=None)), Headers())
-    with pytest.raises(DecodeError, match="a batch of events is an array"):
+    with pytest.raises(DecodeError, match="a batch of events must be an array"):
         unpacked(BATCH, event(), Headers())
 
 

@@ -114,7 +114,8 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
 
     found = [signature(one) for one in (nothing, several)]
     assert all(one.gives_ahead for one in found)  # both run in threads
-    found = [msgspec.structs.replace(one, offers=None, can_give=None, gives_ahead=False) for one in found]
+    own = Signature(()).binder
+    found = [msgspec.structs.replace(one, offers=None, can_give=None, gives_ahead=False, binder=own) for one in found]
     assert found == [
         Signature(("in",), pieces="text/plain", is_text=True, name="nothing"),
         Signature(
@@ -126,6 +127,7 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
             pieces="text/plain",
             is_text=True,
             name="several",
+            streams=frozenset({"xs"}),
         ),
     ]
 

@@ -16,12 +16,13 @@ from invoker.errors import DecodeError
 from invoker.message import Headers
 from invoker.protocols.web.fields import Field, Signature
 from invoker.protocols.web.filling import fill, fill_parts, is_plain, straight
+from tests.protocols.web.signed import signed
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 PLAIN: dict[str, Any] = {"takes_object": False, "takes_form": False, "takes_parts": False}
 
-SCALE = Signature(
+SCALE = signed(
     ("x",),
     fields=(
         Field("x", is_value=True, needs_value=True, is_scalar=True, **PLAIN),
@@ -29,12 +30,12 @@ SCALE = Signature(
         Field("stops", is_option=True, is_value=True, is_list=True, **PLAIN),
     ),
 )
-GREET = Signature((), fields=(Field("name", is_option=True, is_value=True, is_scalar=True, **PLAIN),))
-ROW = Signature(("row",), fields=(Field("row", needs_value=True), Field("k", is_option=True, is_value=True)))
+GREET = signed((), fields=(Field("name", is_option=True, is_value=True, is_scalar=True, **PLAIN),))
+ROW = signed(("row",), fields=(Field("row", needs_value=True), Field("k", is_option=True, is_value=True)))
 
 
 def filled(signature: Signature, body: bytes = b"", type_: str = "", query: str = "") -> tuple[Any, list[Any]]:
-    names, messages = fill(signature, query, type_, body, Headers({}))
+    names, messages, _ = fill(signature, query, type_, body, Headers({}))
     return names, [(index, message.media_type, message.payload) for index, message in messages]
 
 
@@ -74,21 +75,21 @@ def test_R169_a_form_without_an_equals_sign_is_text():
 def test_R169_parts_fill_parameters():
     """Texts of a list are its items."""
     parts = [Part("stops", b"a"), Part("x", b"1", "application/octet-stream", "f"), Part("stops", b"b")]
-    names, messages = fill_parts(SCALE, "factor=3", parts, Headers({}))
+    names, messages, _ = fill_parts(SCALE, "factor=3", parts, Headers({}))
     assert names == ("in", "factor", "stops")
     assert [(index, one.payload) for index, one in messages] == [(1, b"3"), (0, b"1"), (2, b'["a","b"]')]
 
 
 def test_R169_a_function_of_any_number_of_inputs_has_options_by_the_query():
     """Behind the names of its inputs."""
-    several = Signature(("xs",), is_open=True, options=(Field("sep", is_option=True, is_value=True, **PLAIN),))
+    several = signed(("xs",), is_open=True, options=(Field("sep", is_option=True, is_value=True, **PLAIN),))
     assert filled(several, b"1", "text/plain", "sep=x&other=1") == (
-        ("in", "sep"),
+        ("xs", "sep"),
         [(0, "text/plain", b"1"), (1, "text/plain", b"x")],
     )
-    names, messages = fill_parts(several, "sep=x", [Part("a", b"1"), Part("b", b"2")], Headers({}))
+    names, messages, _ = fill_parts(several, "sep=x", [Part("a", b"1"), Part("b", b"2")], Headers({}))
     assert (names, [index for index, _ in messages]) == (("a", "b", "sep"), [0, 1, 2])
-    names, messages = fill_parts(several, "", [Part("sep", b"x")], Headers({}))
+    names, messages, _ = fill_parts(several, "", [Part("sep", b"x")], Headers({}))
     assert (names, [index for index, _ in messages]) == (("sep",), [0])
     with pytest.raises(DecodeError, match="is given its input 'sep' twice"):
         filled(several, b"1", "text/plain", "sep=x&sep=y")
@@ -109,7 +110,7 @@ def test_R145_what_does_not_fit_is_told(body, type_, query, text):
         filled(SCALE, body, type_, query)
 
 
-ADD = Signature(
+ADD = signed(
     ("a", "b"),
     fields=tuple(Field(name, is_value=True, needs_value=True, is_scalar=True, **PLAIN) for name in "ab"),
 )
@@ -120,7 +121,7 @@ ADD = Signature(
     [
         (b'{"a": 1, "b": 2}', FORM, f"was taken for 'a', because its Content-Type is '{FORM}'; .*: application/json$"),
         (b'{"a": 1, "b": 2}', "", "was taken for 'a', because its Content-Type is 'application/octet-stream'; "),
-        (b'{"a": 1, "b": 2', JSON, "was taken for 'a', because it is no JSON object: Input data was truncated$"),
+        (b'{"a": 1, "b": 2', JSON, "was taken for 'a', because it is not a JSON object: Input data was truncated$"),
         (b"[1, 2]", JSON, "the body was taken for 'a'$"),
         (b'{"a": 1}', JSON, "a member of a JSON object$"),
         (b"a=1", FORM, "a member of a JSON object$"),
@@ -140,7 +141,7 @@ def test_R169_an_empty_form_gives_nothing_beside_a_query_that_gives_the_first_pa
 
 def test_R169_a_part_that_is_no_parameter_is_refused_where_no_form_is_taken_whole():
     """A function of bytes would get the delimiters of the form as if they were the file."""
-    upload = Signature(
+    upload = signed(
         ("table",),
         fields=(Field("table", is_value=True, needs_value=True, takes_parts=False), Field("k", is_option=True)),
     )
@@ -172,13 +173,13 @@ def test_R164_every_value_of_a_query_or_form_is_fed_or_the_request_refused(value
 def test_R169_an_object_by_name_spreads_and_a_lost_option_is_refused():
     """A parameter ``p`` with the field ``x`` beside the option ``n``; both in a form and in JSON."""
     whole = Field("p", is_value=True, needs_value=True, is_json=True, keys=frozenset({"x"}))
-    conf = Signature(("p",), fields=(whole, Field("n", is_option=True, is_value=True, **PLAIN)))
+    conf = signed(("p",), fields=(whole, Field("n", is_option=True, is_value=True, **PLAIN)))
     by_name = (("in", "n"), [(0, JSON, b'{"x": 3}'), (1, JSON, b"2")])
     assert filled(conf, b'{"p": {"x": 3}, "n": 2}', JSON) == by_name
     assert filled(conf, b'p={"x": 3}&n=2', FORM)[1] == [(0, JSON, b'{"x": 3}'), (1, "text/plain", b"2")]
     assert filled(conf, b'{"x": 3, "other": 2}', JSON) == (("in",), [(0, JSON, b'{"x": 3, "other": 2}')])
     for body, type_ in ((b'{"x": 3, "n": 2}', JSON), (b"x=3&n=2", FORM), (b'{"n": 2}', JSON)):
-        with pytest.raises(DecodeError, match=r"'n' is no field of parameter 'p'.*\?n=.*by its name \(p, n\)"):
+        with pytest.raises(DecodeError, match=r"'n' is not a field of parameter 'p'.*\?n=.*by their names \(p, n\)"):
             filled(conf, body, type_)
     with pytest.raises(DecodeError, match="has no input 'other'; it has p, n"):
         filled(conf, b'{"p": {"x": 3}, "other": 2}', JSON)
@@ -189,7 +190,7 @@ def test_R169_an_object_by_name_spreads_and_a_lost_option_is_refused():
 def test_R169_a_class_that_is_the_only_parameter_is_given_by_its_name_too(name, is_option):
     """As it is beside an option; where each of its fields has a default, the whole object gave none of them."""
     only = Field(name, is_value=True, needs_value=not is_option, is_json=True, keys=frozenset({"x"}))
-    conf = Signature(() if is_option else (name,), fields=(only,))
+    conf = signed(() if is_option else (name,), fields=(only,))
     value = [(0, JSON, b'{"x":3}')]
     for text in (name, json.dumps(name)[1:-1]):
         assert filled(conf, f'{{"{text}":{{"x":3}}}}'.encode(), JSON)[1] == value
@@ -206,10 +207,10 @@ def test_R169_a_class_that_is_the_only_parameter_is_given_by_its_name_too(name, 
     assert filled(msgspec.structs.replace(conf, fields=(its_own,)), body, JSON)[1] == [(0, JSON, body)]
 
 
-TWO = Signature(("a", "b"), fields=(Field("a", needs_value=True), Field("b", needs_value=True)))
-CSV = Signature(("text",), fields=(Field("text", texts=frozenset({"text/csv"}), **PLAIN),))
-OPEN = Signature(("xs",), is_open=True)
-NAMED = Signature((), fields=(Field("a", needs_value=True),), more=Field(""))
+TWO = signed(("a", "b"), fields=(Field("a", needs_value=True), Field("b", needs_value=True)))
+CSV = signed(("text",), fields=(Field("text", texts=frozenset({"text/csv"}), **PLAIN),))
+OPEN = signed(("xs",), is_open=True)
+NAMED = signed((), fields=(Field("a", needs_value=True),), more=Field(""))
 KINDS = [
     JSON,
     f"{JSON}; charset=utf-16",
@@ -275,3 +276,51 @@ def test_H201_few_keys_are_looked_at_closely():
     """A query of thousands costs no time."""
     many = "&".join(f"{n}zzzz=1" for n in range(8))
     assert filled(SCALE, b"1", "text/plain", f"{many}&facter=2")[0] == (("in"),)
+
+
+OF_NAMES = signed(
+    ("a",),
+    fields=(
+        Field("a", is_value=True, needs_value=True, is_scalar=True, **PLAIN),
+        Field("count", is_option=True, is_value=True, **PLAIN),
+    ),
+    more=Field("", is_option=True, is_value=True, is_scalar=True, **PLAIN),
+    drops=True,
+)
+
+
+@pytest.mark.parametrize("more", ["conut", "b"])
+def test_R164_a_name_that_keyword_arguments_take_is_never_dropped_or_misspelt(more):
+    """Though other names are ignored where the operator says so."""
+    parts = [Part("a", b"1"), Part(more, b"2")]
+    for names in (
+        filled(OF_NAMES, json.dumps({"a": 1, more: 2}).encode(), JSON)[0],
+        filled(OF_NAMES, f"a=1&{more}=2".encode(), FORM)[0],
+        filled(OF_NAMES, b"1", "text/plain", f"{more}=2")[0],
+        fill_parts(OF_NAMES, "", parts, Headers({})).names,
+    ):
+        assert names == ("a", more)
+
+
+def test_R164_an_empty_name_is_no_keyword_argument():
+    """It is refused in a body, and ignored in a query."""
+    with pytest.raises(DecodeError, match="has no input ''; it has a, count"):
+        filled(OF_NAMES, b'{"a": 1, "": 2}', JSON)
+    assert filled(OF_NAMES, query="a=1&=2")[0] == ("a",)
+
+
+def test_R169_a_member_that_a_class_would_lose_is_refused_beside_keyword_arguments():
+    """It is not a field of the first parameter, and might be one of those."""
+    row = Field("row", is_value=True, needs_value=True, is_json=True, keys=frozenset({"x"}))
+    both = signed(("row",), fields=(row,), more=Field("", is_option=True, **PLAIN))
+    assert filled(both, b'{"x": 1}', JSON)[0] == ("row",)
+    assert filled(both, b'{"row": {"x": 1}, "y": 2}', JSON)[0] == ("row", "y")
+    with pytest.raises(DecodeError, match="the member 'y' is not a field of parameter 'row'"):
+        filled(both, b'{"x": 1, "y": 2}', JSON)
+
+
+def test_R164_too_many_members_are_refused_before_a_message_is_made_of_each(monkeypatch):
+    """A body of a few megabytes may have half a million."""
+    monkeypatch.setattr("invoker.protocols.web.filling.Message", None)
+    with pytest.raises(DecodeError, match="is given 1001 inputs, which exceeds the limit of 1000"):
+        filled(OF_NAMES, json.dumps({f"k{index}": 1 for index in range(1001)}).encode(), JSON)

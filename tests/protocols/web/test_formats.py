@@ -129,7 +129,9 @@ def test_H008_parts_have_their_own_types_and_headers() -> None:
 @pytest.mark.parametrize("name", ["%22", "a%0Ab", 'a%0D"'])
 def test_H008_a_name_that_would_be_read_as_another_one_is_refused(name: str) -> None:
     """Of a part, as of a form that is written; a sign that is escaped and a percent sign alone are not."""
-    with pytest.raises(EncodeError, match="cannot name a part of multipart/mixed: %22, %0D, %0A mean other characters"):
+    with pytest.raises(
+        EncodeError, match="cannot name a part of multipart/mixed: %22, %0D, %0A stand for other characters"
+    ):
         format_of(MIXED, (name, "out")).item(0, Message(b"", Headers(), "text/plain"))
     for fine in ("100%", "%20", 'a"b', "a\nb"):
         format_of(MIXED, (fine, "out")).item(0, Message(b"", Headers(), "text/plain"))

@@ -29,11 +29,12 @@ from invoker.errors.wording import Place
 from invoker.message import Message
 from invoker.protocols.web.fields import Field, Signature
 from invoker.protocols.web.http import HttpSession, State
+from tests.protocols.web.signed import signed
 
 LIMIT = 64
 
-ONE = Signature(("x",))
-TWO = Signature(("left", "right"))
+ONE = signed(("x",))
+TWO = signed(("left", "right"), fields=(Field("left"), Field("right")))
 
 
 def served(name: str) -> Signature:
@@ -104,6 +105,19 @@ def test_R142_who_reads_the_root_is_told_of_the_page(method: str) -> None:
         response = responded(HttpSession(served, max_body_bytes=LIMIT).receive(RequestHead(method, path)))
         assert response.status == 405
         assert (b"--page on" in response.body) is (path == "/" and method != "DELETE")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_who_reads_the_root_of_several_functions_is_told_of_the_page(method: str) -> None:
+    """Beside their names; a program that posts there has no use for it."""
+
+    def none_named(name: str) -> Signature:
+        raise StatusError(Status.INVALID_ARGUMENT, f"name one, not {name!r}")
+
+    session = HttpSession(none_named, max_body_bytes=LIMIT)
+    response = responded(session.receive(RequestHead(method, "/")))
+    assert response.status == 400
+    assert (b"--page on" in response.body) is (method != "POST")
 
 
 def test_R142_the_method_counts_before_the_name_of_a_function() -> None:
@@ -183,7 +197,7 @@ def test_R154_an_ending_has_its_status(error: InvocationError, status: int, text
 
 def test_R145_undecodable_input_is_400() -> None:
     """What a client sent is no error of the server; the parameter is called by its name."""
-    session = opened(Signature(("x",), fields=(Field("x"), Field("k", is_option=True))))
+    session = opened(signed(("x",), fields=(Field("x"), Field("k", is_option=True))))
     told(session, post(query="k=1"), BodyChunk(b"1"))
     error = DecodeError(" cannot become list: expected an array", place=Place("input", 1, "y"), met="text/plain")
     response = finished(session, error=error)

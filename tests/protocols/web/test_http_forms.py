@@ -13,6 +13,7 @@ from invoker.core.steps import Emitted, EndInput, Finished, Send
 from invoker.errors import DecodeError, FunctionError, ProtocolViolation, Status, StatusError
 from invoker.message import Message
 from invoker.protocols.web.fields import Signature
+from tests.protocols.web.signed import signed
 from tests.protocols.web.test_http import ONE, TWO, opened, post, responded, told
 
 FORM = ("Content-Type", "multipart/form-data; boundary=xyz")
@@ -52,7 +53,7 @@ def test_parts_carry_their_headers_and_the_requests() -> None:
 @pytest.mark.parametrize("content_type", ["Multipart/Form-Data ;boundary=xyz", 'multipart/form-data; boundary="xyz"'])
 def test_forms_are_known_by_their_type(content_type: str) -> None:
     """Parameters and case do not matter; a name may be anything that is UTF-8."""
-    signature = Signature(("xs",), is_open=True)
+    signature = signed(("xs",), is_open=True)
     body = form(("ü", "", b"1"))
     start, feed, _ = told(opened(signature, limit=10_000), post(("Content-Type", content_type)), BodyChunk(body))
     assert (start.input_names, feed.index) == (("ü",), 0)
@@ -64,7 +65,7 @@ def test_forms_are_known_by_their_type(content_type: str) -> None:
 
 def test_parts_of_a_function_with_any_number_of_inputs() -> None:
     """New names become further inputs, in the order in which they appear."""
-    session = opened(Signature(("xs",), is_open=True), limit=10_000)
+    session = opened(signed(("xs",), is_open=True), limit=10_000)
     start, first, second, _ = told(session, post(FORM), BodyChunk(form(("b", "", b"1"), ("a", "", b"2"))))
     assert start.input_names == ("b", "a")
     assert (first.index, second.index) == (0, 1)
@@ -131,7 +132,7 @@ _MOVES = st.one_of(
 )
 
 
-@given(st.lists(_MOVES, max_size=8), st.sampled_from([ONE, TWO, Signature((), is_open=True)]))
+@given(st.lists(_MOVES, max_size=8), st.sampled_from([ONE, TWO, signed(("xs",), is_open=True)]))
 def test_any_frames_give_steps_or_a_violation(moves: list[Any], signature: Signature) -> None:
     """Nothing but ProtocolViolation is raised; at most one response leaves, and nothing after it."""
     session = opened(signature, limit=200)

@@ -6,14 +6,15 @@ import pytest
 
 from invoker.core.http import BodyChunk, RequestHead
 from invoker.core.steps import Feed
-from invoker.protocols.web.fields import Field, Signature
+from invoker.protocols.web.fields import Field
 from invoker.protocols.web.http import HttpSession, State
+from tests.protocols.web.signed import signed
 from tests.protocols.web.test_http import LIMIT, TWO, finished, opened, post, served, told
 
 
 def test_H007_a_get_is_filled_by_its_query_alone() -> None:
     """A body is of no interest; the answer cannot act as a page of this port."""
-    safe = Signature(("x",), fields=(Field("x", is_value=True),), is_safe=True)
+    safe = signed(("x",), fields=(Field("x", is_value=True),), is_safe=True)
     session = opened(safe)
     steps = told(session, RequestHead("GET", "/", "x=3"), BodyChunk(b"9"))
     assert [step.message.payload for step in steps if isinstance(step, Feed)] == [b"3"]
@@ -25,7 +26,7 @@ def test_H007_a_get_is_filled_by_its_query_alone() -> None:
 @pytest.mark.parametrize("media_type", ["application/json", "text/plain", ""])
 def test_a_session_begins_others_with_the_same_head(media_type: str, body: bytes) -> None:
     """Each gives the steps that it would give if it had read the head itself, and knows nothing of the others."""
-    signature = Signature(("x",), fields=(Field("x", takes_object=False), Field("y", is_option=True)))
+    signature = signed(("x",), fields=(Field("x", takes_object=False), Field("y", is_option=True)))
     first = opened(signature)
     head = post(("Content-Type", media_type), ("Accept", "text/plain"))
     assert first.receive(head) == ()

@@ -17,10 +17,12 @@ from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import EMPTY
 from invoker.protocols.web.fields import Field, Signature, signature_of
 from invoker.protocols.web.items import Reading, reading_of, reads
+from tests.protocols.web.signed import signed
 
 FORM = "multipart/form-data; boundary=x"
 NDJSON = "application/x-ndjson"
 MOST = 64
+_NONE = Signature(())
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +123,10 @@ def test_who_has_a_codec_for_lines_gets_them_as_one_value() -> None:
     assert reading_of(own, NDJSON, has_length=True, is_stream=True) is Reading.WHOLE
 
 
-def taken(how: Reading, parts: Sequence[bytes], *fields: Field, content_type: str = "") -> list[tuple[str, bytes, str]]:
-    one = reads(how, content_type, EMPTY, fields or (Field("x"),), MOST)
+def taken(
+    how: Reading, parts: Sequence[bytes], *fields: Field, content_type: str = "", signature: Signature = _NONE
+) -> list[tuple[str, bytes, str]]:
+    one = reads(how, content_type, EMPTY, fields or (Field("x"),), MOST, signature)
     items = [item for part in parts for item in one.feed(part)]
     items += one.close()
     return [(name, message.payload, message.media_type) for name, message in items]
@@ -166,16 +170,19 @@ def test_H009_pieces_are_what_came() -> None:
 def test_H009_lines_for_several_inputs_are_objects() -> None:
     """Of one value or several; each has the name of its input."""
     two = (Field("words"), Field("counts"))
+    own = signed(("words", "counts"), fields=(*two, Field("k", is_option=True)))
     got = taken(Reading.LINES, [b'{"words":"a"}\n{"counts": 3, "words": {"b":1}}'], *two)
     assert got == [
         ("words", b'"a"', "application/json"),
         ("counts", b"3", "application/json"),
         ("words", b'{"b":1}', "application/json"),
     ]
-    with pytest.raises(DecodeError, match=r"line 2 has the member 'other'.*words, counts"):
-        taken(Reading.LINES, [b'{"words":1}\n{"other":1}\n'], *two)
+    with pytest.raises(DecodeError, match=r"has no input 'other'; it has words, counts, k \(line 2\)"):
+        taken(Reading.LINES, [b'{"words":1}\n{"other":1}\n'], *two, signature=own)
+    with pytest.raises(DecodeError, match=r"is given its input 'k' twice \(line 1\)"):  # the query gives it, too
+        taken(Reading.LINES, [b'{"k":1}\n'], *two, signature=own)
     for bad in (b"3", b"[1]", b"{", b"[" * 100_000):
-        with pytest.raises(DecodeError, match=r'line 1 is no JSON object.*\{"words": \.\.\.\}'):
+        with pytest.raises(DecodeError, match=r'line 1 is not a JSON object.*\{"words": \.\.\.\}'):
             reads(Reading.LINES, NDJSON, EMPTY, two, 1 << 20).feed(bad + b"\n")
 
 
@@ -212,7 +219,7 @@ def test_R169_a_line_for_an_input_of_a_class_may_have_its_name(name: str, drops:
 def test_H011_a_line_has_a_limit() -> None:
     """Whether its end came or not; the number of lines has none."""
     for body in ([bytes(MOST + 1) + b"\n"], [b"x" * MOST, b"y"]):
-        with pytest.raises(LimitExceeded, match="line 1 is longer than 64 bytes"):
+        with pytest.raises(LimitExceeded, match="line 1 exceeds the limit of 64 bytes"):
             taken(Reading.TEXTS, body)
     assert len(taken(Reading.TEXTS, [b"1\n" * 10_000])) == 10_000
 
@@ -232,9 +239,10 @@ def test_H009_parts_come_one_by_one() -> None:
 
 def test_H011_parts_are_checked() -> None:
     """A name that is no input's, a part that is too long, and a body without its last delimiter are refused."""
-    with pytest.raises(DecodeError, match="part 'c' is not an input"):
-        taken(Reading.PARTS, [part("c", b"1"), b"--x--\r\n"], Field("a"), content_type=FORM)
-    with pytest.raises(LimitExceeded, match="part 1 is longer than 64 bytes"):
+    own = signed(("a",), fields=(Field("a"),))
+    with pytest.raises(DecodeError, match=r"has no input 'c'; it has a$"):
+        taken(Reading.PARTS, [part("c", b"1"), b"--x--\r\n"], Field("a"), content_type=FORM, signature=own)
+    with pytest.raises(LimitExceeded, match="part 1 exceeds the limit of 64 bytes"):
         taken(Reading.PARTS, [part("a", bytes(MOST + 1))], Field("a"), content_type=FORM)
     with pytest.raises(DecodeError, match="closing"):
         taken(Reading.PARTS, [part("a", b"1")], Field("a"), content_type=FORM)

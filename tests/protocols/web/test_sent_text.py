@@ -141,7 +141,7 @@ def spread(signature: Signature, wire: str) -> list[bytes]:
 def test_H231_a_name_that_is_no_parameters_is_refused_or_ignored(kind, type_, wire):
     """By one rule for forms, parts and objects; further parts are further values of ``*args`` (H-210)."""
     if (kind, wire) != (several, "parts"):
-        with pytest.raises(DecodeError, match=r"has no input 'submit'; it has x"):
+        with pytest.raises(DecodeError, match=r"has no input 'submit'; it has \*?x"):
             spread(read(kind(type_)), wire)
     assert spread(read(kind(type_), drops=True), wire) == [b"1"]
 
@@ -150,7 +150,7 @@ def test_H231_a_name_that_is_no_parameters_is_refused_or_ignored(kind, type_, wi
 @pytest.mark.parametrize("kind", KINDS)
 def test_H231_no_form_of_strange_names_becomes_a_value(kind, type_):
     """Of any type."""
-    with pytest.raises(DecodeError, match="has no input 'y'; it has x"):
+    with pytest.raises(DecodeError, match=r"has no input 'y'; it has \*?x"):
         fill(read(kind(type_)), "", FORM, b"y=1", EMPTY)
     if kind not in (option, several, stream):
         with pytest.raises(DecodeError, match="needs its input 'x', which is not given"):

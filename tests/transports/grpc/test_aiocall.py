@@ -9,6 +9,7 @@ import grpc.aio
 import pytest
 
 from invoker.core.budget import ProcessBudget
+from invoker.core.frames import SharedFrames
 from invoker.core.steps import Close
 from invoker.errors import Cancelled
 from invoker.transports.grpc.aiocall import AioCall
@@ -334,3 +335,23 @@ async def test_a_large_frame_that_does_not_fit_ends_its_own_call_before_grpc_tak
     assert await taken is None
     first.done(None)
     assert (memory.held, memory.unread) == (0, 0)
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+async def test_a_shared_frame_is_kept_until_it_is_sent(is_broken):
+    """While it is being sent, other calls find it, and not for longer; nor once the peer is gone."""
+    call, frames = Call(), SharedFrames()
+    wire = AioCall(call, 0.001, joins=False)
+    run = asyncio.ensure_future(wire.run(Listener()))
+    await asyncio.sleep(0)
+    call.takes.clear()
+    wire.write(frames.join("a", (b"he", b"llo")))
+    await asyncio.sleep(0.01)
+    assert len(frames) == 1
+    call.is_broken = is_broken
+    call.takes.set()
+    await asyncio.sleep(0.01)
+    assert call.got == ([] if is_broken else [b"hello"])
+    assert len(frames) == 0
+    wire.close(Close())
+    assert await run is None

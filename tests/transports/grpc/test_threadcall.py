@@ -15,7 +15,7 @@ from invoker.transports.grpc.threadcall import ThreadCall
 from tests.conftest import SLOW
 from tests.transports.riff import Riff, data, eventually, start
 
-PROMPT_S = 0.02 * SLOW
+PROMPT_S = 0.1 * SLOW
 
 
 @pytest.mark.parametrize("quick", [0, 1, 2, 3, 10])

@@ -23,7 +23,7 @@ from tests.conftest import SLOW
 from tests.transports.bridge import Bridged, packed, unpacked
 from tests.transports.riff import PATH, Riff, data, eventually, start
 
-PROMPT_S = 0.02 * SLOW
+PROMPT_S = 0.1 * SLOW
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ async def test_a_client_that_does_not_read_loses_its_connection(caplog: pytest.L
     async with Served.at(large, settings=HttpSettings(write_s=0.1)) as served, served.wire() as wire:
         await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
         with caplog.at_level(logging.WARNING):
-            await until(lambda: "did not take its response" in caplog.text)
+            await until(lambda: "did not read its response" in caplog.text)
         assert not served.driver.conversations
 
 

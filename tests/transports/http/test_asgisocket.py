@@ -110,7 +110,7 @@ async def test_H099_a_message_that_is_too_long_ends_it(text):
     """Its bytes count, whatever its letters are."""
     async with talking(double, settings={"max_message_bytes": 100}) as caller:
         caller.say(type="websocket.receive", text=text)
-        assert "a message has more than 100 bytes" in json.dumps(await heard(caller))
+        assert "a message exceeds the limit of 100 bytes" in json.dumps(await heard(caller))
         assert (await heard(caller))["code"] == 1009
 
 
@@ -150,7 +150,7 @@ async def test_H099_who_takes_nothing_for_too_long_is_given_up(monkeypatch, capl
         say(caller, {"end": True})
         await caller.task
         caller.take()
-    assert "a peer took nothing of what was sent within 0.01 s" in caplog.text
+    assert "a peer read nothing within 0.01 s" in caplog.text
 
 
 async def test_H097_the_shutdown_ends_conversations():

@@ -202,9 +202,9 @@ def bomb(mib: int) -> bytes:
 
 
 BOMBS = {
-    "zeros": ("gzip", lambda: bomb(512)),
-    "zeros within zeros": ("gzip, gzip", lambda: gzip.compress(bomb(512))),
-    "three times": ("gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(bomb(512)))),
+    "zeros": ("gzip", lambda: bomb(128)),
+    "zeros within zeros": ("gzip, gzip", lambda: gzip.compress(bomb(128))),
+    "three times": ("gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(bomb(128)))),
     "a thousand members": ("gzip", lambda: bomb(1) * 1000),
     "empty members": ("gzip, gzip", lambda: gzip.compress(gzip.compress(b"", mtime=0) * 1_000_000)),
 }

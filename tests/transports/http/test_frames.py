@@ -121,8 +121,8 @@ def test_a_close_frame_has_a_code_and_a_reason_or_neither() -> None:
         (frame(0x01, b"a") + frame(0xC0, b"a"), 1002, "reserved"),
         (frame(0x09, b"a"), 1002, "fragment"),
         (frame(0x08), 1002, "fragment"),
-        (frame(0x89, bytes(126)), 1002, "more than 125"),
-        (frame(0x88, b"\x03\xe8" + bytes(124)), 1002, "more than 125"),
+        (frame(0x89, bytes(126)), 1002, "exceeds the limit of 125"),
+        (frame(0x88, b"\x03\xe8" + bytes(124)), 1002, "exceeds the limit of 125"),
         (frame(0x81, b"a", wide=2), 1002, "more bytes than are needed"),
         (frame(0x81, bytes(125), wide=8), 1002, "more bytes than are needed"),
         (frame(0x81, bytes(0xFFFF), wide=8), 1002, "more bytes than are needed"),
@@ -155,7 +155,7 @@ def test_H043_a_message_that_is_too_long_is_refused_before_it_comes() -> None:
     assert read(frame(0x82, bytes(10)), most_bytes=10) == [bytes(10)]
     assert read(frame(0x02, bytes(5)), frame(0x80, bytes(5)), most_bytes=10) == [bytes(10)]
     for stream in (frame(0x82, bytes(11)), frame(0x02, bytes(5)) + frame(0x80, bytes(6))):
-        with pytest.raises(FrameError, match="more than 10 bytes") as refused:
+        with pytest.raises(FrameError, match="exceeds the limit of 10 bytes") as refused:
             read(stream, most_bytes=10)
         assert refused.value.code == 1009
     with pytest.raises(FrameError) as refused:

@@ -1,233 +1,353 @@
-"""`invoker.transports.http.h2`: what counts as a flood, and how much is given on at once."""
+"""`invoker.transports.http.h2`: what a connection of HTTP/2 takes, what it refuses, and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
-import struct
-from collections.abc import AsyncIterator
+import logging
+import subprocess
+import sys
 
+import h2.errors
+import h2.events
+import h2.settings
 import pytest
-from h2.connection import H2Connection
-from h2.events import InformationalResponseReceived, ResponseReceived, StreamEnded
-from hypercorn.asyncio.worker_context import EventWrapper
-from hypercorn.protocol.h2 import BufferCompleteError
-from hypothesis import given
-from hypothesis import strategies as st
 
-from invoker.transports.http.h2 import PREFACE, Buffer, FloodError, FrameRateLimit
+from invoker.transports.http.exchange import HttpSettings
+from invoker.transports.http.h2limits import MOST_STREAMS
 from tests.attack.floods import (
-    CONTINUATION,
     DATA,
+    END_HEADERS,
     END_STREAM,
-    HEADERS,
     PING,
-    PRIORITY,
-    RST_STREAM,
+    PREFACE,
     SETTINGS,
     WINDOW_UPDATE,
     frame,
+    last_goaway,
     request,
 )
+from tests.transports.http.test_transport import H2Wire, h2_wire
 from tests.transports.served import Served, until
 
-ALLOWED = 1000
+
+async def echo(x: bytes) -> bytes:
+    return x
 
 
-class Clock:
+class Noted:
+    """A function that keeps what it is called with."""
+
     def __init__(self) -> None:
-        self.now_s = 100.0
+        self.calls: list[bytes] = []
 
-    def __call__(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+    async def run(self, x: bytes) -> bytes:
+        self.calls.append(x)
+        return x
 
 
-@pytest.fixture
-def rate_limit(clock: Clock) -> FrameRateLimit:
-    one = FrameRateLimit(clock)
-    list(one.parts(PREFACE))
-    return one
+async def test_by_http_2_methods_in_lower_case_are_reset() -> None:
+    """With their body; the streams beside them are answered."""
+    noted = Noted()
+    async with Served.at(noted.run) as served, h2_wire(served) as wire:
+        wire.connection.config.validate_outbound_headers = False
+        for stream, method in ((1, "post"), (3, "POST")):
+            head = [(":method", method), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
+            wire.connection.send_headers(stream, head)
+            wire.connection.send_data(stream, b"x" * 1000, end_stream=True)
+        await wire.flush()
+        event = await wire.events(h2.events.StreamReset)
+        assert (event.stream_id, event.error_code) == (1, h2.errors.ErrorCodes.PROTOCOL_ERROR)
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (event.stream_id, event.headers[0]) == (3, (":status", "200"))
+    assert noted.calls == [b"x" * 1000]
 
 
-def is_flood(rate_limit: FrameRateLimit, data: bytes) -> bool:
-    try:
-        list(rate_limit.parts(data))
-    except FloodError:
-        return True
-    return False
+async def test_H165_a_path_that_is_not_ascii_resets_its_stream_only() -> None:
+    """Those beside it are answered."""
+    noted = Noted()
+    async with Served.at(noted.run) as served, h2_wire(served) as wire:
+        wire.begin(1, path="/\xe9", end=True)
+        wire.begin(3, end=True)
+        await wire.flush()
+        event = await wire.events(h2.events.StreamReset)
+        assert (event.stream_id, event.error_code) == (1, h2.errors.ErrorCodes.PROTOCOL_ERROR)
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (event.stream_id, event.headers[0]) == (3, (":status", "200"))
 
 
-@pytest.mark.parametrize(
-    "one",
-    [
-        frame(PING, 0, 0, bytes(8)),
-        frame(SETTINGS, 0, 0),
-        frame(SETTINGS, 1, 0),
-        frame(PRIORITY, 0, 1, bytes(5)),
-        frame(WINDOW_UPDATE, 0, 0, bytes(4)),
-        frame(DATA, 0, 1),
-        frame(DATA, 8, 1, bytes(256)),  # nothing but padding
-        frame(0xFE, 0, 0),
-    ],
-)
-def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(rate_limit: FrameRateLimit, one: bytes) -> None:
-    """One more is a flood, whatever their kind."""
-    assert not is_flood(rate_limit, one * ALLOWED)
-    assert is_flood(rate_limit, one)
+@pytest.mark.parametrize("how", ["fault", "cut"])
+async def test_H165_a_connection_that_fails_leaves_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its requests are cancelled, and their tasks end; so it is if the drain cuts it."""
+    begun, over = asyncio.Event(), asyncio.Event()
 
+    async def waits(x: bytes) -> bytes:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            over.set()
+        return x
 
-@pytest.mark.parametrize(
-    "one",
-    [
-        request(1),
-        frame(DATA, 0, 1, b"x"),
-        frame(DATA, 0, 1, bytes(16_384)),
-        frame(DATA, END_STREAM, 1),
-        frame(HEADERS, 5, 1),
-    ],
-)
-def test_requests_and_bodies_are_no_flood(rate_limit: FrameRateLimit, one: bytes) -> None:
-    """However many, and however small their parts."""
-    assert not is_flood(rate_limit, one * 5000)
+    def fail(*_: object) -> None:
+        raise KeyError("a fault of h2")
 
-
-def test_requests_that_are_taken_back_are_a_flood(rate_limit: FrameRateLimit) -> None:
-    """By their RST_STREAMs, which count twice."""
-    both = request(1) + frame(RST_STREAM, 0, 1, bytes(4))
-    assert not is_flood(rate_limit, both * (ALLOWED // 2))
-    assert is_flood(rate_limit, both)
-
-
-def test_long_settings_count_more(rate_limit: FrameRateLimit) -> None:
-    """A frame may hold thousands of them."""
-    one = frame(SETTINGS, 0, 0, struct.pack("!HI", 4, 65_535) * 320)
-    assert not is_flood(rate_limit, one * 32)
-    assert is_flood(rate_limit, one)
-
-
-def test_H175_a_head_has_few_bytes(rate_limit: FrameRateLimit) -> None:
-    """It is read in one go, which takes long where it is long."""
-    head = request(1, 0) + frame(CONTINUATION, 0, 1, bytes(16_000)) * 8
-    assert not is_flood(rate_limit, head)
-    assert is_flood(rate_limit, frame(CONTINUATION, 0, 1, bytes(16_000)))
-
-
-def test_a_head_has_few_continuations(rate_limit: FrameRateLimit) -> None:
-    """Sixteen, then it is a flood; the next head may have as many."""
-    head = request(1, 0) + frame(CONTINUATION, 0, 1, b"x") * 16
-    assert not is_flood(rate_limit, head * 3)
-    assert is_flood(rate_limit, frame(CONTINUATION, 0, 1))
-
-
-def test_time_and_what_is_sent_allow_more(rate_limit: FrameRateLimit, clock: Clock) -> None:
-    """A hundred a second, up to a thousand; one for each KiB."""
-    ping = frame(PING, 0, 0, bytes(8))
-    assert not is_flood(rate_limit, ping * ALLOWED)
-    clock.now_s += 1
-    assert not is_flood(rate_limit, ping * 100)
-    assert is_flood(rate_limit, ping)
-    clock.now_s += 1000
-    assert not is_flood(rate_limit, ping * ALLOWED)
-    rate_limit.sent(1024 * 5000)
-    assert not is_flood(rate_limit, ping * 5000)
-    assert is_flood(rate_limit, ping)
-
-
-def test_few_frames_are_given_on_at_once(rate_limit: FrameRateLimit) -> None:
-    """No part has more than 16 frames' heads."""
-    ping = frame(PING, 0, 0, bytes(8))
-    parts = list(rate_limit.parts(ping * 500))
-    assert b"".join(parts) == ping * 500
-    assert max(map(len, parts)) <= 17 * len(ping)
-
-
-@given(st.lists(st.sampled_from([request(1), frame(PING, 0, 0, bytes(8)), frame(DATA, 0, 1, bytes(300))])), st.data())
-def test_however_it_is_cut_the_same_is_given_on_and_counted(frames: list[bytes], data: st.DataObject) -> None:
-    """Reads end anywhere, also in the middle of a head."""
-    stream = PREFACE + b"".join(frames)
-    one, whole = FrameRateLimit(Clock()), FrameRateLimit(Clock())
-    list(whole.parts(stream))
-    given_on, at = b"", 0
-    while at < len(stream):
-        size = data.draw(st.integers(1, 50))
-        given_on += b"".join(one.parts(stream[at : at + size]))
-        at += size
-    assert given_on == stream
-    assert one._allowance == whole._allowance
-
-
-@pytest.mark.parametrize("window", [0, 1])
-async def test_H166_what_waits_for_a_window_is_bounded(window: int) -> None:
-    """However often the client opens it by a byte."""
-    given = 0
-
-    async def endless() -> AsyncIterator[str]:
-        nonlocal given
-        while True:
-            given += 1
-            yield "x" * 1000
-
-    async with Served.at(endless) as served, served.wire() as wire:
-        client = H2Connection()
-        client.local_settings.initial_window_size = window
-        client.initiate_connection()
-        fields = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
-        client.send_headers(1, [*fields, ("accept", "application/x-ndjson")], end_stream=True)
-        await wire.send(client.data_to_send())
-        await until(lambda: given > 100)
-        for _ in range(100 * window):
-            await wire.send(frame(WINDOW_UPDATE, 0, 1, b"\0\0\0\x01"))
-            await asyncio.sleep(0.001)
-        for _ in range(1000):
+    async with Served.at(waits) as served, h2_wire(served) as wire:
+        wire.begin(1)
+        wire.connection.send_data(1, b"x", end_stream=True)
+        await wire.flush()
+        await begun.wait()
+        if how == "fault":
+            monkeypatch.setattr("invoker.transports.http.h2.Http2._received", fail)
+            wire.begin(3)
+            wire.connection.send_data(3, b"x")
+            await wire.flush()
+        else:
             await asyncio.sleep(0)
-        assert given < 400
+            for one in list(served.transport.app.connections.open):
+                one.cut()
+        await over.wait()
+        await until(lambda: not served.transport.app.connections.open)
+        await until(lambda: not any(one.get_name() == "request" for one in asyncio.all_tasks()))
 
 
-async def test_a_buffer_lets_its_writer_go_on_when_little_is_left() -> None:
-    """And whoever has written the last of it when nothing is."""
-    buffer = Buffer(EventWrapper)
-    writing = asyncio.create_task(buffer.push(bytes(40_000)))
-    await asyncio.sleep(0)
-    for size in (0, 1, 23_000):
-        assert len(await buffer.pop(size)) == size
-        await asyncio.sleep(0)
-        assert not writing.done()
-    await buffer.pop(1000)
-    await writing
-    await buffer.close()
-    with pytest.raises(BufferCompleteError):
-        await buffer.push(b"x")
+async def test_H054_http_2_does_not_offer_websocket() -> None:
+    """So browsers open another connection for it; who tries nevertheless has its stream reset, and only that."""
+    noted = Noted()
+    async with Served.at(noted.run) as served, h2_wire(served) as wire:
+        await wire.flush()
+        changed = await wire.events(h2.events.RemoteSettingsChanged)
+        assert isinstance(changed, h2.events.RemoteSettingsChanged)
+        assert h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS in changed.changed_settings
+        assert h2.settings.SettingCodes.ENABLE_CONNECT_PROTOCOL not in changed.changed_settings
+        wire.connection.config.validate_outbound_headers = False
+        head = [(":method", "CONNECT"), (":protocol", "websocket"), (":path", "/run/ws"), (":scheme", "http")]
+        wire.connection.send_headers(1, [*head, (":authority", "localhost"), ("sec-websocket-version", "13")])
+        await wire.flush()
+        event = await wire.events(h2.events.StreamReset)
+        assert (event.stream_id, event.error_code) == (1, h2.errors.ErrorCodes.PROTOCOL_ERROR)
+        wire.begin(3, end=True)
+        await wire.flush()
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (event.stream_id, event.headers[0]) == (3, (":status", "200"))
 
 
-@pytest.mark.parametrize(("expects", "ends"), [(True, False), (True, True), (False, False)])
-async def test_H246_who_expects_to_be_told_to_go_on_is_told(expects: bool, ends: bool) -> None:
-    """Before the body comes; not who sends none, or does not ask."""
+# Floods
 
-    def size(x: bytes) -> int:
-        return len(x)
 
-    async with Served.at(size) as served, served.wire() as wire:
-        client, events = H2Connection(), []
-        client.initiate_connection()
-        fields = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
-        fields += [("content-type", "application/octet-stream"), *([("expect", "100-continue")] if expects else [])]
-        client.send_headers(1, fields, end_stream=ends)
-        await wire.send(client.data_to_send())
+@pytest.mark.parametrize("cuts", [(), (1, 10, 23), (24,), (30,)])
+async def test_http_2_begins_however_its_preface_is_cut(cuts: tuple[int, ...]) -> None:
+    """Byte by byte, or with everything behind it."""
+    stream = PREFACE + request(1, END_HEADERS) + frame(DATA, END_STREAM, 1, b"here")
+    async with Served.at(echo) as served, served.wire() as wire:
+        for begin, end in zip((0, *cuts), (*cuts, len(stream)), strict=True):
+            await wire.send(stream[begin:end])
+            await asyncio.sleep(0.01)
+        seen = b""
+        while b"here" not in seen:
+            more = await wire.reader.read(65536)
+            assert more, "the connection ended"
+            seen += more
 
-        async def read(*kinds: type) -> None:
-            while not any(isinstance(one, kinds) for one in events):
-                events.extend(client.receive_data(await wire.reader.read(65_536)))
 
-        if expects and not ends:
-            await read(InformationalResponseReceived)
-        if not ends:
-            client.send_data(1, b"abc", end_stream=True)
-            await wire.send(client.data_to_send())
-        await read(StreamEnded)
-        told = [dict(one.headers)[b":status"] for one in events if isinstance(one, InformationalResponseReceived)]
-        assert told == ([b"100"] if expects and not ends else [])
-        assert [dict(one.headers)[b":status"] for one in events if isinstance(one, ResponseReceived)] == [b"200"]
+@pytest.mark.parametrize("one", [frame(PING, 0, 0, bytes(8)), frame(SETTINGS, 0, 0), frame(DATA, 0, 1)])
+async def test_a_flood_ends_with_a_goaway_and_others_are_served_meanwhile(
+    one: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ENHANCE_YOUR_CALM, one line in the log, and the rest is not taken."""
+    logger = "invoker.transports.http.h2"
+    with caplog.at_level(logging.INFO, logger):
+        async with Served.at(echo) as served, served.wire() as wire:
+            await wire.send(PREFACE, request(1, 4), one * 5000)
+            good = asyncio.create_task(served.post(b"x"))
+            assert last_goaway(await wire.ended()) == h2.errors.ErrorCodes.ENHANCE_YOUR_CALM
+            assert (await good).content == b"x"
+    assert [record.levelname for record in caplog.records if record.name == logger] == ["INFO"]
+
+
+async def test_others_have_a_turn_between_a_few_frames() -> None:
+    """All nine hundred come in one read; the loop turns dozens of times before the last of them was taken."""
+    turns, is_over = 0, False
+
+    async def count() -> None:
+        nonlocal turns
+        while not is_over:
+            turns += 1
+            await asyncio.sleep(0)
+
+    last = b"the last"
+    async with Served.at(echo) as served, served.wire() as wire:
+        await wire.send(PREFACE, frame(PING, 0, 0, bytes(8)) * 900, frame(PING, 0, 0, last))
+        counting = asyncio.create_task(count())
+        await wire.reader.readuntil(last)
+        is_over = True
+        await counting
+    assert turns >= 900 // 16
+
+
+async def test_a_client_of_http_2_that_pings_now_and_then_is_served() -> None:
+    """Hundreds of frames that ask for nothing are no flood."""
+    async with Served.at(echo) as served, h2_wire(served) as wire:
+        for number in range(300):
+            wire.connection.ping(number.to_bytes(8))
+        wire.begin(1, end=True)
+        await wire.flush()
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (":status", "200") in event.headers
+
+
+async def test_who_left_with_many_requests_under_way_leaves_no_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """asyncio would warn of each write to a connection that is gone."""
+    with caplog.at_level(logging.INFO):
+        async with Served.at(echo) as served:
+            async with served.wire() as wire:
+                await wire.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 300)
+                await wire.answer()
+            await until(lambda: not served.transport.connections.open)
+    assert caplog.records == []
+
+
+def test_h2_is_not_there_before_it_is_needed() -> None:
+    """It takes its time, and some MB."""
+    program = (
+        "import sys, invoker.transports.http.transport, invoker.transports.http.socketconnection\n"
+        "print(*(name for name in ('h2', 'hpack', 'h11', 'wsproto') if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+async def test_H212_a_connection_is_new_until_its_first_request() -> None:
+    """It is spared where descriptors are short."""
+    async with Served.at(echo) as served, served.wire() as wire:
+        idle = served.transport.connections.idle
+        await wire.send(PREFACE)
+        await until(lambda: "Http2" in [type(one).__name__ for one in idle])
+        assert None not in idle.values()
+
+
+# The end
+
+
+async def ended(wire: H2Wire) -> list[h2.events.Event]:
+    """What comes until the server ends the connection."""
+    events: list[h2.events.Event] = []
+    while data := await wire.wire.reader.read(65_536):
+        events += wire.connection.receive_data(data)
+    return events
+
+
+class Held:
+    """A function that answers when it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = asyncio.Event(), asyncio.Event()
+
+    async def run(self, x: bytes) -> bytes:
+        self.begun.set()
+        await self.go.wait()
+        return x
+
+
+async def test_who_asks_nothing_is_sent_away_with_goaway() -> None:
+    """NO_ERROR, and the number of its last request."""
+    async with Served.at(echo, settings=HttpSettings(idle_s=0.1)) as served, h2_wire(served) as wire:
+        wire.begin(1, end=True)
+        await wire.flush()
+        events = await ended(wire)
+        assert isinstance(events[-1], h2.events.ConnectionTerminated)
+        assert (events[-1].error_code, events[-1].last_stream_id) == (h2.errors.ErrorCodes.NO_ERROR, 1)
+
+
+async def test_a_request_under_way_keeps_its_connection() -> None:
+    """It is neither idle nor ended for others; it is idle again behind the response."""
+    held = Held()
+    async with Served.at(held.run, settings=HttpSettings(idle_s=0.1)) as served, h2_wire(served) as wire:
+        wire.begin(1, end=True)
+        await wire.flush()
+        await held.begun.wait()
+        await asyncio.sleep(0.3)
+        connections = served.transport.connections
+        assert (len(connections.open), len(connections.idle)) == (1, 0)
+        held.go.set()
+        assert (":status", "200") in (await wire.events(h2.events.ResponseReceived)).headers
+        await until(lambda: list(connections.idle) == list(connections.open))
+
+
+async def test_R024_a_drain_refuses_what_begins_and_ends_behind_what_runs() -> None:
+    """REFUSED_STREAM says that it can be sent again; the running request is answered, and then GOAWAY follows."""
+    held = Held()
+    async with Served.at(held.run) as served, h2_wire(served) as wire, h2_wire(served) as idle:
+        wire.begin(1, end=True)
+        await wire.flush()
+        await idle.flush()
+        await held.begun.wait()
+        stopping = asyncio.create_task(served.transport.stop(10))
+        assert isinstance((await ended(idle))[-1], h2.events.ConnectionTerminated)
+        wire.begin(3, end=True)
+        await wire.flush()
+        refused = await wire.events(h2.events.StreamReset)
+        assert (refused.stream_id, refused.error_code) == (3, h2.errors.ErrorCodes.REFUSED_STREAM)
+        held.go.set()
+        events = await ended(wire)
+        assert (":status", "200") in next(one.headers for one in events if isinstance(one, h2.events.ResponseReceived))
+        assert isinstance(events[-1], h2.events.ConnectionTerminated)
+        wire.wire.writer.transport.abort()
+        await stopping
+
+
+async def test_a_transport_that_leaves_says_goaway_behind_the_next_response() -> None:
+    """As HTTP/1.1 says that its connection closes; until then it is served."""
+    async with Served.at(echo) as served, h2_wire(served) as wire:
+        wire.begin(1, end=True)
+        await wire.flush()
+        await wire.events(h2.events.StreamEnded)
+        served.transport.leave()
+        wire.begin(3, end=True)
+        await wire.flush()
+        events = await ended(wire)
+        kinds = [type(one) for one in events]
+        assert kinds.index(h2.events.StreamEnded) < kinds.index(h2.events.ConnectionTerminated)
+
+
+async def test_more_requests_at_once_than_allowed_end_the_connection() -> None:
+    """A client knows the number; others are served."""
+    async with Served.at(echo) as served, h2_wire(served) as wire:
+        for stream in range(1, 2 * MOST_STREAMS + 2, 2):
+            await wire.wire.send(wire.connection.data_to_send(), request(stream, END_HEADERS))
+        assert last_goaway(await wire.wire.ended()) is not None
+        assert (await served.post(b"x")).content == b"x"
+
+
+@pytest.mark.parametrize(
+    "head", [b"\x40\x01a\x7f\x81\x1e" + b"b" * 4000 + b"\xbe" * 8000, b"\x00\x7f\xff\xff\xff\xff\x0f"]
+)
+async def test_a_head_that_expands_ends_its_connection(head: bytes) -> None:
+    """Fields that name a long one by a byte each, or a length of 2 GiB."""
+    async with Served.at(echo) as served, served.wire() as wire:
+        await wire.send(PREFACE, frame(1, 5, 1, head))
+        assert last_goaway(await wire.ended()) not in (None, 0)
+        assert (await served.post(b"x")).content == b"x"
+
+
+async def test_while_a_client_takes_nothing_nothing_is_read_from_it() -> None:
+    """Answers to its frames would pile up; it loses its connection after the time for writing."""
+
+    async def little(x: bytes) -> bytes:
+        return b"x" * 1000
+
+    async with Served.at(little, settings=HttpSettings(write_s=0.5)) as served, served.wire() as wire:
+        wire.writer.transport.pause_reading()
+        await wire.send(PREFACE, frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\0\0"))
+        await until(lambda: any(type(one).__name__ == "Http2" for one in served.transport.connections.open))
+        (connection,) = served.transport.connections.open
+        connection._transport.set_write_buffer_limits(1000)
+        connection.pause_writing()
+        await wire.send(request(1), frame(PING, 0, 0, bytes(8)) * 100)
+        await asyncio.sleep(0.1)
+        assert not connection._streams
+        connection.resume_writing()
+        await until(lambda: connection._h2.highest_inbound_stream_id == 1)
+        connection._streams[1] = None
+        connection.pause_writing()
+        del connection._streams[1]
+        await until(lambda: not served.transport.connections.open)

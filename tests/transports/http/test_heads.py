@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.transports.http.heads import MOST_BYTES, MOST_FIELDS, Head, RefusedError, read_head
+from invoker.transports.http.heads import MOST_BYTES, MOST_FIELDS, Head, RefusedError, head_of_fields, read_head
 
 HOST = b"Host: localhost\r\n"
 
@@ -205,3 +205,50 @@ def test_nothing_is_taken_that_h11_refuses(line: bytes, fields: list[bytes], dra
     )
     assert [(name.decode(), value.decode("latin-1")) for name, value in event.headers] == list(ours.request.headers)
     assert other.they_are_waiting_for_100_continue == ours.waits
+
+
+FIELDS = [(b":method", b"PUT"), (b":path", b"/a%20b/c?d=%20&e"), (b":scheme", b"http"), (b":authority", b"localhost:1")]
+
+
+def test_a_head_of_http_2_says_the_same() -> None:
+    """`:authority` is the Host, and wins over it; the other fields keep their order."""
+    more = [(b"x-a", b"1"), (b"host", b"elsewhere"), (b"x-a", b"\xc3\xa4"), (b"expect", b"100-Continue")]
+    one = head_of_fields([*FIELDS, *more])
+    request = one.request
+    assert (request.method, request.path, request.query, request.http_version) == ("PUT", "/a b/c", "d=%20&e", "2")
+    assert request.headers == [("host", "localhost:1"), ("x-a", "1"), ("x-a", "ä"), ("expect", "100-Continue")]
+    assert (one.length, one.waits, one.is_socket, one.host) == (None, True, False, "")
+
+
+def test_a_head_of_http_2_says_the_length() -> None:
+    """By which a body that breaks off is known."""
+    assert head_of_fields([*FIELDS, (b"content-length", b"12")]).length == 12
+    assert head_of_fields([*FIELDS, (b"content-length", b"0")]).length == 0
+
+
+def test_cookies_of_http_2_are_one_field() -> None:
+    """Browsers send each in a field of its own, which joined by a comma would be others (RFC 9113, 8.2.3)."""
+    request = head_of_fields([*FIELDS, (b"cookie", b"a=1"), (b"x-a", b"1"), (b"cookie", b"b=2; c=3")]).request
+    assert request.value("cookie") == "a=1; b=2; c=3"
+    assert [name for name, _ in request.headers] == ["host", "x-a", "cookie"]
+
+
+def test_a_head_of_http_2_without_authority_has_the_host() -> None:
+    """As a proxy from HTTP/1.1 sends it; and the host of a whole URI counts."""
+    one = head_of_fields([*FIELDS[:1], (b":path", b"http://Other/a?b"), (b":scheme", b"http"), (b"host", b"localhost")])
+    assert (one.request.headers, one.request.path, one.host) == ([("host", "localhost")], "/a", "other")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (b":method", b"post"), (b":method", b"CONNECT"), (b":method", b""), (b":method", b"P ST"),
+        (b":method", b"\xff"),
+        (b"x-a", b"a\x01b"), (b"x-a", b"\x7f"), (b"x(a)", b"1"),
+        (b":path", b""), (b":path", b"/a b"), (b":path", b"/\xe9"), (b":path", b"/\x7f"),
+    ],
+)  # fmt: skip
+def test_a_head_of_http_2_that_http_1_would_not_have_is_refused(name: bytes, value: bytes) -> None:
+    """By the same grammar."""
+    with pytest.raises(RefusedError):
+        head_of_fields([*(one for one in FIELDS if one[0] != name), (name, value)])

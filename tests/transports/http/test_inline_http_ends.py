@@ -88,7 +88,7 @@ async def test_a_client_that_takes_nothing_loses_its_connection(caplog: pytest.L
         await wire.send(post("1"))
         await until(lambda: bool(leader._rests))
         await until(lambda: not len(leader))
-    assert "a client did not take its response within 0.1 s" in caplog.text
+    assert "a client did not read its response within 0.1 s" in caplog.text
 
 
 async def test_beyond_the_most_the_longest_idle_ends() -> None:

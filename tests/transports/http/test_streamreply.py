@@ -92,7 +92,7 @@ async def test_a_client_that_takes_nothing_loses_its_stream(caplog: pytest.LogCa
         await until(over.is_set)
         await until(lambda: not len(leader))
         assert served.driver.engine.counters.finished == {Status.CANCELLED: 1}
-    assert "a client did not take its response within 0.2 s" in caplog.text
+    assert "a client did not read its response within 0.2 s" in caplog.text
 
 
 async def test_H002_a_stream_that_cannot_end_well_is_cut() -> None:

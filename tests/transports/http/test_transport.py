@@ -372,8 +372,7 @@ async def test_a_request_is_not_logged(caplog: pytest.LogCaptureFixture) -> None
     with caplog.at_level(logging.DEBUG):
         async with Served.at(echo) as served, served.client(http2=True) as client:
             await client.post("/", content=b"x", headers={"authorization": "secret"})
-    assert "hypercorn" not in {record.name.partition(".")[0] for record in caplog.records}
-    assert "hpack" not in {record.name.partition(".")[0] for record in caplog.records}
+    assert not {"h2", "hpack"} & {record.name.partition(".")[0] for record in caplog.records}
 
 
 async def test_a_transport_that_leaves_serves_who_is_connected_and_tells_them_to_connect_anew() -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from invoker.transports import sockets
-from invoker.transports.http import exchange, h2, heads, hyper
+from invoker.transports.http import exchange, h2limits, heads
 from invoker.transports.http import socketconnection as socketline
 from invoker.transports.http import transport as http
 from invoker.transports.http.app import SocketSettings
@@ -26,8 +26,8 @@ def limit(what: str) -> list[int]:
 
 def test_the_limits_are_those_of_the_code() -> None:
     """Each of those that have no setting."""
-    settings, config = exchange.HttpSettings(), hyper.configured()
-    sizes = [heads.MOST_BYTES >> 10, config.h2_max_header_list_size >> 10]
+    settings = exchange.HttpSettings()
+    sizes = [heads.MOST_BYTES >> 10, h2limits.MOST_HEAD_BYTES >> 10]
     assert limit("the head of a request") == sizes
     assert limit("a connection without a request") == [settings.idle_s]
     assert limit("a client that takes nothing") == [settings.write_s]
@@ -35,10 +35,10 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert limit("a peer whose machine is gone") == [
         alive["TCP_KEEPIDLE"] + alive["TCP_KEEPINTVL"] * alive["TCP_KEEPCNT"]
     ]
-    assert limit("requests at once on a connection") == [config.h2_max_concurrent_streams]
-    counted = [h2._ALLOWANCE, h2._PER_SECOND, h2._RESET_FRAMES, h2._SETTING_BYTES]
+    assert limit("requests at once on a connection") == [h2limits.MOST_STREAMS]
+    counted = [h2limits._ALLOWANCE, h2limits._PER_SECOND, h2limits._RESET_FRAMES, h2limits._SETTING_BYTES]
     assert limit("frames of HTTP/2 that ask for nothing") == counted
-    assert limit("CONTINUATION frames") == [h2._CONTINUATIONS]
+    assert limit("CONTINUATION frames") == [h2limits._CONTINUATIONS]
     body_time = f"{settings.body_s:g} s, and a second more for each {settings.body_bytes_per_s:g} bytes |"
     assert f"| a body that is one value, in time | {body_time}" in PAGE
     socket = SocketSettings()

@@ -116,3 +116,25 @@ def test_the_date_moves_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert b"date: Thu, 01 Jan 1970 00:00:00 GMT\r\n" in response_bytes(OK)
     monkeypatch.setattr("time.time", lambda: 61.0)
     assert b"date: Thu, 01 Jan 1970 00:01:01 GMT\r\n" in response_bytes(OK)
+
+
+def test_the_fields_of_http_2_are_those_of_http_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its status comes first; no length where none is known, or where the status has none."""
+    monkeypatch.setattr("time.time", lambda: 0.5)
+    always = (b"x-content-type-options", b"nosniff")
+    date = (b"date", b"Thu, 01 Jan 1970 00:00:00 GMT")
+    own = (("X-A", "1"),)
+    fields = writing.response_fields(200, own, 3, (("Vary", "Origin"),))
+    length = (b"content-length", b"3")
+    assert fields == [(b":status", b"200"), (b"x-a", b"1"), (b"vary", b"Origin"), always, length, date]
+    assert writing.response_fields(200, own, None) == [(b":status", b"200"), (b"x-a", b"1"), always, date]
+    assert writing.response_fields(204, (), 0) == [(b":status", b"204"), always, date]
+
+
+def test_the_last_part_is_not_kept_while_the_client_takes_it() -> None:
+    """What cuts the body holds no copy of it."""
+    response = Response(200, (), bytes(100_000))
+    parts = parts_of(response)
+    assert len(next(parts)) == 100_000
+    kept = [one for one in parts.gi_frame.f_locals.values() if isinstance(one, (bytes, bytearray, list))]
+    assert [one for one in kept if one and one is not response.body] == []

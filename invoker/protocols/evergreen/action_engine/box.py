@@ -1,8 +1,8 @@
 """MessagePack in nested boxes: each structure is one ``bin`` value with its fields one after another inside.
 
-`Box` reads one, field by field, and takes every form that MessagePack has for a value. What is written are the forms
-that the peers write themselves, since their readers do not take all others: they read integers as signed ones only.
-Text may hold bytes that are no UTF-8, which come and go as surrogates.
+`Box` reads one, field by field, and takes every form that MessagePack has for a value. Values are written in the forms
+that the peers write themselves, since their readers do not take every other form: they read integers only as signed
+ones. Text may contain bytes that are not UTF-8; they are read and written as surrogates.
 
 Source: docs/reference/action-engine-wire.md, "Layout".
 """
@@ -30,14 +30,14 @@ _ARRAYS = frozenset({0xDC, 0xDD})
 
 
 class WireError(ValueError):
-    """Bytes that are not what the layout says."""
+    """Bytes that do not follow the layout."""
 
 
 class Box:
     """Reads the fields of one box, in order.
 
     Args:
-        data: What is in it.
+        data: The bytes in the box.
         left: How many more items its message may have, one number for all of its boxes; None: this is the outermost.
     """
 
@@ -51,11 +51,11 @@ class Box:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all of it was read."""
+        """Whether the whole box was read."""
         return self._at >= self._end
 
     def box(self) -> Box:
-        """Read a structure; raises WireError if the next value is none."""
+        """Read a structure; raises WireError if the next value is not a structure."""
         return Box(self.binary(), self._left)
 
     def box_or_nil(self) -> Box | None:
@@ -81,7 +81,7 @@ class Box:
         return str(self._slice(size), "utf-8", "surrogateescape")
 
     def number(self) -> int:
-        """An integer that fits into 64 bits with a sign."""
+        """Read an integer that fits into 64 bits with a sign."""
         head = self._byte()
         if head <= 0x7F:
             return head
@@ -120,7 +120,7 @@ class Box:
             yield self.box()
 
     def pairs(self) -> Iterable[tuple[str, str]]:
-        """A map: how many pairs, and their texts."""
+        """Read the pairs of texts of a map."""
         for _ in range(self._admitted(self.number())):
             yield self.text(), self.text()
 
@@ -158,7 +158,7 @@ class Box:
 
 
 def boxed(data: bytes) -> bytes:
-    """Bytes or a structure, as ``bin``."""
+    """The bytes of MessagePack's ``bin`` for bytes or a structure."""
     size = len(data)
     if size < 0xFF:
         return b"\xc4%c%b" % (size, data)
@@ -196,7 +196,7 @@ def number(value: int | None) -> bytes:
 
 
 def listed(parts: list[bytes]) -> bytes:
-    """A list of boxes that are packed already."""
+    """A list of boxes that are already packed."""
     size = len(parts)
     if size < 0x10:
         head = bytes((0x90 | size,))

@@ -22,7 +22,7 @@ def message_of(content: Chunk | NodeRef) -> Message[bytes]:
     """The message that a function gets for an item.
 
     Raises:
-        StatusError: The item reports the failure of its producer, or refers to something that is not resolved here.
+        StatusError: The item reports the failure of its producer, or refers to something that cannot be resolved here.
     """
     if isinstance(content, NodeRef):
         raise StatusError(Status.UNIMPLEMENTED, f"a fragment refers to node {content.id!a}; send its chunks instead")
@@ -32,7 +32,9 @@ def message_of(content: Chunk | NodeRef) -> Message[bytes]:
     if metadata is None:
         return Message(content.data, EMPTY, BYTES)
     if metadata.media_type == STATUS:
-        raise status_error(content) or StatusError(Status.INVALID_ARGUMENT, "an item is the status OK, and no value")
+        raise status_error(content) or StatusError(
+            Status.INVALID_ARGUMENT, "an item is the status OK instead of a value"
+        )
     headers = texts(metadata.attributes) if metadata.attributes else EMPTY
     time = None if metadata.time_us is None else _told(metadata.time_us)
     if time is not None:
@@ -44,7 +46,7 @@ def chunk_of(message: Message[bytes]) -> Chunk:
     """The chunk that the peer gets for a value of a function's output."""
     media_type = message.media_type or BYTES
     if ";" in media_type:
-        # Peers compare media types as strings, and know none with a charset.
+        # Peers compare media types as strings, and have none with a charset.
         essence, _, _ = media_type.partition(";")
         if media_type.replace(" ", "").lower().endswith(_DEFAULT_CHARSET):
             media_type = essence.strip()

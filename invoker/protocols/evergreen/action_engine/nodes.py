@@ -1,8 +1,10 @@
-"""`Node`: what a peer has sent for one id and nobody has taken yet; `Reader`: where an input stands in its node.
+"""`Node`: the fragments that a peer has sent for one id and that are not yet taken.
+
+`Reader`: where an input stands in its node.
 
 Theory. The chunks of a node have places from 0. They may come in any order, and if one comes twice, the first counts.
 The length of a node is known once its last fragment came: a null chunk is not part of the node, any other last chunk
-is. A chunk is kept until all readers that are there have passed it; as long as there is none, all are kept. A reader
+is. A chunk is kept until all current readers have passed it; without a reader, all chunks are kept. A reader
 that comes later than that finds its beginning gone, and is refused.
 """
 
@@ -21,7 +23,7 @@ class Node:
     """One node.
 
     Attributes:
-        id: As the peer named it.
+        id: The id that the peer has chosen.
         length: How many items there are; None as long as more may come.
         size: Bytes that it holds.
         readers: Inputs that read it.
@@ -55,7 +57,7 @@ class Node:
             self._end(seq if is_end else seq + 1)
 
     def at(self, seq: int) -> Chunk | NodeRef | None:
-        """The item at a place, if it is here."""
+        """The item at a place, if it has come."""
         return self._items.get(seq)
 
     def has_ended_at(self, seq: int) -> bool:
@@ -66,15 +68,17 @@ class Node:
         """Let an input read from the beginning.
 
         Raises:
-            StatusError: Others have read it, and it was not kept.
+            StatusError: The node was already read by others, and was not kept.
         """
         if self._first:
-            text = f"node {self.id!a} was read by another action already; name both before the first item comes"
+            text = (
+                f"node {self.id!a} was already read by another action; start both actions before its first item is sent"
+            )
             raise StatusError(Status.FAILED_PRECONDITION, text)
         self.readers.append(reader)
 
     def trim(self) -> None:
-        """Drop what all readers have passed."""
+        """Drop the items that all readers have passed."""
         if not self.readers:
             return
         reached = min(reader.seq for reader in self.readers)
@@ -99,10 +103,10 @@ class Reader:
     Attributes:
         key: The key of the invocation.
         index: The index of its input.
-        node: What is read.
+        node: The node that is read.
         seq: The place of the next item.
         credit: Items that may still be fed before the function must have taken some.
-        is_ended: Whether the function knows the end.
+        is_ended: Whether the function was notified of the end.
     """
 
     __slots__ = ("credit", "index", "is_ended", "key", "node", "seq")

@@ -26,7 +26,7 @@ class Running:
     """One action.
 
     Args:
-        id: As the peer named it.
+        id: The id that the peer has chosen.
         outputs: Index of an output -> id of its node.
         readers: The readers of its inputs.
     """
@@ -45,7 +45,10 @@ class Running:
         self._places = dict.fromkeys(outputs, 0)
 
     def item(self, index: int, chunk: Chunk) -> Fragment | None:
-        """The next item of an output. None if the output has no port, and for empty bytes, which would end the node."""
+        """The fragment for the next item of an output.
+
+        None if the output has no port, and for empty bytes, which would end the node.
+        """
         if index not in self._places or chunk.is_null:
             return None
         seq = self._places[index]
@@ -53,33 +56,33 @@ class Running:
         return Fragment(self.outputs[index], chunk, seq, continued=True)
 
     def end(self, index: int, error: InvocationError | None = None) -> Fragment | None:
-        """The end of an output; None if it has ended."""
+        """The fragment that ends an output; None if it has already ended."""
         seq = self._places.pop(index, None)
         if seq is None:
             return None
         return Fragment(self.outputs[index], END if error is None else status_chunk(error), seq)
 
     def ending(self, error: InvocationError | None) -> tuple[Fragment, ...]:
-        """The ends of all outputs that are open, then the status."""
+        """The fragments that end all open outputs, then the status."""
         ends = [self.end(index, error) for index in list(self._places)]
         status = Fragment(node_id(self.id, STATUS), status_chunk(error))
         return (*(one for one in ends if one is not None), status)
 
 
 def acceptance(action: Action) -> bytes:
-    """The message that an action was accepted."""
+    """The message that says that an action was accepted."""
     return encode((Fragment(node_id(action.id, DISPATCH), status_chunk(None)),))
 
 
 def refusal(action: Action, error: InvocationError) -> bytes:
-    """The message that an action was not accepted; readers of its outputs get it, too."""
+    """The message that says that an action was refused; readers of its outputs get it, too."""
     chunk = status_chunk(error)
     outputs = [Fragment(port[1], chunk) for port in action.outputs]
     return encode((*outputs, *(Fragment(node_id(action.id, name), chunk) for name in (DISPATCH, STATUS))))
 
 
 def listing(action: Action, objects: list[bytes]) -> bytes:
-    """The whole answer to an action that asks what there is: an item for each JSON object."""
+    """The whole answer to an action that lists the actions: an item for each JSON object."""
     id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]
     answer = Running(action.id, {0: id}, [])
     items = [answer.item(0, Chunk(one, metadata=_JSON)) for one in objects]

@@ -65,7 +65,7 @@ class ActionEngineSession:
     """Translates the messages of one connection.
 
     Args:
-        table: The actions that there are.
+        table: The table of the actions.
         metadata: The metadata of the handshake, given to the functions' contexts.
         settings: Limits.
 
@@ -94,7 +94,7 @@ class ActionEngineSession:
 
     @property
     def held(self) -> int:
-        """The bytes that its nodes store right now."""
+        """The bytes that its nodes store."""
         return self._store.size
 
     # What the peer says.
@@ -103,7 +103,7 @@ class ActionEngineSession:
         """Translate one message.
 
         Raises:
-            ProtocolViolation: It is a text, or no message, or gives an id that is in use.
+            ProtocolViolation: The frame is a text, or no message, or has an id that is in use.
             LimitExceeded: The session would hold too much.
         """
         if isinstance(frame, str):
@@ -111,7 +111,7 @@ class ActionEngineSession:
         try:
             message = decode(frame)
         except WireError as error:
-            raise ProtocolViolation(f"a message of {len(frame)} bytes is no WireMessage: {error}") from None
+            raise ProtocolViolation(f"a message of {len(frame)} bytes is not a valid WireMessage: {error}") from None
         if not message.fragments and not message.actions:
             return self.half_close()
         steps: list[Step] = []
@@ -125,7 +125,7 @@ class ActionEngineSession:
         return self._settled(steps)
 
     def half_close(self) -> Iterable[Step]:
-        """The peer will send no more; what runs goes on."""
+        """Note that the peer will send no more; running actions continue."""
         self._has_ended = self.hears_waits = True
         return () if self._running else (Close(),)
 
@@ -137,7 +137,7 @@ class ActionEngineSession:
 
     def _accept(self, action: Action, message: WireMessage, steps: list[Step]) -> None:
         if any(one.id == action.id for one in self._running.values()):
-            # Its outputs and its status would have the ids of the one that runs.
+            # its outputs and its status would have the ids of the running action's
             raise ProtocolViolation(f"an action with the id {action.id!a} is running; give each its own")
         self._store.check_names(action)
         if self._table.lists(action.name):
@@ -180,7 +180,7 @@ class ActionEngineSession:
     # Inputs.
 
     def _feed(self, reader: Reader, steps: list[Step]) -> bool:
-        """Give the function what is here, as far as the window goes; whether that was anything."""
+        """Feed the function the items that have come, as far as the window allows; returns whether there were any."""
         node, place, before = reader.node, (reader.key, reader.index), reader.seq
         while not reader.is_ended:
             if node.has_ended_at(reader.seq):
@@ -245,7 +245,9 @@ class ActionEngineSession:
         running = self._running.get(event.id)
         size, most = len(event.message.payload), self._settings.item_bytes
         if size > most:
-            steps.append(Cancel(event.id, LimitExceeded(f"an item has {size} bytes, and peers take at most {most}")))
+            steps.append(
+                Cancel(event.id, LimitExceeded(f"an item has {size} bytes, which exceeds the limit of {most} bytes"))
+            )
             return
         fragment = None if running is None else running.item(event.index, chunk_of(event.message))
         if fragment is not None:
@@ -279,7 +281,7 @@ class ActionEngineSession:
                 self._feed(reader, steps)
 
     def _settled(self, steps: list[Step]) -> list[Step]:
-        """See whether reading should stop, or go on."""
+        """Decide whether reading should stop or continue."""
         high_bytes = self._settings.high_bytes
         waiting = {self._readers[place].node for place in self.stalled} if self.stalled else ()
         size = sum(node.size for node in waiting)
@@ -299,7 +301,7 @@ class ActionEngineSession:
         return [*endings, encode((Fragment(ABORT, status_chunk(error)),))]
 
     def release(self) -> None:
-        """The session is over, however it ended: nothing is kept."""
+        """Drop everything, since the session is over."""
         self.is_full = False
         self._store.clear()
         self._running.clear()

@@ -10,7 +10,7 @@ __all__ = ["ActionEngineSettings"]
 
 @dataclass(frozen=True, slots=True)
 class ActionEngineSettings:
-    """What an operator may set about sessions; sizes in bytes.
+    """The settings of sessions; sizes in bytes.
 
     Attributes:
         actions: Action name -> name of the function in the catalogue, besides the functions' own names.

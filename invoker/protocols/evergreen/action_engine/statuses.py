@@ -1,4 +1,4 @@
-"""How endings look on the wire: a chunk whose first byte is the code, followed by the text."""
+"""Encodes endings for the wire: a chunk whose first byte is the code, followed by the text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PEERS_FAULT = (DecodeError, NotAcceptable, ProtocolViolation, Unsupported)
 
 
 def status_chunk(error: InvocationError | None) -> Chunk:
-    """The chunk that reports how an action ended; None is OK."""
+    """The chunk that reports the ending of an action; an error of None means OK."""
     if error is None:
         return Chunk(b"\x00", metadata=_METADATA)
     status = Status.INVALID_ARGUMENT if isinstance(error, _PEERS_FAULT) else error.status

@@ -27,13 +27,14 @@ class NodeStore:
         self.size = 0
         self._settings = settings
         self._nodes: dict[str, Node] = {}
-        self._left: dict[str, None] = {}  # their action ended before they did, so what still comes for them is dropped
+        # ids whose action ended before them, so fragments that still come for them are dropped
+        self._left: dict[str, None] = {}
 
     def put(self, fragment: Fragment) -> Sequence[Reader]:
         """Take a fragment of the peer; returns the readers of its node.
 
         Raises:
-            LimitExceeded: There would be too much.
+            LimitExceeded: The nodes would hold too many bytes.
         """
         if fragment.id in self._left:
             if fragment.is_last:
@@ -51,7 +52,7 @@ class NodeStore:
         """Take a fragment of an output if an action of this session reads it; returns its readers.
 
         Raises:
-            LimitExceeded: There would be too much.
+            LimitExceeded: The nodes would hold too many bytes.
         """
         node = self._nodes.get(fragment.id)
         return () if node is None or not node.readers else self._put(node, fragment)
@@ -62,7 +63,9 @@ class NodeStore:
         self.size += node.size - before
         if self.size > self._settings.session_bytes:
             most = self._settings.session_bytes
-            raise LimitExceeded(f"the session holds {self.size} bytes that no action has taken; at most {most} may be")
+            raise LimitExceeded(
+                f"the session holds {self.size} bytes that no action has taken, which exceeds the limit of {most} bytes"
+            )
         return tuple(node.readers)
 
     def attach(self, key: str, inputs: Sequence[str], outputs: set[str]) -> list[Reader]:
@@ -74,7 +77,7 @@ class NodeStore:
             outputs: Ids of the nodes to be written.
 
         Raises:
-            StatusError: An input was read already, or an output's id is in use.
+            StatusError: An input was already read, or an output's id is in use.
         """
         for id in outputs:
             if id in self._nodes or id in inputs or id == ABORT:
@@ -96,17 +99,17 @@ class NodeStore:
         return readers
 
     def trim(self, node: Node) -> None:
-        """Drop what all readers of a node have passed."""
+        """Drop the items that all readers of a node have passed."""
         before = node.size
         node.trim()
         self.size += node.size - before
 
     def release(self, running: Running) -> None:
-        """An action is over: forget its outputs, and the inputs that nobody else reads."""
+        """Forget the outputs of an action that is over, and the inputs that no other action reads."""
         for id in running.outputs.values():
             node = self._nodes.get(id)
             if node is not None and node.readers:
-                node.is_made_here = False  # other actions still read it; its end is here, so nobody can add to it
+                node.is_made_here = False  # other actions still read it; its end has come, so no item can be added
             elif node is not None:
                 self._forget(node)
         self._detach(running.readers)
@@ -121,7 +124,7 @@ class NodeStore:
                 self._leave(node)
 
     def abandon(self, ids: Iterable[str]) -> None:
-        """Drop what came, and what still comes, for the inputs of an action that was refused."""
+        """Drop the fragments that came, and those that still come, for the inputs of a refused action."""
         for id in ids:
             node = self._nodes.get(id)
             if node is None:
@@ -145,14 +148,15 @@ class NodeStore:
 
     def _add(self, node: Node) -> Node:
         if len(self._nodes) >= self._settings.nodes:
-            raise LimitExceeded(f"the session has {len(self._nodes)} nodes, and at most {self._settings.nodes} may be")
+            raise LimitExceeded(f"the session has {len(self._nodes)} nodes, which is the limit")
         self._nodes[node.id] = node
         return node
 
     def clear(self) -> None:
-        """Release every node: the session is over."""
+        """Release every node, since the session is over."""
         for node in self._nodes.values():
-            node.readers.clear()  # which know it; the cycle would keep its items until the collector comes
+            # the readers refer to the node; the cycle would keep its items until the garbage collector runs
+            node.readers.clear()
         self._nodes.clear()
         self._left.clear()
         self.size = 0
@@ -161,7 +165,7 @@ class NodeStore:
         """Check that no name or id of an action is too long.
 
         Raises:
-            LimitExceeded: One is.
+            LimitExceeded: A name or id is too long.
         """
         self._check(action.id, "the id of an action")
         self._check(action.name, "the name of an action")
@@ -172,4 +176,4 @@ class NodeStore:
     def _check(self, text: str, what: str) -> None:
         most = self._settings.name_bytes
         if len(text) * 4 > most and len(text.encode("utf-8", "surrogateescape")) > most:
-            raise LimitExceeded(f"{what} has more than {most} bytes")
+            raise LimitExceeded(f"{what} exceeds the limit of {most} bytes")

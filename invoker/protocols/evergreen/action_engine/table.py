@@ -1,4 +1,4 @@
-"""`Table`: which functions actions may name, how their ports are bound, and how they are described."""
+"""`Table`: the functions that actions may name, the binding of their ports, and their descriptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def node_id(action_id: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """An action as its function will be run.
+    """An action that is bound to its function.
 
     Attributes:
         function: Name in the catalogue.
@@ -38,7 +38,7 @@ class Binding:
         outputs: Index of an output -> id of its node.
         unwanted: Indexes of outputs that have no port.
         bound: The names of the inputs, for `Open`.
-        output_names: The names of the outputs where their number is the caller's choice.
+        output_names: The names of the outputs, if the caller chooses their number.
     """
 
     function: str
@@ -55,7 +55,7 @@ class Table:
     Args:
         specs: Functions of the catalogue.
         settings: Further names.
-        tells: Whether peers may see which actions there are.
+        tells: Whether peers may see the names of the actions.
     """
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings, *, tells: bool = True) -> None:
@@ -65,7 +65,7 @@ class Table:
         self._binders = {one.name: Binder(one, most=MOST_INPUTS) for one in own}
 
     def lists(self, name: str) -> bool:
-        """Whether an action of this name asks what there is."""
+        """Whether an action of this name lists the actions."""
         return name == LIST_ACTIONS and name not in self._names
 
     def listing(self) -> list[bytes]:
@@ -97,7 +97,7 @@ class Table:
         order = binder.order(found.names)
         ports = listed(action.outputs, "output", words)
         if len(set(ports.values())) < len(ports):
-            raise words.refuse("gives two outputs one node")
+            raise words.refuse("gives the same node to two outputs")
         if not ports and not spec.open_outputs:
             ports = {one.name: node_id(action.id, one.name) for one in spec.outputs}
         several, unwanted = bind_outputs(spec, ports, words)

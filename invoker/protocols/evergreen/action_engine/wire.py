@@ -61,7 +61,7 @@ class Metadata(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """One item of a node, or a reference to what stands elsewhere."""
+    """One item of a node, or a reference to content elsewhere."""
 
     data: bytes = b""
     ref: str = ""
@@ -74,7 +74,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
     @property
     def is_null(self) -> bool:
-        """Whether it only ends a node and is no item."""
+        """Whether the chunk only ends a node and is no item."""
         return not self.data and not self.ref and self.media_type in ("", BYTES)
 
 
@@ -100,7 +100,7 @@ class Fragment(msgspec.Struct, frozen=True):
 
     @property
     def is_end(self) -> bool:
-        """Whether it ends the node and is no item."""
+        """Whether the fragment only ends the node and is no item."""
         return isinstance(self.content, Chunk) and self.content.is_null
 
     @property
@@ -110,7 +110,7 @@ class Fragment(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """A call; ports are pairs of a name and the id of a node."""
+    """A call of a function; ports are pairs of a name and the id of a node."""
 
     id: str
     name: str
@@ -205,7 +205,7 @@ def _pack_metadata(metadata: Metadata | None) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _plain_metadata(media_type: str) -> bytes:
-    """The metadata of most chunks: a media type and nothing else."""
+    """The metadata of most chunks: only a media type."""
     return boxed(text(media_type) + NIL + b"\x00")
 
 

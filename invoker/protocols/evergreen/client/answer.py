@@ -1,4 +1,4 @@
-"""`Answer`: one action that was asked for, its inputs and its outputs."""
+"""`Answer`: one requested action, with its inputs and its outputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from invoker.connect.failure import CallFailed
-from invoker.errors import Status
 from invoker.protocols.evergreen.client.nodes import Node
 from invoker.protocols.evergreen.client.outcome import Outcome
 from invoker.protocols.evergreen.client.outputs import Messages, OutputNode, Pieces
@@ -15,7 +14,7 @@ __all__ = ["Answer"]
 
 
 class Answer:
-    """What an action gives. With one output this reads it directly; with several, ``answer["name"]`` does.
+    """The outputs of an action. With one output this reads it directly; with several, ``answer["name"]`` does.
 
     Attributes:
         action: Its name.
@@ -42,7 +41,7 @@ class Answer:
         """The only output.
 
         Raises:
-            ValueError: There is none, or more than one.
+            ValueError: There is no output, or more than one.
         """
         if len(self.outputs) != 1:
             names = ", ".join(self.outputs) or "none"
@@ -56,28 +55,28 @@ class Answer:
         return aiter(self.output)
 
     def messages(self) -> Messages:
-        """As `OutputNode.messages` of the only output."""
+        """See `OutputNode.messages`, for the only output."""
         return self.output.messages()
 
     async def text(self) -> str:
-        """As `OutputNode.text` of the only output."""
+        """See `OutputNode.text`, for the only output."""
         return await self.output.text()
 
     async def items(self) -> list[Any]:
-        """As `OutputNode.items` of the only output."""
+        """See `OutputNode.items`, for the only output."""
         return await self.output.items()
 
     async def value(self) -> Any:
-        """As `OutputNode.value` of the only output."""
+        """See `OutputNode.value`, for the only output."""
         return await self.output.value()
 
     def discard(self) -> None:
-        """Give up all outputs: nobody will read them."""
+        """Discard all outputs, which will not be read."""
         for output in self.outputs.values():
             output.discard()
 
     def cancel(self) -> None:
-        """Cancel this action alone (E-122); who reads it gets `CallFailed` with CANCELLED. The session goes on.
+        """Cancel this action alone (E-122); its readers get `CallFailed` with CANCELLED. The session continues.
 
         Raises:
             RuntimeError: The server has not accepted the extension ``cancel``, or the action has no output by which it
@@ -86,16 +85,16 @@ class Answer:
         named = next(iter(self.outputs.values()), None)
         if named is None:
             raise RuntimeError(
-                f"{self.action} has no output, and it is by the id of an output that an action is cancelled"
+                f"{self.action} has no output, and an action can only be cancelled by the id of an output"
             )
         self._cancel(named.id)
-        self._outcome.fail(CallFailed(Status.CANCELLED, "the caller cancelled"))
+        self._outcome.fail(CallFailed.by_caller())
         self.discard()
 
     async def done(self) -> None:
         """Wait for the status of the action, if the server sends one (extension ``partial-failures``).
 
         Raises:
-            CallFailed: It failed.
+            CallFailed: The action failed.
         """
         await self._outcome.settled()

@@ -1,7 +1,8 @@
 """`Arrivals`: the nodes that a server sends, put together from fragments in any order; `Cursor` reads one of them.
 
 Theory. Nothing here waits: fragments go in, parts come out. A node is a leaf (parts are payloads) or interior (parts
-are ids of children); its parts are those below the first gap in its seqs. What a node is for decides what is kept::
+are ids of children); its parts are those below the first gap in its seqs. The use of a node decides which parts are
+kept::
 
     node       becomes so by                             its parts
     ---------  ----------------------------------------  ---------------------------------------------------------
@@ -11,7 +12,8 @@ are ids of children); its parts are those below the first gap in its seqs. What 
     come; so are its children's spent      its end, when it was read or dropped      of the node only id and final seq
     are left
 
-What the peer must not do (E-103 and "Fragments" of docs/reference/evergreen.md) is `BadNode`, in words for its author.
+What the peer must not do (E-103 and "Fragments" of docs/reference/evergreen.md) raises `BadNode`, with a text for its
+author.
 """
 
 from __future__ import annotations
@@ -31,17 +33,17 @@ _SHOWN = 64
 
 
 class BadNode(Exception):
-    """The peer sent nodes that no peer may send; the text says which rule it broke."""
+    """The peer sent nodes that break a rule, which the text names."""
 
 
 class Reference(str):
-    """A URI in the place of bytes."""
+    """A URI instead of bytes."""
 
     __slots__ = ()
 
 
 class End:
-    """What a cursor gives when the whole node was read."""
+    """The value that a cursor gives when the whole node was read."""
 
 
 END: Final = End()
@@ -83,7 +85,7 @@ class Arrivals:
     """All nodes of a session that came from the peer.
 
     Attributes:
-        held_bytes: What is held of them, bookkeeping included.
+        held_bytes: Bytes that are held of the nodes, bookkeeping included.
     """
 
     def __init__(self) -> None:
@@ -94,7 +96,7 @@ class Arrivals:
     def list(self, id_: str) -> None:
         """Note that a node will be read once: an output, or a child of a node that is read."""
         if id_ in self._spent:
-            return  # a cursor that comes to it raises the error
+            return  # a cursor that reads the node raises the error
         node = self._node(id_)
         if node.is_listed:
             self._keep(node)
@@ -116,7 +118,7 @@ class Arrivals:
             self._end(node)
 
     def is_complete(self, id_: str) -> bool:
-        """Whether all fragments of a node are here; those of its children may still be missing."""
+        """Whether all fragments of a node have come; fragments of its children may still be missing."""
         return id_ in self._spent or (id_ in self._nodes and self._nodes[id_].is_complete)
 
     def missing(self, id_: str) -> str:
@@ -132,7 +134,7 @@ class Arrivals:
         """Take one fragment.
 
         Raises:
-            BadNode: No peer may send it.
+            BadNode: The fragment breaks a rule.
         """
         seq = fragment.seq
         if not fragment.id:
@@ -173,7 +175,7 @@ class Arrivals:
         if has_chunk or fragment.child_ids:
             node.is_leaf = has_chunk
         if has_chunk and seq > 0 and fragment.chunk_fragment.HasField("metadata"):
-            raise BadNode(f"{called} with metadata in seq {seq}; they stand at seq 0 only")
+            raise BadNode(f"{called} with metadata in seq {seq}; only seq 0 may have them")
         if not all(fragment.child_ids):
             raise BadNode(f"{called} with a child that has no id")
 
@@ -211,7 +213,7 @@ class Arrivals:
                     waiting.extend(self._node(str(part)) for part in node.parts if part not in self._spent)
 
     def _end(self, node: _Node) -> None:
-        """Forget a node of which nothing more will be read, if it is complete and not kept."""
+        """Forget a node that will not be read further, if it is complete and not kept."""
         if node.is_complete and not node.is_kept and node.final_seq is not None:
             self._nodes.pop(node.id, None)
             self._spent[node.id] = node.final_seq
@@ -225,7 +227,7 @@ class Arrivals:
     def _take(self, node: _Node, position: int) -> bytes | Reference | str | None:
         """The part at a position, released unless the node is kept; None when it has not come."""
         if position < node.released or node.id in self._spent:
-            raise BadNode(f"{_called(node.id)} listed again after it was read, when it is not held any more")
+            raise BadNode(f"{_called(node.id)} listed again after it was read and dropped")
         if position - node.released >= len(node.parts):
             return None
         part = node.parts[position - node.released]
@@ -237,7 +239,7 @@ class Arrivals:
 
 
 class Cursor:
-    """Reads a node depth first, from left to right, as far as it has come (E-062).
+    """Reads a node depth first, from left to right, as far as its fragments have come (E-062).
 
     Attributes:
         waits_for: The id of the node that `step` needs more of.
@@ -257,7 +259,7 @@ class Cursor:
         nodes = self._arrivals
         while self._path:
             id_ = next(reversed(self._path))
-            # The cursor uses private names, as it is a part of the arrivals. For a spent node it reads an empty one.
+            # A spent node is read as an empty one.
             node = _Node(id_) if id_ in nodes._spent else nodes._node(id_)  # noqa: SLF001
             part = nodes._take(node, self._path[id_])  # noqa: SLF001 - as above
             if part is not None:
@@ -279,7 +281,7 @@ class Cursor:
         return END
 
     def drop(self) -> None:
-        """Release the nodes below that were not read."""
+        """Release the nodes below the root that were not read."""
         while self._path:
             self._arrivals.drop(self._path.popitem()[0])
 

@@ -16,11 +16,11 @@ def attachment(path: str | Path, *, media_type: str = "", role: str = "") -> Mes
 
     Args:
         path: The path of the file; its last part travels as the original file name.
-        media_type: Empty: guessed by the name, else application/octet-stream.
+        media_type: Empty: guessed by the name, otherwise application/octet-stream.
         role: The role that shows it, such as ``user``; empty: none is given.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     path = Path(path)
     guessed, encoding = mimetypes.guess_type(path.name)

@@ -1,4 +1,4 @@
-"""`Draft`: the nodes that an action's values become before anything is sent; an invalid value sends nothing."""
+"""`Draft`: turns an action's values into nodes before anything is sent; if a value is invalid, nothing is sent."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from google.protobuf.any_pb2 import Any as PackedAny
 from google.protobuf.message import Message as ProtobufMessage
 from google.protobuf.struct_pb2 import Struct
 
-from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.codecs import Registry
 from invoker.message import Message
 from invoker.protocols.evergreen.client.answer import Answer
 from invoker.protocols.evergreen.client.media import Ref, encode, metadata_of
 from invoker.protocols.evergreen.client.nodes import Node, Sender, TreeNode, children, new_id, payloads
+from invoker.protocols.evergreen.wire import leaf_frame, prefix_of
 
 __all__ = ["Draft", "Streamed", "packed"]
 
@@ -26,27 +26,27 @@ class Draft:
     """Collects the nodes that are about to be sent.
 
     Attributes:
-        fragments: What can be sent at once, parents before their children.
-        streams: What has to be sent as it comes.
+        frames: The messages that can be sent at once, parents before their children.
+        streams: The iterators whose items are sent as they come.
     """
 
     def __init__(self, session: Sender, registry: Registry) -> None:
         self._session = session
         self._registry = registry
-        self.fragments: list[pb.NodeFragment] = []
+        self.frames: list[bytes] = []
         self.streams: list[Streamed] = []
 
     def node(self, value: object, *, is_top: bool = True) -> Node:
         """The node that stands for a value.
 
-        A ``list`` or ``tuple`` is a sequence of such values where an input stands (``is_top``); further down it is one
-        JSON leaf, unless it holds what is no JSON. Iterators of either kind are sequences whose items are sent as they
-        come.
+        A ``list`` or ``tuple`` is a sequence of such values as an input itself (``is_top``); further down it is one
+        JSON leaf, unless it holds a value that JSON does not have. Iterators of either kind are sequences whose items
+        are sent as they come.
 
         Raises:
-            TypeError: No node can be made of it.
-            ValueError: It is a node of another session, or headers that cannot travel.
-            InvokerError: It cannot be encoded.
+            TypeError: No node can be made of the value.
+            ValueError: The value is a node of another session, or has headers that cannot be sent.
+            InvokerError: The value cannot be encoded.
         """
         if isinstance(value, Answer):
             value = value.output
@@ -64,12 +64,12 @@ class Draft:
             return self._tree(value)
         return self._leaf(value)
 
-    def _made(self, value: object) -> tuple[Node, list[pb.NodeFragment]]:
+    def _made(self, value: object) -> tuple[Node, list[bytes]]:
         draft = Draft(self._session, self._registry)
         node = draft.node(value, is_top=False)
         if draft.streams:
             raise TypeError("an item of a sequence cannot be an iterator; write it into a node of its own")
-        return node, draft.fragments
+        return node, draft.frames
 
     def tree(self) -> TreeNode:
         """An interior node without children so far."""
@@ -77,36 +77,33 @@ class Draft:
 
     def _tree(self, values: Iterable[object]) -> Node:
         node = Node(self._session, new_id())
-        place = len(self.fragments)
+        place = len(self.frames)
         ids = [self.node(value, is_top=False).id for value in values]
-        self.fragments[place:place] = children(node.id, ids)
+        self.frames[place:place] = children(node.id, ids)
         return node
 
     def _leaf(self, value: object) -> Node:
         node = Node(self._session, new_id())
+        prefix = prefix_of(node.id)
         if isinstance(value, Ref):
-            chunk = pb.Chunk(metadata=metadata_of(value.media_type, value.headers), ref=value.uri)
-            self.fragments.append(pb.NodeFragment(id=node.id, chunk_fragment=chunk))
+            metadata = metadata_of(value.media_type, value.headers).SerializeToString()
+            self.frames.append(leaf_frame(prefix, 0, b"", continued=False, metadata=metadata, ref=value.uri))
             return node
-        if isinstance(value, Message):
-            data, media_type = encode(value.payload, value.media_type, self._registry)
-            metadata = metadata_of(media_type, value.headers)
-        else:
-            data, media_type = encode(value, "", self._registry)
-            metadata = metadata_of(media_type, {})
+        message = value if isinstance(value, Message) else Message(value)
+        data, media_type = encode(message.payload, message.media_type, self._registry)
+        metadata = metadata_of(media_type, message.headers).SerializeToString()
         for seq, payload in enumerate(pieces := list(payloads(data)) or [b""]):
-            chunk = pb.Chunk(data=payload) if seq else pb.Chunk(metadata=metadata, data=payload)
-            is_last = seq == len(pieces) - 1
-            self.fragments.append(pb.NodeFragment(id=node.id, seq=seq, continued=not is_last, chunk_fragment=chunk))
+            told, continued = None if seq else metadata, seq < len(pieces) - 1
+            self.frames.append(leaf_frame(prefix, seq, payload, continued=continued, metadata=told))
         return node
 
 
 def packed(configs: Iterable[object]) -> list[PackedAny]:
-    """Pack configurations: protobuf messages as they are, dicts as Struct; one that is packed stays so.
+    """Pack configurations: protobuf messages as they are, dicts as Struct; a packed one is left as it is.
 
     Raises:
-        TypeError: A config is something else.
-        ValueError: A dict that holds what is no JSON.
+        TypeError: A config is of another type.
+        ValueError: A dict holds a value that JSON does not have.
     """
     found = []
     for config in configs:

@@ -1,4 +1,4 @@
-"""`Inbox`: what a session has received, who waits for more of it, and how the session ended.
+"""`Inbox`: the nodes that a session has received, the readers that wait for more, and the ending of the session.
 
 Theory. One reader task takes messages from the call and gives them to `receive`; the readers of outputs wait in
 `arrival`. Between two messages the reader task asks `may_read`, which is where back-pressure begins::
@@ -10,9 +10,9 @@ Theory. One reader task takes messages from the call and gives them to `receive`
     above the mark   yes                                     read: an output may come behind all of another
     above the limit  either                                  failed with RESOURCE_EXHAUSTED
 
-A task that waits to *write* counts as waiting too, as long as nobody reads any output: to send everything and then to
-read works up to the limit, while a slow reader beside a fast writer holds the server up. When the session is being left
-the mark does not count, since what nobody reads is dropped then.
+A task that waits to *write* counts as waiting too, as long as no output is being read: a caller may send everything and
+then read, up to the limit, while a slow reader beside a fast writer slows the server down. While the session is being
+closed the mark does not count, since unread outputs are dropped then.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Inbox:
 
     Attributes:
         arrivals: The nodes.
-        is_closing: Whether the session is being left.
+        is_closing: Whether the session is being closed.
         is_told: Whether its failure has been raised somewhere.
         ended: Set when the session is over.
-        grown: Set whenever something came.
+        grown: Set whenever a message came.
     """
 
     def __init__(self, target: str, *, held_bytes: int) -> None:
@@ -71,7 +71,7 @@ class Inbox:
         self.arrivals.list(root)
 
     def begin(self, root: str) -> bool:
-        """Begin to read an output; False when it was begun or given up before."""
+        """Begin to read an output; False when it was begun or discarded before."""
         if root not in self._unread:
             return False
         self._unread.discard(root)
@@ -84,24 +84,27 @@ class Inbox:
         self._go_on.set()
 
     def discard(self, root: str) -> None:
-        """Give up an output that nobody has begun to read."""
+        """Discard an output that is not being read."""
         if root in self._unread:
             self._unread.discard(root)
             self.arrivals.drop(root)
             self._go_on.set()
 
     def close(self) -> None:
-        """Drop what nobody reads, because the session is being closed; receive the rest without a limit."""
+        """Drop the outputs that are not being read, because the session is being closed.
+
+        Receive the rest without a limit.
+        """
         self.is_closing = True
         for root in tuple(self._unread):
             self.discard(root)
         self._go_on.set()
 
     def receive(self, message: pb.SessionMessage) -> None:
-        """Take what the server sent.
+        """Take a message of the server.
 
         Raises:
-            BadNode: It breaks a rule of the protocol.
+            BadNode: The message breaks a rule of the protocol.
             CallFailed: More is held than may be.
         """
         for fragment in message.node_fragments:
@@ -113,18 +116,18 @@ class Inbox:
             raise CallFailed(Status.RESOURCE_EXHAUSTED, text)
 
     def lift(self) -> None:
-        """Read on without a limit, since the server takes nothing any more: only reading shows how it has ended."""
+        """Continue to read without a limit, since the server takes no more: only reading shows how it has ended."""
         self._is_lifted = True
         self._go_on.set()
 
     async def may_read(self) -> None:
-        """Wait while enough is held and no reader waits for more."""
+        """Wait while the inbox is full and no reader waits for more."""
         while self.arrivals.held_bytes >= self._high_bytes and not self._must_read():
             self._go_on.clear()
             await self._go_on.wait()
 
     def went(self) -> None:
-        """Check for room again, because something was read."""
+        """Check for room again, because an output was read."""
         self._go_on.set()
 
     async def arrival(self, id_: str) -> None:
@@ -155,7 +158,7 @@ class Inbox:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Surround a wait of the caller for room to write; reading goes on meanwhile."""
+        """Surround a wait of the caller for room to write; reading continues meanwhile."""
         self._writers += 1
         self._go_on.set()
         try:
@@ -164,7 +167,7 @@ class Inbox:
             self._writers -= 1
 
     def end(self, failure: CallFailed | None) -> None:
-        """The session is over; the first ending counts."""
+        """End the session; the first ending counts."""
         if not self.ended.is_set():
             self._failure = failure
             self.ended.set()
@@ -182,16 +185,16 @@ class Inbox:
         return made
 
     def check(self) -> None:
-        """Refuse to go on with a session that is over.
+        """Refuse to continue a session that is over.
 
         Raises:
-            CallFailed: It has ended, in whatever way.
+            CallFailed: The session has ended, for whatever reason.
         """
         if self.ended.is_set():
             raise self.failure() or CallFailed(Status.CANCELLED, "the session has ended")
 
     def incomplete(self, output: str, id_: str) -> CallFailed:
-        """Why an output will never come to its end."""
+        """The error for an output that will never be complete."""
         failure = self.failure()
         if failure is not None:
             return failure

@@ -1,10 +1,9 @@
-"""Media types at the client's end: values to bytes and back, and what travels beside them as metadata of a chunk."""
+"""Media types at the client's end: converts values to bytes and back, and headers to metadata of a chunk and back."""
 
 from __future__ import annotations
 
 import base64
 import codecs
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,13 +17,14 @@ from invoker.codecs import Registry
 from invoker.errors import NotAcceptable, UnsupportedMediaType
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
+from invoker.protocols.evergreen import wire
 
 OCTETS = "application/octet-stream"
 JSON = "application/json"
 TEXT = "text/plain"
 STATUS_TYPE = "google.rpc.Status"
 
-# E-046: markup that is text without being called so.
+# E-046: markup that is text without a text/ media type.
 _MARKUP = {"application/x-latex", "application/x-tex", "application/javascript", "application/xml", "application/yaml"}
 
 
@@ -33,8 +33,8 @@ class Ref:
     """Content that lies elsewhere; the server fetches it as its policy allows.
 
     Attributes:
-        uri: Such as ``data:text/plain;base64,...`` or ``https://...``.
-        media_type: The media type of the content, whatever the place says it is.
+        uri: The URI, such as ``data:text/plain;base64,...`` or ``https://...``.
+        media_type: The media type of the content, whatever its server says.
         headers: As for a `Message`: role, original-file-name, capture-time, experimental.
     """
 
@@ -48,7 +48,7 @@ def encode(value: object, media_type: str, registry: Registry) -> tuple[bytes, s
 
     Raises:
         NotAcceptable: There is no codec for the media type.
-        EncodeError: The value cannot be what its media type says.
+        EncodeError: The value cannot be encoded as its media type.
     """
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value), media_type or OCTETS
@@ -58,7 +58,7 @@ def encode(value: object, media_type: str, registry: Registry) -> tuple[bytes, s
     try:
         offers = registry.offers(wanted)
     except NotAcceptable:
-        raise NotAcceptable(f"no codec makes {wanted!r} of {type(value).__name__}; give bytes") from None
+        raise NotAcceptable(f"no codec encodes {type(value).__name__} as {wanted!r}; give bytes") from None
     return registry.encoder(offers, value)(value).payload, wanted
 
 
@@ -88,7 +88,7 @@ def is_text(media_type: str) -> bool:
 
 
 def is_bytes(media_type: str, registry: Registry) -> bool:
-    """Whether bytes of a type are handed on as they are, so that they may be read piece by piece."""
+    """Whether bytes of a type are given without decoding, so that they may be read piece by piece."""
     try:
         registry.decoder(media_type, Any)
     except UnsupportedMediaType:
@@ -108,7 +108,7 @@ def metadata_of(media_type: str, headers: Mapping[str, str]) -> pb.ChunkMetadata
     """The metadata that carry a media type and the headers of a message.
 
     Raises:
-        ValueError: A header has no place in the metadata of a chunk, or not the form that it needs.
+        ValueError: A header has no field in the metadata of a chunk, or has the wrong form.
     """
     made = pb.ChunkMetadata(mimetype=media_type)
     for name, value in headers.items():
@@ -129,19 +129,9 @@ def metadata_of(media_type: str, headers: Mapping[str, str]) -> pb.ChunkMetadata
 
 def headers_of(metadata: pb.ChunkMetadata) -> Headers:
     """The headers in metadata, without the media type."""
-    found = {}
-    if metadata.role:
-        found["role"] = metadata.role
-    if metadata.original_file_name:
-        found["original-file-name"] = metadata.original_file_name
-    if metadata.HasField("capture_time"):
-        with contextlib.suppress(ValueError):  # out of the range of dates, so it is left out
-            found["capture-time"] = metadata.capture_time.ToJsonString()
-    if metadata.experimental:
-        found["experimental"] = ",".join(
-            base64.b64encode(one.SerializeToString()).decode() for one in metadata.experimental
-        )
-    return Headers(found)
+    found = wire.headers_of(metadata)
+    # A time that is out of the range of dates is left out.
+    return Headers({name: text for name, text in found.items() if name != wire.CAPTURE_TIME or text.endswith("Z")})
 
 
 def _time(text: str) -> Timestamp:
@@ -149,7 +139,7 @@ def _time(text: str) -> Timestamp:
     try:
         made.FromJsonString(text)
     except ValueError:
-        raise ValueError(f"capture-time {text!r} is not as in 2026-01-31T12:00:00Z (RFC 3339)") from None
+        raise ValueError(f"capture-time {text!r} must be like 2026-01-31T12:00:00Z (RFC 3339)") from None
     return made
 
 

@@ -1,13 +1,14 @@
-"""What a caller holds of nodes: `Node` is an id to use again, `LeafNode` and `TreeNode` are written piece by piece."""
+"""How a caller refers to nodes: `Node` is an id to use again, `LeafNode` and `TreeNode` are written piece by piece."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.client.media import charset_of
+from invoker.protocols.evergreen.wire import children_frame, leaf_frame, prefix_of
 
 __all__ = ["FRAGMENT_BYTES", "LeafNode", "Node", "Sender", "TreeNode", "children", "new_id", "payloads"]
 
@@ -19,10 +20,10 @@ CHILDREN = 1000
 
 
 class Sender(Protocol):
-    """What nodes need of their session."""
+    """The methods of their session that nodes need."""
 
-    def send(self, *fragments: pb.NodeFragment) -> None:
-        """Put fragments into the outbox, without waiting."""
+    def send(self, *frames: bytes) -> None:
+        """Put serialised messages into the outbox, without waiting."""
 
     async def room(self) -> None:
         """Wait until the outbox has room."""
@@ -38,7 +39,7 @@ class Node:
 
     Attributes:
         id: In its session.
-        session: The session to which it belongs; no other one knows it.
+        session: The only session that has this node.
     """
 
     def __init__(self, session: Sender, id_: str) -> None:
@@ -50,11 +51,11 @@ class Node:
 
 
 class LeafNode(Node):
-    """A leaf that is sent as it is written; where one piece ends and the next begins means nothing (E-040)."""
+    """A leaf that is sent as it is written; the borders between its pieces have no meaning (E-040)."""
 
     def __init__(self, session: Sender, metadata: pb.ChunkMetadata) -> None:
         super().__init__(session, new_id())
-        self._metadata: pb.ChunkMetadata | None = metadata
+        self._metadata: bytes | None = metadata.SerializeToString()
         self._charset = charset_of(metadata.mimetype)
         self._seq = 0
         self._is_ended = False
@@ -72,7 +73,7 @@ class LeafNode(Node):
         await self.session.room()
 
     async def end(self) -> None:
-        """End the leaf, which is whole; its readers wait for this. Idempotent."""
+        """End the leaf, which is complete; its readers wait for this. Idempotent."""
         if not self._is_ended:
             self._send(b"", is_last=True)
             self._is_ended = True
@@ -80,9 +81,9 @@ class LeafNode(Node):
     def _send(self, data: bytes, *, is_last: bool) -> None:
         if self._is_ended:
             raise RuntimeError(f"node {self.id} has ended, so nothing can be written to it")
-        chunk = pb.Chunk(metadata=self._metadata, data=data) if self._metadata else pb.Chunk(data=data)
+        prefix, metadata = prefix_of(self.id), self._metadata
+        self.session.send(leaf_frame(prefix, self._seq, data, continued=not is_last, metadata=metadata))
         self._metadata = None
-        self.session.send(pb.NodeFragment(id=self.id, seq=self._seq, continued=not is_last, chunk_fragment=chunk))
         self._seq += 1
 
 
@@ -90,29 +91,29 @@ class TreeNode(Node):
     """An interior node to which children are added as they come up.
 
     Args:
-        make: Makes the node of a value, and the fragments that bring it there.
+        make: Makes the node of a value, and the messages that send it.
     """
 
-    def __init__(self, session: Sender, make: Callable[[object], tuple[Node, list[pb.NodeFragment]]]) -> None:
+    def __init__(self, session: Sender, make: Callable[[object], tuple[Node, list[bytes]]]) -> None:
         super().__init__(session, new_id())
         self._make = make
         self._seq = 0
         self._is_ended = False
 
     async def add(self, *items: object) -> None:
-        """Add children: nodes, or whatever an input may be; waits while too much is unsent.
+        """Add children: nodes, or any values that an input may have; waits while too much is unsent.
 
         Raises:
             RuntimeError: The node has been ended.
-            TypeError: Something that no node can be made of.
+            TypeError: A value cannot be made a node.
             CallFailed: The session is over.
         """
         if self._is_ended:
             raise RuntimeError(f"node {self.id} has ended, so nothing can be added to it")
         for item in items:
-            node, fragments = self._make(item)
+            node, frames = self._make(item)
             self._send(continued=True, child_ids=(node.id,))  # parents travel before their children
-            self.session.send(*fragments)
+            self.session.send(*frames)
         await self.session.room()
 
     async def end(self) -> None:
@@ -121,20 +122,20 @@ class TreeNode(Node):
             self._send(continued=False)
             self._is_ended = True
 
-    def _send(self, *, continued: bool, child_ids: Iterable[str] = ()) -> None:
-        self.session.send(pb.NodeFragment(id=self.id, seq=self._seq, continued=continued, child_ids=child_ids))
+    def _send(self, *, continued: bool, child_ids: Sequence[str] = ()) -> None:
+        self.session.send(children_frame(prefix_of(self.id), self._seq, child_ids, continued=continued))
         self._seq += 1
 
 
 def payloads(data: bytes) -> Iterator[bytes]:
-    """Cut bytes to what a fragment may hold; no bytes are no fragment."""
+    """Cut bytes into pieces of a fragment's size; no bytes give no piece."""
     for start in range(0, len(data), FRAGMENT_BYTES):
         yield data[start : start + FRAGMENT_BYTES]
 
 
-def children(id_: str, child_ids: list[str]) -> Iterator[pb.NodeFragment]:
-    """The fragments of an interior node whose children are all known."""
+def children(id_: str, child_ids: Sequence[str]) -> Iterator[bytes]:
+    """The messages of an interior node, all of whose children are known."""
     starts = range(0, len(child_ids), CHILDREN) or range(1)
     for seq, start in enumerate(starts):
         ids = child_ids[start : start + CHILDREN]
-        yield pb.NodeFragment(id=id_, seq=seq, continued=start != starts[-1], child_ids=ids)
+        yield children_frame(prefix_of(id_), seq, ids, continued=start != starts[-1])

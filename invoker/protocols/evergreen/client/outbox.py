@@ -1,4 +1,4 @@
-"""`Outbox`: what a session still has to send, in order."""
+"""`Outbox`: the messages that a session still has to send, in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Outbox:
     """Serialised SessionMessages that wait for the task that sends them.
 
     Args:
-        on_close: Called when nothing is sent any more.
+        on_close: Called when no more messages are sent.
     """
 
     def __init__(self, on_close: Callable[[], None]) -> None:
@@ -32,14 +32,14 @@ class Outbox:
         self._room = asyncio.Event()
 
     def put(self, message: bytes) -> None:
-        """Add a message; nothing is sent once the call is over."""
+        """Add a message; it is dropped once the call is over."""
         if not self.is_closed:
             self._messages.append(message)
             self._bytes += len(message)
             self._filled.set()
 
     async def room(self) -> None:
-        """Wait while too much is unsent; comes back at once when nothing is sent any more."""
+        """Wait while too much is unsent; returns at once when no more messages are sent."""
         while self._bytes >= HIGH_BYTES and not self.is_closed:
             self._room.clear()
             await self._room.wait()
@@ -50,12 +50,12 @@ class Outbox:
         return self._bytes >= HIGH_BYTES and not self.is_closed
 
     def end(self) -> None:
-        """Note that nothing more will be added."""
+        """Note that no more messages will be added."""
         self._is_ended = True
         self._filled.set()
 
     def close(self) -> None:
-        """Drop what is unsent, and wake everything that waits."""
+        """Drop the unsent messages, and wake all waiting tasks."""
         self.is_closed = True
         self._messages.clear()
         self._bytes = 0
@@ -63,7 +63,7 @@ class Outbox:
         self._on_close()
 
     async def feed(self) -> AsyncGenerator[bytes, None]:
-        """The messages, until `end` was called."""
+        """Give the messages, until `end` was called."""
         try:
             while self._messages or not self._is_ended:
                 if self._messages:

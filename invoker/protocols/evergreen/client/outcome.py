@@ -1,4 +1,4 @@
-"""`Outcome`: how one action ends, as far as that is not the ending of its session."""
+"""`Outcome`: the ending of one action, apart from the ending of its session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome:
 
     Args:
         inbox: The inbox of the session.
-        status_id: The node that will say how the action ended; empty: only the session fails.
+        status_id: The node that will have the action's status; empty: errors only end the session.
     """
 
     def __init__(self, inbox: Inbox, status_id: str = "") -> None:
@@ -54,7 +54,7 @@ class Outcome:
         """Wait for the status of the action, if the server sends one.
 
         Raises:
-            CallFailed: It failed; or the session failed before it sent the status.
+            CallFailed: The action failed, or the session failed before it sent the status.
         """
         async with self._settling:
             status = WireStatus()
@@ -81,7 +81,7 @@ class Outcome:
             status.ParseFromString(data)
             code = Status(status.code)
         except (WireError, ValueError):
-            self.fail(CallFailed(Status.INTERNAL, f"{self._inbox.target} sent a status that is none"))
+            self.fail(CallFailed(Status.INTERNAL, f"{self._inbox.target} sent an invalid status"))
             return
         if code is not Status.OK:
             self.fail(CallFailed(code, status.message))

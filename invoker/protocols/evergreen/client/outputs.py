@@ -1,7 +1,7 @@
 """`OutputNode` is what an action puts out under one name: read once, in one of several ways, or used as an input.
 
-A reader that goes away releases what it has not read: an iterator that is dropped, and an output that nobody reads and
-nobody holds any more. So an action whose answer only feeds the next one costs nothing here.
+A reader that goes away releases the unread rest: an iterator that is dropped, and an output without reader or
+reference. So an action whose answer only feeds the next one takes no memory here.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import AsyncIterator
 from typing import Any, Self
 
 from invoker.codecs import Registry
+from invoker.connect.portal import on_loop
 from invoker.message import Message
 from invoker.protocols.evergreen.client.arrivals import Reference
 from invoker.protocols.evergreen.client.inbox import Inbox
 from invoker.protocols.evergreen.client.media import OCTETS, Ref, charset_of, headers_of, is_bytes, is_text
 from invoker.protocols.evergreen.client.nodes import Node, Sender
 from invoker.protocols.evergreen.client.outcome import Outcome
-from invoker.protocols.evergreen.client.reading import Leaf, Leaves, Reading, content_of, decoded, on_loop
+from invoker.protocols.evergreen.client.reading import Leaf, Leaves, Reading, content_of, decoded
 from invoker.protocols.evergreen.wire import is_marker
 
 __all__ = ["Messages", "OutputNode", "Pieces"]
@@ -28,7 +29,7 @@ class OutputNode(Node):
     """A node that an action of the server produces; iterate it for its pieces as they come.
 
     A piece is ``str`` for a text leaf and ``bytes`` for a leaf that has no codec, as they come; leaves of other types
-    are decoded when they are whole. It can be read once.
+    are decoded when they are whole. An output can be read once.
 
     Attributes:
         name: The name of the output.
@@ -53,7 +54,7 @@ class OutputNode(Node):
         return Messages(self._begin())
 
     async def text(self) -> str:
-        """All text of the output, put together; JSON and its like as they are written.
+        """All text of the output, put together; JSON and similar types as they are written.
 
         Raises:
             CallFailed: The action, or the session, failed; or the text cannot be decoded.
@@ -65,7 +66,7 @@ class OutputNode(Node):
         """The decoded leaves, without markers.
 
         Raises:
-            CallFailed: The action, or the session, failed; or a leaf is not what its media type says.
+            CallFailed: The action, or the session, failed; or a leaf does not fit its media type.
         """
         return [message.payload async for message in self.messages() if not is_marker(message.media_type)]
 
@@ -73,8 +74,8 @@ class OutputNode(Node):
         """The only decoded leaf.
 
         Raises:
-            CallFailed: As `items`.
-            ValueError: There is none, or more than one.
+            CallFailed: As for `items`.
+            ValueError: There is no leaf, or more than one.
         """
         items = await self.items()
         if len(items) != 1:
@@ -82,7 +83,7 @@ class OutputNode(Node):
         return items[0]
 
     def discard(self) -> None:
-        """Give up reading the output, which can still be used as an input. Idempotent."""
+        """Stop reading the output, which can still be used as an input. Idempotent."""
         self._inbox.discard(self.id)
 
     def _begin(self) -> Reading:
@@ -100,7 +101,9 @@ class OutputNode(Node):
         try:
             return leaf.content.decode(charset_of(leaf.media_type))
         except UnicodeDecodeError:
-            raise ValueError(f"output {self.name!r} is {leaf.media_type}, which is no text; read its items()") from None
+            raise ValueError(
+                f"output {self.name!r} is {leaf.media_type}, which is not text; read its items()"
+            ) from None
 
     def __del__(self) -> None:
         if hasattr(self, "_loop"):
@@ -108,7 +111,7 @@ class OutputNode(Node):
 
 
 class Messages(AsyncIterator[Message[Any]]):
-    """Whole leaves, decoded; a leaf that is a reference has a `Ref` as its payload."""
+    """The whole leaves of an output, decoded; a leaf that is a reference has a `Ref` as its payload."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -125,7 +128,7 @@ class Messages(AsyncIterator[Message[Any]]):
 
 
 class Pieces(AsyncIterator[Any]):
-    """The pieces as early as their media type allows; none is empty, and markers are left out."""
+    """The pieces of an output, as early as their media type allows; no piece is empty, and markers are left out."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

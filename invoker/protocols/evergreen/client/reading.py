@@ -1,21 +1,22 @@
-"""`Reading`: one pass over an output, its parts and its whole leaves, until its end or until nobody wants the rest."""
+"""`Reading`: one pass over an output, its parts and its whole leaves, until its end or until its reader stops."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any, Self
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.codecs import Registry
 from invoker.connect.failure import CallFailed
+from invoker.connect.portal import on_loop
 from invoker.errors import DecodeError, Status
 from invoker.protocols.evergreen.client.arrivals import BadNode, Cursor, End, Part, Reference
 from invoker.protocols.evergreen.client.inbox import Inbox
 from invoker.protocols.evergreen.client.media import OCTETS, Ref, decode, headers_of
 from invoker.protocols.evergreen.client.outcome import Outcome
 
-__all__ = ["Leaf", "Leaves", "Reading", "content_of", "decoded", "on_loop"]
+__all__ = ["Leaf", "Leaves", "Reading", "content_of", "decoded"]
 
 
 class Leaf:
@@ -34,7 +35,7 @@ class Leaf:
 
 
 class Reading:
-    """One reading of an output, to its end or until nobody wants the rest."""
+    """One reading of an output, to its end or until its reader stops."""
 
     def __init__(self, root: str, name: str, inbox: Inbox, outcome: Outcome, registry: Registry) -> None:
         self.name = name
@@ -68,7 +69,7 @@ class Reading:
                     raise self._inbox.incomplete(self.name, self._cursor.waits_for)  # noqa: TRY301 - as all errors of reading
                 await self._inbox.arrival(self._cursor.waits_for)
         except asyncio.CancelledError:
-            raise  # nothing is lost, so the caller may read on
+            raise  # no piece is lost, so the caller may continue to read
         except BadNode as error:
             self.stop()
             raise self.failed(f"{error}") from None
@@ -77,11 +78,11 @@ class Reading:
             raise
 
     def failed(self, what: str) -> CallFailed:
-        """The error that says what the server sent."""
+        """The error for something invalid that the server sent."""
         return CallFailed(Status.INTERNAL, f"{self._inbox.target} sent in output {self.name!r} {what}")
 
     def stop(self) -> None:
-        """Release what was not read. Idempotent."""
+        """Release the unread rest. Idempotent."""
         if self._cursor is not None:
             self._cursor.drop()
             self._cursor = None
@@ -112,10 +113,10 @@ class Leaves(AsyncIterator[Leaf]):
 
 
 def content_of(reading: Reading, metadata: pb.ChunkMetadata, parts: list[bytes | Reference]) -> bytes | Ref:
-    """What a whole leaf holds.
+    """The content of a whole leaf.
 
     Raises:
-        CallFailed: References that would have to be joined with something.
+        CallFailed: The leaf has a reference and another part, which cannot be joined.
     """
     references = [part for part in parts if isinstance(part, Reference)]
     if not references:
@@ -129,24 +130,10 @@ def decoded(reading: Reading, payload: bytes, media_type: str) -> Any:
     """The value of a leaf.
 
     Raises:
-        CallFailed: It is not what its media type says.
+        CallFailed: The payload does not fit its media type.
     """
     try:
         return decode(payload, media_type, reading.registry)
     except (DecodeError, UnicodeDecodeError) as error:
         why = error.detail if isinstance(error, DecodeError) else str(error)
         raise reading.failed(f"{media_type} that cannot be decoded: {why}") from None
-
-
-def on_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
-    """Do the work of a finalizer: at once if this is the loop's thread, otherwise in a later turn of the loop."""
-    if loop.is_closed():
-        return
-    try:
-        is_here = asyncio.get_running_loop() is loop
-    except RuntimeError:
-        is_here = False
-    if is_here:
-        work()
-    else:
-        loop.call_soon_threadsafe(work)

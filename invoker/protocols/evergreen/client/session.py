@@ -47,20 +47,20 @@ OUTPUT = "response"
 class EvergreenSession:
     """One session with one server, from ``async with`` to the end of the block.
 
-    Leaving the block says that no more actions come, drops what nobody reads, and waits until the server has ended the
-    session with OK; an exception that leaves the block cancels everything instead.
+    The end of the block half-closes the session, drops unread outputs, and waits until the server has ended the session
+    with OK; an exception that ends the block cancels everything instead.
 
     Args:
         target: ``host:port``, or any name that gRPC understands.
-        extensions: To ask for (E-118): drop, ttl, partial-failures, cancel, accept, discovery. `extensions` says which
-            of them the server accepted.
+        extensions: The extensions to ask for (E-118): drop, ttl, partial-failures, cancel, accept, discovery.
+            `extensions` says which of them the server accepted.
         tls: How to secure the connection; None: plain text.
         metadata: gRPC metadata of the session.
         registry: Codecs for values; None: the built-in ones.
         timeout_s: The session ends with DEADLINE_EXCEEDED after so many seconds; None: never.
         connect_timeout_s: How long to wait for a connection, and for the server's answer about extensions.
-        held_bytes: When so much is unread the session fails with RESOURCE_EXHAUSTED. Long before, at 4 MiB, the call is
-            not read on unless somebody waits for what has not come.
+        held_bytes: When so much is unread the session fails with RESOURCE_EXHAUSTED. Long before, at 4 MiB, reading of
+            the call pauses unless a reader waits for an item that has not come.
 
     All methods belong to one event loop.
     """
@@ -96,19 +96,19 @@ class EvergreenSession:
 
     @property
     def extensions(self) -> frozenset[str]:
-        """The extensions that were asked for and that the server accepted."""
+        """The requested extensions that the server accepted."""
         return self._call.extensions
 
     @property
     def is_open(self) -> bool:
-        """Whether actions can be asked for."""
+        """Whether actions can be requested."""
         return self._call.is_open and not self._inbox.ended.is_set()
 
     async def wait(self) -> None:
         """Wait until the session is over, for whatever reason.
 
         Raises:
-            CallFailed: It failed.
+            CallFailed: The session failed.
         """
         await self._inbox.ended.wait()
         self._raise()
@@ -125,7 +125,7 @@ class EvergreenSession:
             await self._release()
 
     async def close(self) -> None:
-        """Half-close, wait for the server's status, and release everything; as the end of the block does.
+        """Half-close, wait for the server's status, and release everything, as the end of the block does.
 
         Raises:
             CallFailed: The session did not end with OK, and no other method has raised that yet.
@@ -164,8 +164,9 @@ class EvergreenSession:
             action: Its name.
             inputs: Values by name: ``str`` (text/plain), bytes (application/octet-stream), `Message`, `Ref`, nodes and
                 answers of this session, anything else as JSON; a list or tuple of these is a sequence of leaves, an
-                iterator of either kind one that is sent as it comes. ``[[1, 2]]`` is one leaf that is a JSON list.
-            outputs: The names of those that are wanted; none: it runs for its effect.
+                iterator of either kind is a sequence that is sent as it comes. ``[[1, 2]]`` is one leaf that is a JSON
+                list.
+            outputs: The names of the wanted outputs; none: the action runs only for its effect.
             configs: Protobuf messages, or dicts (sent as ``google.protobuf.Struct``).
             accept: Media types that an output may have, by its name, best first (extension ``accept``).
             target: The target that shall run it, where the server has several.
@@ -190,16 +191,16 @@ class EvergreenSession:
         return self._begin(message, nodes, names, draft)
 
     def put(self, value: object) -> Node:
-        """Send a node of its own, for later actions to use; a value is as in `act`, and so are the errors."""
+        """Send a node of its own, for later actions to use; values and errors are as for `act`."""
         self._check()
         draft = Draft(self, self._registry)
         node = draft.node(value)
-        self.send(*draft.fragments)
+        self.send(*draft.frames)
         self._streams.start(draft.streams, (), Outcome(self._inbox))
         return node
 
     def node(self, media_type: str = "text/plain", headers: Mapping[str, str] = EMPTY) -> LeafNode:
-        """A leaf to be written piece by piece.
+        """A leaf that is written piece by piece.
 
         Args:
             media_type: The media type of the whole.
@@ -212,7 +213,7 @@ class EvergreenSession:
         return Draft(self, self._registry).tree()
 
     async def actions(self) -> list[dict[str, Any]]:
-        """What the server offers: name, inputs, outputs and description of each action (extension ``discovery``)."""
+        """The server's actions: name, inputs, outputs and description of each action (extension ``discovery``)."""
         self._need("discovery")
         found: list[dict[str, Any]] = await self.act(LIST_ACTIONS, outputs="actions").items()
         return found
@@ -223,17 +224,17 @@ class EvergreenSession:
         self._command("DROP", "node", node.id)
 
     def set_ttl(self, node: Node, seconds: float) -> None:
-        """Let the server forget a node, and what is below it, after a time (extension ``ttl``)."""
+        """Let the server forget a node, and all nodes below it, after a time (extension ``ttl``)."""
         self._need("ttl")
         lifetime = Duration()
         lifetime.FromNanoseconds(round(seconds * 1e9))
         self._command("SET_TTL", "node", node.id, lifetime)
 
-    def send(self, *fragments: pb.NodeFragment) -> None:
-        """Put fragments into the outbox; called by nodes."""
+    def send(self, *frames: bytes) -> None:
+        """Put serialised messages into the outbox; called by nodes."""
         self._check()
-        for fragment in fragments:
-            self._call.outbox.put(pb.SessionMessage(node_fragments=(fragment,)).SerializeToString())
+        for frame in frames:
+            self._call.outbox.put(frame)
 
     async def room(self) -> None:
         """Wait until the outbox has room; called by nodes. Raises `CallFailed` when the session is over."""
@@ -245,7 +246,7 @@ class EvergreenSession:
 
     def _begin(self, message: pb.Action, nodes: Mapping[str, Node], names: Sequence[str], draft: Draft) -> Answer:
         ids = {name: new_id() for name in names}
-        # The list of actions is no action that could fail by itself: it has one output only (E-123).
+        # The list of actions cannot fail by itself: it has one output only (E-123).
         is_told = "partial-failures" in self.extensions and STATUS_OUTPUT not in ids and message.name != LIST_ACTIONS
         outcome = Outcome(self._inbox, status_id := new_id() if is_told else "")
         message.inputs.extend(pb.NamedParameter(name=name, id=node.id) for name, node in nodes.items())
@@ -256,9 +257,9 @@ class EvergreenSession:
             name: OutputNode(self, id_, name, inbox=self._inbox, outcome=outcome, registry=self._registry)
             for name, id_ in ids.items()
         }
-        # Actions before their nodes, and parents before children: the server may begin with what is there.
+        # Actions before their nodes, and parents before children, so that the server may begin early.
         self._call.outbox.put(pb.SessionMessage(actions=(message,)).SerializeToString())
-        self.send(*draft.fragments)
+        self.send(*draft.frames)
         self._streams.start(draft.streams, tuple(ids.values()), outcome)
         return Answer(message.name, nodes, outputs, outcome, self._cancel_action)
 
@@ -273,7 +274,7 @@ class EvergreenSession:
         self._call.outbox.put(pb.SessionMessage(actions=(action,)).SerializeToString())
 
     def _input_failed(self, error: BaseException, outputs: Sequence[str], outcome: Outcome) -> None:
-        """An iterator raised: its node never ends, so its action is cancelled, or else the session fails."""
+        """Handle an error of an iterator: its node never ends, so its action is cancelled, or the session fails."""
         failure = CallFailed(Status.CANCELLED, f"an input raised {type(error).__name__}: {error}")
         failure.__cause__ = error
         if outputs and "cancel" in self.extensions:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError as WireError
 
@@ -18,8 +16,7 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.connect.exchange import Exchange
 from invoker.connect.failure import CallFailed
 from invoker.connect.metadata import metadata_pairs
-from invoker.connect.tls import Tls
-from invoker.errors import Status
+from invoker.connect.tls import Tls, open_channel
 from invoker.protocols.evergreen.client.arrivals import BadNode
 from invoker.protocols.evergreen.client.inbox import Inbox
 from invoker.protocols.evergreen.client.outbox import Outbox
@@ -50,8 +47,8 @@ class SessionCall:
     """The call of one session.
 
     Attributes:
-        outbox: What shall be sent.
-        extensions: Those that the server accepted.
+        outbox: The messages to send.
+        extensions: The extensions that the server accepted.
         is_open: Whether the call was begun and not released.
     """
 
@@ -74,22 +71,23 @@ class SessionCall:
         """Connect, and wait for the server's answer about extensions if some were asked for.
 
         Raises:
-            RuntimeError: It was opened before.
+            RuntimeError: The call was opened before.
             ConnectFailed: There is no connection.
             CallFailed: The server refuses the session.
         """
         if self._is_used:
             raise RuntimeError("a session is used once; make another one")
         self._is_used = True
-        channel = self._channel = self._make_channel()
+        settings = self._settings
+        channel = self._channel = open_channel(settings.target, settings.tls, settings.held_bytes)
         call: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
         exchange = self._exchange = Exchange(
             channel,
-            lambda: call(metadata=self._metadata, timeout=self._settings.timeout_s),
+            lambda: call(metadata=self._metadata, timeout=settings.timeout_s),
             None,
             [self.outbox.feed()],
-            target=self._settings.target,
-            connect_timeout_s=self._settings.connect_timeout_s,
+            target=settings.target,
+            connect_timeout_s=settings.connect_timeout_s,
         )
         try:
             await exchange.open()
@@ -98,8 +96,8 @@ class SessionCall:
             self._negotiator = asyncio.create_task(self._negotiate(exchange), name="invoker-evergreen-headers")
             if not exchange.is_connected:
                 await self._reader
-            elif self._settings.extensions:
-                # E-014: a server only SHOULD say it before its first fragment, which may be long in coming.
+            elif settings.extensions:
+                # E-014: a server only SHOULD send its headers before its first fragment, which may take long.
                 either = {self._negotiator, self._reader}
                 await asyncio.wait(either, timeout=NEGOTIATION_S, return_when=asyncio.FIRST_COMPLETED)
             if self._inbox.ended.is_set():
@@ -115,14 +113,14 @@ class SessionCall:
 
     def cancel(self) -> None:
         """End the call at once with CANCELLED."""
-        self.fail(CallFailed(Status.CANCELLED, "the caller cancelled"), is_told=True)
+        self.fail(CallFailed.by_caller(), is_told=True)
 
     def fail(self, failure: CallFailed, *, is_told: bool = False) -> None:
         """End the call at once, for a reason on the client's side.
 
         Args:
             failure: The error for everything that waits on the session.
-            is_told: Whether the caller has got it already, so that leaving the session does not raise it again.
+            is_told: Whether the caller already has the error, so that the end of the block does not raise it again.
         """
         if not self._inbox.ended.is_set():
             self._inbox.is_told = is_told
@@ -132,7 +130,7 @@ class SessionCall:
         self.outbox.close()
 
     async def close(self) -> None:
-        """Wait until nothing is left of the call."""
+        """Wait until the call and its tasks have ended."""
         self.is_open = False
         if self._exchange is not None:
             await self._exchange.close()
@@ -140,12 +138,11 @@ class SessionCall:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._inbox.end(CallFailed(Status.CANCELLED, "the caller cancelled"))
+        self._inbox.end(CallFailed.by_caller())
         self.outbox.close()
         if self._channel is not None:
             await self._channel.close()
-        # The objects of a session refer to each other in circles; its sockets must not stay open until the
-        # garbage collector runs.
+        # The objects of a session refer to each other; its sockets must not stay open until the garbage collector runs.
         self._channel = self._exchange = self._reader = self._negotiator = None
 
     async def _negotiate(self, exchange: Exchange) -> None:
@@ -168,17 +165,6 @@ class SessionCall:
         finally:
             self.outbox.close()
 
-    def _make_channel(self) -> grpc.aio.Channel:
-        options: tuple[tuple[str, Any], ...] = (
-            ("grpc.max_receive_message_length", self._settings.held_bytes),
-            ("grpc.enable_http_proxy", 0),
-            ("grpc.use_local_subchannel_pool", 1),
-        )
-        tls = self._settings.tls
-        if tls is None:
-            return grpc.aio.insecure_channel(self._settings.target, options=options)
-        return grpc.aio.secure_channel(self._settings.target, tls.credentials(), options=(*options, *tls.options()))
-
     def _metadata_pairs(self) -> tuple[tuple[str, str | bytes], ...]:
         asked = {EXTENSIONS_KEY: ", ".join(self._settings.extensions)} if self._settings.extensions else {}
         return metadata_pairs(self._settings.metadata, asked)
@@ -188,7 +174,7 @@ def _parsed(raw: bytes) -> pb.SessionMessage:
     try:
         message = pb.SessionMessage.FromString(raw)
     except WireError:
-        raise BadNode("bytes that are not a SessionMessage") from None
+        raise BadNode("bytes that are not a valid SessionMessage") from None
     if message.actions:
         raise BadNode(f"the action {message.actions[0].name[:64]!r}, but a server sends none")  # E-015
     return message

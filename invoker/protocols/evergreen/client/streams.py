@@ -1,4 +1,4 @@
-"""`Streams`: the iterators that were given as inputs, each sent by a task of its own as its items come."""
+"""`Streams`: sends the iterators that were given as inputs, each in a task of its own, as their items come."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Streams:
 
     Args:
         inbox: The inbox of the session.
-        on_error: Called with what an iterator raised, the outputs that depend on it, and their outcome.
+        on_error: Called with the error that an iterator raised, the outputs that depend on it, and their outcome.
     """
 
     def __init__(self, inbox: Inbox, on_error: Callable[[BaseException, Sequence[str], Outcome], None]) -> None:
@@ -44,7 +44,7 @@ class Streams:
         return task in self._running
 
     async def finish(self) -> None:
-        """Wait until all items are sent, except those that no running action wants."""
+        """Wait until all items are sent, except items that no running action wants."""
         ended = asyncio.ensure_future(self._inbox.ended.wait())
         try:
             while self._running and not self._inbox.ended.is_set():
@@ -59,7 +59,7 @@ class Streams:
             ended.cancel()
 
     async def close(self) -> None:
-        """Stop all, and wait for a bounded time until their iterators are closed."""
+        """Stop all tasks, and wait for a bounded time until the iterators are closed."""
         tasks = tuple(self._running)
         for task in tasks:
             task.cancel()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from invoker.connect.feeds import pull
 from invoker.connect.portal import Portal
-from invoker.connect.sync import SyncClient, SyncPart, blocking, giving, opening
-from invoker.message import EMPTY, Message
+from invoker.connect.sync import SyncClient, SyncIterator, SyncPart, blocking, giving, opening, soon
+from invoker.message import Message
 from invoker.protocols.evergreen.client.answer import Answer
 from invoker.protocols.evergreen.client.nodes import LeafNode, Node, TreeNode
 from invoker.protocols.evergreen.client.outputs import OutputNode
-from invoker.protocols.evergreen.client.session import OUTPUT, EvergreenSession
+from invoker.protocols.evergreen.client.session import EvergreenSession
 
 __all__ = ["SyncAnswer", "SyncEvergreenSession", "SyncLeafNode", "SyncOutput", "SyncTreeNode"]
 
@@ -27,6 +27,9 @@ class _Part(SyncPart[T]):
         """The node on the loop."""
         return self._source
 
+    def _taken(self, argument: object) -> object:
+        return _plain(argument)
+
 
 class SyncOutput(_Part[OutputNode]):
     """One output, as `OutputNode`: iterate it for its pieces as they come; it can be read once."""
@@ -34,75 +37,35 @@ class SyncOutput(_Part[OutputNode]):
     text = blocking(OutputNode.text)
     items = blocking(OutputNode.items)
     value = blocking(OutputNode.value)
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._iterate(lambda: aiter(self.node))
-
-    def messages(self) -> Iterator[Message[Any]]:
-        """The leaves, each when it is whole."""
-        return self._iterate(self.node.messages)
-
-    def discard(self) -> None:
-        """Give up reading the output."""
-        self._portal.soon(self.node.discard)
-
-    def _iterate(self, begin: Callable[[], AsyncIterator[T]]) -> Iterator[T]:
-        async def start() -> AsyncIterator[T]:
-            return begin()
-
-        found = self._portal.run(start())
-        end: Any = object()
-        while (item := self._portal.run(_next(found, end))) is not end:
-            yield item
+    __iter__ = giving(OutputNode.__aiter__, SyncIterator[Any])
+    messages = giving(OutputNode.messages, SyncIterator[Message[Any]])
+    discard = soon(OutputNode.discard)
 
 
-class SyncAnswer:
-    """What an action gives, as `Answer`: with one output this reads it, with several ``answer["name"]`` does."""
+class SyncAnswer(SyncPart[Answer]):
+    """The outputs of an action, as `Answer`: one output is read directly, several as ``answer["name"]``."""
 
     def __init__(self, portal: Portal, answer: Answer) -> None:
-        self._portal = portal
-        self._answer = answer
+        super().__init__(portal, answer)
         self.inputs = answer.inputs
         self.outputs = {name: SyncOutput(portal, node) for name, node in answer.outputs.items()}
 
     @property
     def output(self) -> SyncOutput:
         """The output of an action that has only one."""
-        return self.outputs[self._answer.output.name]
+        return self.outputs[self._source.output.name]
 
     def __getitem__(self, name: str) -> SyncOutput:
         return self.outputs[name]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.output)
-
-    def messages(self) -> Iterator[Message[Any]]:
-        """The leaves of the only output, each when it is whole."""
-        return self.output.messages()
-
-    def text(self) -> str:
-        """All text of the only output."""
-        return self.output.text()
-
-    def items(self) -> list[Any]:
-        """All decoded leaves of the only output."""
-        return self.output.items()
-
-    def value(self) -> Any:
-        """The only decoded leaf of the only output."""
-        return self.output.value()
-
-    def cancel(self) -> None:
-        """Cancel this action alone, from any thread (extension ``cancel``)."""
-
-        async def cancel() -> None:
-            self._answer.cancel()
-
-        self._portal.run(cancel())
-
-    def done(self) -> None:
-        """Wait for the status of the action (extension ``partial-failures``)."""
-        self._portal.run(self._answer.done())
+    __iter__ = giving(Answer.__aiter__, SyncIterator[Any])
+    messages = giving(Answer.messages, SyncIterator[Message[Any]])
+    text = blocking(Answer.text)
+    items = blocking(Answer.items)
+    value = blocking(Answer.value)
+    discard = soon(Answer.discard)
+    cancel = giving(Answer.cancel)
+    done = blocking(Answer.done)
 
 
 class SyncLeafNode(_Part[LeafNode]):
@@ -113,13 +76,10 @@ class SyncLeafNode(_Part[LeafNode]):
 
 
 class SyncTreeNode(_Part[TreeNode]):
-    """An interior node to which children are added as they come up."""
+    """An interior node to which children are added one by one."""
 
+    add = blocking(TreeNode.add)
     end = blocking(TreeNode.end)
-
-    def add(self, *items: object) -> None:
-        """Add children; waits while too much is unsent."""
-        self._portal.run(self.node.add(*map(_plain, items)))
 
 
 class SyncEvergreenSession(SyncClient[EvergreenSession]):
@@ -130,11 +90,12 @@ class SyncEvergreenSession(SyncClient[EvergreenSession]):
     """
 
     @opening(EvergreenSession)
-    def __init__(self) -> None: ...
+    def __init__(self, source: EvergreenSession) -> None:
+        super().__init__(source)
 
     @property
     def extensions(self) -> frozenset[str]:
-        """The extensions that were asked for and that the server accepted."""
+        """The requested extensions that the server accepted."""
         return self._source.extensions
 
     actions = blocking(EvergreenSession.actions)
@@ -142,50 +103,28 @@ class SyncEvergreenSession(SyncClient[EvergreenSession]):
     node = giving(EvergreenSession.node, SyncLeafNode)
     tree = giving(EvergreenSession.tree, SyncTreeNode)
 
-    def act(
-        self,
-        action: str,
-        inputs: Mapping[str, object] = EMPTY,
-        *,
-        outputs: str | Sequence[str] = OUTPUT,
-        configs: Iterable[object] = (),
-        accept: Mapping[str, str] = EMPTY,
-        target: str = "",
-    ) -> SyncAnswer:
-        """As `EvergreenSession.act`; iterators may block, and nodes are those of this session."""
-        portal = self._portal
-        given = {name: _plain(value) for name, value in inputs.items()}
-
-        async def act() -> Answer:
-            return self._source.act(action, given, outputs=outputs, configs=configs, accept=accept, target=target)
-
-        return SyncAnswer(portal, portal.run(act()))
-
-    def put(self, value: object) -> Node:
-        """As `EvergreenSession.put`."""
-        return self._do(lambda: self._source.put(_plain(value)))
+    act = giving(EvergreenSession.act, SyncAnswer)
+    put = giving(EvergreenSession.put)
+    cancel = soon(EvergreenSession.cancel)
+    _drop = giving(EvergreenSession.drop)
+    _set_ttl = giving(EvergreenSession.set_ttl)
 
     def drop(self, node: object) -> None:
-        """As `EvergreenSession.drop`."""
-        self._do(lambda: self._source.drop(_node(node)))
+        """See `EvergreenSession.drop`."""
+        self._drop(_node(node))
 
     def set_ttl(self, node: object, seconds: float) -> None:
-        """As `EvergreenSession.set_ttl`."""
-        self._do(lambda: self._source.set_ttl(_node(node), seconds))
+        """See `EvergreenSession.set_ttl`."""
+        self._set_ttl(_node(node), seconds)
 
-    def cancel(self) -> None:
-        """End the session at once, from any thread; threads that wait on it get `CallFailed` with CANCELLED."""
-        self._portal.soon(self._source.cancel)
-
-    def _do(self, work: Callable[[], T]) -> T:
-        async def run() -> T:
-            return work()
-
-        return self._portal.run(run())
+    def _taken(self, argument: object) -> object:
+        if isinstance(argument, Mapping):
+            return {name: _plain(one) for name, one in argument.items()}
+        return _plain(argument)
 
 
 def _plain(value: object) -> object:
-    """Turn a value into one for the session on the loop: use its nodes, and iterators that do not block the loop."""
+    """Convert a value for the session on the loop: to its nodes, and to iterators that do not block the loop."""
     if isinstance(value, SyncAnswer):
         value = value.output
     if isinstance(value, SyncOutput | SyncLeafNode | SyncTreeNode):
@@ -200,12 +139,5 @@ def _plain(value: object) -> object:
 def _node(value: object) -> Node:
     node = _plain(value)
     if not isinstance(node, Node):
-        raise TypeError(f"{type(value).__name__} is no node")
+        raise TypeError(f"{type(value).__name__} is not a node")
     return node
-
-
-def _next(items: AsyncIterator[T], end: T) -> Coroutine[Any, Any, T]:
-    async def step() -> T:
-        return await anext(items, end)
-
-    return step()

@@ -1,4 +1,4 @@
-"""`Talk`: a conversation over one action: each turn's input is all that was said before, and what is said now.
+"""`Talk`: a conversation over one action: each turn's input is the whole conversation so far and the new message.
 
 Nothing travels twice: of earlier turns only the ids of their nodes are sent.
 """
@@ -50,7 +50,7 @@ class Talk:
             self._said.append(session.put(Message(system, {"role": "system"}, TEXT)))
 
     def attach(self, message: Message[Any]) -> None:
-        """Send something that belongs to the next turn, and to all after it."""
+        """Add a message to the next turn, and to all turns after it."""
         self._said.append(self._session.put(message))
 
     def say(self, text: str) -> Answer:
@@ -66,11 +66,11 @@ class Talk:
         return answer
 
     def forget(self, answer: Answer) -> None:
-        """Leave the last turn out of the conversation, because it was cancelled or has failed."""
+        """Remove the last turn from the conversation, because it was cancelled or has failed."""
         if self._said[-1:] == [answer.output]:
             del self._said[-2:]
 
     @property
     def nodes(self) -> Iterable[Node]:
-        """What was said so far, in order."""
+        """The messages so far, in order."""
         return tuple(self._said)

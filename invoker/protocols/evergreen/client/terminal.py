@@ -1,4 +1,7 @@
-"""`Terminal`: a conversation held line by line on stdin and stdout; Ctrl-C cancels an answer, or ends it all."""
+"""`Terminal`: a conversation held line by line on stdin and stdout.
+
+Ctrl-C cancels an answer, or ends the conversation.
+"""
 
 from __future__ import annotations
 
@@ -39,19 +42,19 @@ class Terminal:
         self._stop = asyncio.Event()
 
     async def hold(self, typed: AsyncIterator[str]) -> None:
-        """Answer line by line until there are no more."""
+        """Answer line by line until there are no more lines."""
         while not self.is_interrupted:
             _show_prompt()
             line = await self._either(anext(typed, None))
             if line is None or line.strip() == "/quit":
                 if sys.stdin is not None and sys.stdin.isatty() and line is None:
-                    print()  # Ctrl-D leaves the cursor behind the prompt
+                    print()  # after Ctrl-D the cursor is still behind the prompt
                 return
             if line.strip():
                 await self._turn(line)
 
     def interrupt(self) -> None:
-        """Ctrl-C: cancel the answer that is being given, or else end the conversation."""
+        """Handle Ctrl-C: cancel the current answer, or end the conversation if there is none."""
         if self._answer is not None and not self._is_cancelled and "cancel" in self._session.extensions:
             self._is_cancelled = True
             self._answer.cancel()
@@ -124,7 +127,7 @@ def _show_prompt() -> None:
 def _show(piece: object) -> None:
     """Print a piece at once; binary data is only described, since it may upset the terminal."""
     if isinstance(piece, bytes):
-        print(f"({len(piece)} bytes that are no text)", file=sys.stderr, flush=True)
+        print(f"({len(piece)} bytes that are not text)", file=sys.stderr, flush=True)
         return
     text = piece if isinstance(piece, str) else f"{json.dumps(piece, ensure_ascii=False, default=str)}\n"
     sys.stdout.write(shown(text) if sys.stdout.isatty() else text)

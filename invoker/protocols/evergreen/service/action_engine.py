@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from invoker.attach.service import Service
 from invoker.errors import ConfigError, InternalError, InvocationError, ProtocolViolation
+from invoker.errors.wording import draining
 from invoker.protocols.evergreen.actions import ActionServiceSettings
 from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
@@ -46,7 +47,7 @@ class ActionEngineService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """On the HTTP transport, which must be there."""
+        """Whether the service is served; it needs the HTTP transport."""
         if is_chosen and not has_http:
             raise ConfigError(
                 "INVOKER_PROTOCOLS has action-engine without http; action-engine is served on the HTTP port"
@@ -70,11 +71,11 @@ class ActionEngineService(Service):
 
 
 class ActionEngineHandler:
-    """Serves the driver's functions as actions, to so many peers at once.
+    """Serves the driver's functions as actions, to a limited number of peers at once.
 
     Args:
         driver: Runs the sessions.
-        known: The names of actions, and what sessions may hold.
+        known: The names of actions, and the limits of sessions.
         settings: Limits of the connections.
         sessions: How many may run at once; one more is refused with 503.
 
@@ -98,13 +99,13 @@ class ActionEngineHandler:
         self._table = Table((function.spec for function in catalog), known, tells=bool(catalog.told))
 
     def meet(self, head: RequestHead) -> Conversation | Response:
-        """Let a peer in, if there is room."""
+        """Accept a peer, if there is room."""
         from invoker.core.http import Response
         from invoker.protocols.evergreen.action_engine.session import ActionEngineSession
 
         why = ""
         if self.driver.engine.is_draining:
-            why = "this invoker is draining and takes no new sessions"
+            why = draining("sessions")
         elif self.running >= self.sessions:
             why = f"{self.running} sessions are running, and no more are allowed at once"
         if why:
@@ -136,11 +137,11 @@ class _Conversation:
             window=known.window,
             fetch=_fetch,
         )
-        reactor.is_counted = True  # the session keeps nothing of what it has fed
+        reactor.is_counted = True  # the session keeps none of the messages that it has fed
         return reactor
 
     def farewell(self, error: InvocationError | None) -> Farewell:
-        """The half-close, or the statuses of what ran and the abort."""
+        """The last messages: a half-close, or the statuses of running actions and the abort."""
         from invoker.transports.http.app import Farewell
 
         if error is None:
@@ -154,7 +155,7 @@ class _Conversation:
 
 
 def _metadata(head: RequestHead) -> dict[str, str]:
-    """The headers of the handshake that functions see; the values of one that came several times are joined."""
+    """The headers of the handshake that functions see; the values of a repeated header are joined."""
     found: dict[str, str] = {}
     for name, value in head.headers:
         if name not in ("connection", "upgrade", "host") and not name.startswith("sec-websocket-"):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoker.attach.declared import Verb
 from invoker.attach.service import Service, Surroundings
 from invoker.errors import ConfigError
+from invoker.errors.wording import suggestion
 from invoker.protocols.evergreen.actions import ActionServiceSettings
 from invoker.protocols.evergreen.settings import EvergreenServiceSettings
 
@@ -62,7 +62,7 @@ class EvergreenService(Service):
         """The method that starts sessions.
 
         Raises:
-            ConfigError: An alias stands for no parameter, or the policy of references is invalid.
+            ConfigError: An alias belongs to no parameter, or the policy of references is invalid.
         """
         from invoker.protocols.evergreen.service.sessions import evergreen_method
         from invoker.protocols.evergreen.settings import EvergreenSettings
@@ -78,22 +78,22 @@ class EvergreenService(Service):
             nodes=known.session_nodes,
         )
         if known.ref_roots or known.ref_http != "off":
-            self._made_fetcher()  # a wrong setting of it stops the start before a port opens
+            self._made_fetcher()  # a wrong setting of the fetcher stops the start before a port opens
         return (evergreen_method(self.around.driver, settings, fetch=self.fetch, sessions=known.sessions),)
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - a fetch is given up at once
-        """Give up what is still being fetched."""
+        """Stop the running fetches."""
         if self._fetcher is not None:
             await self._fetcher.close()
 
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - it is named anyway
-        """A command that starts a conversation, if the function holds one."""
+        """A command that starts a conversation, if the function is for one."""
         from invoker.telemetry.samples import chat_command
 
         return chat_command(spec, address)
 
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
-        """Get what a reference of a session refers to; see `invoker.fetch.fetcher`."""
+        """Get the content of a session's reference; see `invoker.fetch.fetcher`."""
         await self._made_fetcher().fetch(uri, most, deliver)
 
     def _check_inputs(self) -> None:
@@ -103,11 +103,10 @@ class EvergreenService(Service):
         seen: set[str] = set()
         for alias, name in self._settings.inputs:
             if name not in known and not any(spec.open_names for spec in specs):
-                near = get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
+                hint = suggestion(name, sorted(known))
                 raise ConfigError(f"--input {alias}={name}: no function has a parameter {name!r}; {hint}")
             if alias in seen:
-                raise ConfigError(f"--input {alias}={name}: {alias!r} stands for another parameter already")
+                raise ConfigError(f"--input {alias}={name}: {alias!r} is already an alias of another parameter")
             seen.add(alias)
 
     def _made_fetcher(self) -> Fetcher:

@@ -7,6 +7,7 @@ import logging
 from invoker._pb.evergreen import evergreen_service_pb2
 from invoker.core.steps import Close
 from invoker.errors import InvocationError
+from invoker.errors.wording import draining
 from invoker.execution.driver import Driver
 from invoker.execution.loop.sessions import Fetching, SessionReactor
 from invoker.message import Headers
@@ -27,7 +28,7 @@ _SERVICE = evergreen_service_pb2.DESCRIPTOR.services_by_name["EvergreenService"]
 def evergreen_method(
     driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000
 ) -> SessionMethod:
-    """The method that starts sessions; see `Evergreen`."""
+    """The gRPC method that starts sessions; see `Evergreen`."""
     return SessionMethod(
         _SERVICE.full_name, _SERVICE.methods[0].name, Evergreen(driver, settings, fetch=fetch, sessions=sessions).begin
     )
@@ -43,7 +44,7 @@ class Evergreen:
         sessions: How many may run at once; one more is refused.
 
     Attributes:
-        running: How many sessions run right now; one that is over counts until its peer has taken what was written.
+        running: How many sessions run right now; a session that is over counts until its peer has taken all messages.
     """
 
     def __init__(self, driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000) -> None:
@@ -78,7 +79,7 @@ class Evergreen:
 
     def _refusal(self) -> InvocationError | None:
         if self._driver.engine.is_draining:
-            return shutting_down("this invoker is draining and takes no new sessions")
+            return shutting_down(draining("sessions"))
         if self.running >= self._most:
             return limit(f"{self.running} sessions are running, and no more are allowed at once")
         return None
@@ -88,7 +89,7 @@ class Evergreen:
 
 
 def _closing(on_close: OnClose) -> OnClose:
-    """Wrap ``on_close`` so that it gets the error in Evergreen's words."""
+    """Wrap ``on_close`` so that it gets the error in Evergreen's form."""
 
     def close(told: Close) -> None:
         error = told.error
@@ -98,7 +99,7 @@ def _closing(on_close: OnClose) -> OnClose:
 
 
 class _Refused:
-    """The listener of a session that was refused. It ignores everything."""
+    """The listener of a session that was refused. It ignores all frames and events."""
 
     settles = False
 

@@ -1,7 +1,7 @@
 """``python -m invoker chat HOST:PORT``: a conversation in the terminal with an action of any Evergreen server.
 
-Exit codes: 0 the conversation ended as it should, 1 an answer or the session failed, 2 an argument is wrong, 3 no
-connection, 130 Ctrl-C, 141 our reader has gone.
+Exit codes: 0 the conversation ended normally, 1 an answer or the session failed, 2 an argument is wrong, 3 no
+connection, 130 Ctrl-C, 141 the reader of the output has gone.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from invoker.errors.wording import printable
 
 if TYPE_CHECKING:
     from invoker.connect.tls import Tls
@@ -83,23 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Hold the conversation and return the exit code."""
-    from invoker.connect.failure import CallFailed, ConnectFailed, UsageError
-    from invoker.errors import InvokerError
+    from invoker.connect.connection import ended
 
-    try:
-        plan = _make_plan(args)
-        return asyncio.run(_chat(plan))
-    except UsageError as error:
-        return _complain(str(error), 2)
-    except CallFailed as error:
-        return _complain(str(error), 3 if isinstance(error, ConnectFailed) else 1)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop what is still buffered
-        return 141
-    except KeyboardInterrupt:
-        return 130
-    except (OSError, InvokerError) as error:
-        return _complain(str(error), 1)
+    return ended(lambda: asyncio.run(_chat(_make_plan(args))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +163,7 @@ async def _chat(plan: _Plan) -> int:
 
 
 async def _names(session: EvergreenSession, plan: _Plan) -> tuple[str, str, str]:
-    """The names of action, input and output: as given, else as the server lists them, else the usual ones."""
+    """The names of action, input and output: as given, otherwise as the server lists them, otherwise the usual ones."""
     from invoker.connect.failure import UsageError
 
     if plan.action and plan.input and plan.output:
@@ -205,8 +187,3 @@ def _on_interrupt(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-
-
-def _complain(text: str, code: int) -> int:
-    print(f"error: {printable(text)}", file=sys.stderr)
-    return code

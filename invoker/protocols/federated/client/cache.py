@@ -1,6 +1,6 @@
 """A cache of downloads, in memory or in a folder (F-072).
 
-Whatever goes wrong with it, the client fetches again: it never fails a round.
+If the cache fails, the client fetches again: it never fails a round.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Cache:
     """Bodies by the cache ids that servers give them. Threads may share it.
 
     Args:
-        folder: The folder in which they are kept; None: in memory. It is made if it is not there.
-        now: The clock, in seconds; that of a folder must go on over restarts.
+        folder: The folder in which they are kept; None: in memory. The folder, which is made if it does not exist.
+        now: The clock, in seconds; the clock of a folder must continue over restarts.
     """
 
     def __init__(self, folder: Path | str | None, now: Callable[[], float]) -> None:
@@ -47,7 +47,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, cache_id: str) -> Entry | None:
-        """The body under this id, unless it is too old."""
+        """The entry with this id, unless it has expired."""
         if self._folder is not None:
             with contextlib.suppress(OSError, ValueError, TypeError):
                 return self._read(self._path(cache_id))

@@ -5,7 +5,7 @@
     def train(checkpoint: Checkpoint, examples: Iterator[Example]) -> Update: ...
 
     client = FederatedClient("127.0.0.1:8081", "iris", {"functions.federated:train": train}, my_examples)
-    await client.run()        # takes part again and again, whenever the server wants it
+    await client.run()        # takes part again and again, whenever the server asks for it
     attempt = await client.once()
 """
 
@@ -20,12 +20,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import grpc.aio
 import msgspec
 
 from invoker.codecs.chunks import Limits
 from invoker.connect.metadata import metadata_pairs
-from invoker.connect.tls import Tls
+from invoker.connect.tls import Tls, open_channel
 from invoker.protocols.federated.client.cache import Cache
 from invoker.protocols.federated.client.conversation import POLL_S, Conversation, Means
 from invoker.protocols.federated.client.downloads import MOST_BYTES, Downloads
@@ -50,9 +49,9 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
         session_timeout_s: How long one conversation may take, waiting for a round included.
         connect_timeout_s: How long to wait for a connection.
         plan_timeout_s: How long a plan may run.
-        most_bytes: The largest plan, checkpoint or message that is taken.
+        most_bytes: The largest plan, checkpoint or message that is accepted.
         cache: A folder for downloads; None: they are kept in memory.
-        pickle_key: The key of plans that bring their function; None: these are refused.
+        pickle_key: The key of plans that bring their function; None: such plans are refused.
         secagg: Whether the device offers secure aggregation; None: if ``cryptography`` is installed.
         seed: The seed of the times at which the device comes; None: another one each time.
         now: The clock of retry windows and of the cache, in seconds.
@@ -82,9 +81,9 @@ class FederatedClient:
     Args:
         target: ``host:port`` of the server's gRPC port, or any name that gRPC understands.
         population: Its name.
-        functions: What this device runs, by the names that plans have for it: ``module:function``. Each takes a
-            `Checkpoint` and an iterator of examples, and parameters of the plan by their names; it returns an `Update`,
-            or weights of tasks if it is an eligibility plan. A plan that names another function is not run.
+        functions: The functions that this device runs, by the names that plans have for them: ``module:function``. Each
+            takes a `Checkpoint` and an iterator of examples, and parameters of the plan by their names; it returns an
+            `Update`, or weights of tasks if it is an eligibility plan. A plan that names another function is not run.
         examples: Makes an iterator of this device's examples.
         options: All the rest.
         runner: Runs plans instead of ``functions`` and ``examples``, which are not needed then.
@@ -127,7 +126,7 @@ class FederatedClient:
         self._metadata = metadata_pairs(keys)
 
     async def once(self) -> Attempt:
-        """Take part once, from the checkin to the end of the report; waits for no window."""
+        """Take part once, from the checkin to the end of the report; without waiting for a window."""
         said = self._options
         windows = Windows(said.now, self._rng)
         token = "" if self.retry is None else self.retry.token
@@ -136,7 +135,7 @@ class FederatedClient:
         limits = Limits(message_bytes=said.most_bytes)
         session = DeviceSession(hello, windows, new_secagg=new_secagg, limits=limits)
         conversation = Conversation(session, self._means)
-        channel = self._channel()
+        channel = open_channel(self.target, said.tls, said.most_bytes)
         try:
             await conversation.run(
                 channel,
@@ -153,7 +152,7 @@ class FederatedClient:
         return attempt
 
     async def run(self, times: int = 0) -> None:
-        """Take part again and again, each time in the window that the last conversation has left.
+        """Take part again and again, each time in the window that the last conversation has given.
 
         Args:
             times: How often; 0: until `should_abort` says yes.
@@ -169,26 +168,15 @@ class FederatedClient:
                 return
 
     async def wait(self) -> None:
-        """Sleep until it is time to come again, or until `should_abort` says yes."""
+        """Sleep until it is time to check in again, or until `should_abort` returns true."""
         while (
             self.retry is not None and (left := self.retry.in_s(self._options.now())) > 0 and not self._should_abort()
         ):
             await self._options.sleep(min(left, POLL_S))
 
-    def _channel(self) -> grpc.aio.Channel:
-        options: tuple[tuple[str, Any], ...] = (
-            ("grpc.max_receive_message_length", self._options.most_bytes),
-            ("grpc.enable_http_proxy", 0),
-            ("grpc.use_local_subchannel_pool", 1),
-        )
-        tls = self._options.tls
-        if tls is None:
-            return grpc.aio.insecure_channel(self.target, options=options)
-        return grpc.aio.secure_channel(self.target, tls.credentials(), options=(*options, *tls.options()))
-
 
 def _secagg() -> NewSecAgg | None:
-    """The client's side of secure aggregation, if what it takes is installed."""
+    """The client's side of secure aggregation, if its libraries are installed."""
     if importlib.util.find_spec("cryptography") is None or importlib.util.find_spec("numpy") is None:
         return None
     from invoker.protocols.federated.client.secagg import SecAggClient

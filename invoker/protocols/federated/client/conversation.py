@@ -37,7 +37,7 @@ DONE_GRACE_S = 5.0
 
 
 class Means(msgspec.Struct, frozen=True):
-    """What conversations need besides the wire.
+    """The objects that conversations need besides the wire.
 
     Attributes:
         runner: Runs plans.
@@ -61,7 +61,7 @@ class Conversation:
 
     Args:
         session: A new one, which has not started.
-        means: What the conversation needs besides the wire.
+        means: The objects that the conversation needs besides the wire.
     """
 
     def __init__(self, session: DeviceSession, means: Means) -> None:
@@ -79,7 +79,7 @@ class Conversation:
         timeout_s: float,
         connect_timeout_s: float,
     ) -> None:
-        """Run the conversation to its end; the session knows how it ended."""
+        """Run the conversation to its end; the session then has its outcome."""
         call: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
         exchange = Exchange(
             channel,
@@ -106,7 +106,7 @@ class Conversation:
         self._session.ended(Status.CANCELLED, "the conversation was left")
 
     async def _frames(self) -> AsyncGenerator[bytes, None]:
-        """What the session sends; its end is the half-close."""
+        """The frames that the session sends; their end is the half-close."""
         while True:
             self._news.clear()
             for frame in self._session.drain():
@@ -128,7 +128,7 @@ class Conversation:
             self._session.ended(failure.status, failure.detail)
 
     async def _watch(self) -> None:
-        """Return once it is decided how the conversation ends."""
+        """Return once the end of the conversation is decided."""
         while not self._session.has_ended:
             if self._means.should_abort():
                 self._session.abort()
@@ -137,7 +137,7 @@ class Conversation:
             await asyncio.sleep(POLL_S)
 
     async def _answer(self, event: Event) -> None:
-        """Do what the server asks for; what fails here ends the conversation, which would wait for it otherwise."""
+        """Do what the server asks for; an error here ends the conversation, which would otherwise wait for ever."""
         try:
             await self._do(event)
         except Exception as error:

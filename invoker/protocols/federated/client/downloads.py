@@ -1,7 +1,7 @@
 """Downloads of plans and checkpoints by HTTP, with a cache (F-068 to F-073).
 
 A URI is https, or http on this very machine: by the literal prefix ``http://localhost:``, so that a name that resolves
-elsewhere is never asked in the clear. Redirects are not followed.
+elsewhere is never contacted without TLS. Redirects are not followed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _LOCAL: Final = "http://localhost:"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A plan or a checkpoint: bytes that came with the message, or where they are.
+    """A plan or a checkpoint: bytes that came with the message, or their address.
 
     Attributes:
         data: The bytes, if they came.
-        uri: Where they are; None: they came, or there are none.
-        cache_id: Names the content; empty: it is not cached.
+        uri: The address; None: the bytes came, or there are none.
+        cache_id: The id of the content; empty: it is not cached.
         max_age_s: How long it may be cached.
     """
 
@@ -45,7 +45,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Downloads:
-    """Fetches what a server does not send itself; blocking, for threads.
+    """Fetches plans and checkpoints that a server offers as URIs; blocking, for threads.
 
     Args:
         cache: Keeps bodies that may be kept.
@@ -72,7 +72,7 @@ class Downloads:
             what: The kind of content, for errors: ``plan``.
 
         Raises:
-            CallFailed: They cannot be fetched; F-070 lists the statuses.
+            CallFailed: The bytes cannot be fetched; F-070 lists the statuses.
         """
         if source.uri is None:
             return source.data
@@ -105,9 +105,9 @@ class Downloads:
             parts = urllib.parse.urlsplit(uri)
             host, port = parts.hostname or "", parts.port
         except ValueError as error:
-            raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is no address: {error}") from None
+            raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is not a valid address: {error}") from None
         if not uri.isascii() or not uri.isprintable() or " " in uri or "@" in parts.netloc:
-            raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is no address")
+            raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is not a valid address")
         target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
         if uri.startswith("https://") and host:
             tls = self._tls or ssl.create_default_context()
@@ -121,22 +121,28 @@ class Downloads:
             raise CallFailed(_status_of(response.status), f"the server answered {response.status} {response.reason}")
         coding = response.getheader("content-encoding", "identity").lower()
         if coding != "identity":
-            raise CallFailed(Status.INVALID_ARGUMENT, f"the body is packed as {coding[:40]!r}, which was not asked for")
+            raise CallFailed(
+                Status.INVALID_ARGUMENT, f"the body is compressed with {coding[:40]!r}, which was not asked for"
+            )
         length = response.length
         if length is not None and length > self._most:
-            raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body has {length} bytes, and {self._most} are taken")
+            raise CallFailed(
+                Status.RESOURCE_EXHAUSTED, f"the body has {length} bytes, which exceeds the limit of {self._most} bytes"
+            )
         if length is None:
             body = response.read(self._most + 1)
             if len(body) > self._most:
-                raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body has more than {self._most} bytes")
+                raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body exceeds the limit of {self._most} bytes")
         else:
-            # The library stops at the announced length, and F-071 wants to know of more; so its file is read.
+            # The library stops at the announced length, but F-071 asks whether there is more; so its file is read.
             file = response.fp
             body = file.read(length) if length else b""
             if len(body) < length:
-                raise CallFailed(Status.INVALID_ARGUMENT, f"the body has {len(body)} bytes of {length} that were told")
+                raise CallFailed(
+                    Status.INVALID_ARGUMENT, f"the body has {len(body)} bytes of {length} that were announced"
+                )
             if response.will_close and file.read(1):
-                raise CallFailed(Status.OUT_OF_RANGE, f"the body has more than the {length} bytes that were told")
+                raise CallFailed(Status.OUT_OF_RANGE, f"the body has more than the {length} bytes that were announced")
         return Entry(body, response.getheader("content-type", ""))
 
 
@@ -144,17 +150,16 @@ def select_uri(template: str, served_at_id: str, key: int) -> str:
     """The address of one slice of federated select (F-073).
 
     Raises:
-        CallFailed: INVALID_ARGUMENT: the template is not https, or lacks a placeholder.
+        CallFailed: INVALID_ARGUMENT: the template is not https, or has no placeholder.
     """
     if not template.startswith("https://") or "{served_at_id}" not in template or "{key_base10}" not in template:
-        raise CallFailed(
-            Status.INVALID_ARGUMENT, f"{_shown(template)} is not https:// with {{served_at_id}} and {{key_base10}}"
-        )
+        expected = "expected an address that starts with https:// and contains {served_at_id} and {key_base10}"
+        raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(template)} cannot name a slice; {expected}")
     return template.replace("{served_at_id}", served_at_id).replace("{key_base10}", str(key))
 
 
 def _unpacked(entry: Entry, most: int) -> bytes:
-    """The bytes themselves. Cached is what came, before it was inflated (F-072)."""
+    """The bytes themselves. The cache holds the bytes as they came, before they were inflated (F-072)."""
     if not entry.media_type.partition(";")[0].strip().lower().endswith(GZIP_SUFFIX):
         return entry.body
     inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -163,7 +168,9 @@ def _unpacked(entry: Entry, most: int) -> bytes:
     except zlib.error as error:
         raise CallFailed(Status.INVALID_ARGUMENT, f"the body cannot be inflated: {error}") from None
     if len(data) > most:
-        raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body inflates to more than {most} bytes")
+        raise CallFailed(
+            Status.RESOURCE_EXHAUSTED, f"the body exceeds the limit of {most} bytes when it is decompressed"
+        )
     if not inflate.eof or inflate.unused_data:
         raise CallFailed(Status.INVALID_ARGUMENT, "the compressed body is cut off, or something follows it")
     return data
@@ -176,6 +183,6 @@ def _status_of(status: int) -> Status:
 
 
 def _shown(uri: str) -> str:
-    """An address in errors: bounded, and without its path, which is a secret (F-066)."""
+    """An address for texts of errors: bounded, and without its path, which is a secret (F-066)."""
     parts = urllib.parse.urlsplit(uri) if "[" not in uri else None
     return repr(f"{parts.scheme}://{parts.netloc}/..."[:100]) if parts is not None and parts.netloc else repr(uri[:40])

@@ -1,4 +1,4 @@
-"""What a device's conversation gives to the code that runs it, and what it takes from it."""
+"""The events that a device's conversation gives to the code that runs it, and the data that it takes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = [
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """Who a device is, and what it can do.
+    """The identity of a device, and its capabilities.
 
     Attributes:
         population: The population whose tasks it runs.
         retry_token: From the window in which it comes; empty: none.
         attestation: A measurement, opaque.
         client_version: The version of its program.
-        has_secagg: It can take part in secure aggregation.
+        has_secagg: The device can take part in secure aggregation.
     """
 
     population: str
@@ -47,7 +47,7 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class SecAggTask(msgspec.Struct, frozen=True):
-    """What the server says about secure aggregation.
+    """The server's terms of secure aggregation.
 
     Attributes:
         moduli: The moduli of each vector, by its name.
@@ -95,9 +95,9 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         update: Bytes of the update; empty if the plan failed.
-        vectors: By name, what secure aggregation sums up; None: the report is plain.
+        vectors: The vectors for secure aggregation by name; None: the report is plain.
         status: OK, INTERNAL if the plan has failed, or UNIMPLEMENTED if this device does not run such plans.
-        duration_s: How long it ran.
+        duration_s: How long the plan ran.
     """
 
     update: bytes = b""
@@ -110,7 +110,7 @@ class Attempt(msgspec.Struct, frozen=True):
     """How one conversation ended.
 
     Attributes:
-        end: ``reported``; ``failed``: the plan failed, and that is reported or, under secure aggregation, kept;
+        end: ``reported``; ``failed``: the plan failed, which is reported or, under secure aggregation, not sent;
             ``rejected``; ``ineligible``: for no task; ``aborted``: by `should_abort`; ``lost``: by ``status``.
         retry: When to come again.
         status: OK, or what went wrong.
@@ -119,7 +119,7 @@ class Attempt(msgspec.Struct, frozen=True):
         sent: Bytes of all frames of the conversation that went out, those of the chunk layer included (F-144).
         received: Bytes of all frames that came.
         duration_s: How long the plan ran.
-        metrics: What the plan gave on its second output.
+        metrics: The value of the plan's second output.
     """
 
     end: str
@@ -134,12 +134,12 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What secure aggregation has to do after a message.
+    """The next actions of secure aggregation after a message.
 
     Attributes:
-        messages: To be sent, in order.
-        is_done: All of it is done, and the answer to the report comes next.
-        error: It has failed; ``messages`` are still sent, and then the stream is closed.
+        messages: The messages to send, in order.
+        is_done: Secure aggregation is done, and the answer to the report comes next.
+        error: Secure aggregation has failed; ``messages`` are still sent, and then the stream is closed.
         job: Takes long, and gives what to do then. It may run in a thread; nothing else is received before it returns.
     """
 
@@ -153,20 +153,20 @@ class SecAgg(Protocol):
     """The client's side of the four rounds, for one update."""
 
     def start(self) -> Turn:
-        """The first turn: advertise two fresh keys."""
+        """Give the first turn: advertise two fresh keys."""
 
     def receive(self, message: secagg_pb.ServerToClientWrapperMessage) -> Turn:
         """Take a message of the server."""
 
     def abort(self, reason: str) -> Turn:
-        """Notify the server that this device takes no further part."""
+        """Notify the server that this device leaves."""
 
 
 class NewSecAgg(Protocol):
     """Makes the `SecAgg` of one update."""
 
     def __call__(self, task: SecAggTask, vectors: Mapping[str, Any], /) -> SecAgg:
-        """Make one for an update.
+        """Make the client's side for an update.
 
         Raises:
             ValueError: A vector is missing, empty, or has a value that is not below its modulus (F-095).

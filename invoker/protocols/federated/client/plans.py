@@ -1,4 +1,4 @@
-"""Plans: which function a device runs, as bytes that the server hands out (F-074).
+"""Plans: which function a device runs, as bytes that the server gives to devices (F-074).
 
 A plan names a function that the device has already; it brings no code. The other kind, a pickled function, runs code
 that its maker chose: a client takes it only if it was given a key, and if the plan's signature is right.
@@ -25,7 +25,7 @@ __all__ = ["Plan", "entrypoint_plan", "pickle_plan", "read_plan"]
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a device runs.
+    """A plan: what a device runs.
 
     Attributes:
         fn: ``module:function``, as both sides name it.
@@ -44,7 +44,7 @@ def entrypoint_plan(fn: str, params: Mapping[str, Any] = EMPTY) -> bytes:
 
 
 def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", params: Mapping[str, Any] = EMPTY) -> bytes:
-    """A plan that brings its function, for clients that know the key.
+    """A plan that contains its function, for clients that have the key.
 
     Args:
         function: Pickled by value by cloudpickle.
@@ -65,7 +65,7 @@ def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
 
     Args:
         data: The bytes as the server sent them.
-        pickle_key: The key of plans that bring their function; None: these are refused.
+        pickle_key: The key of plans that contain their function; None: such plans are refused.
 
     Raises:
         CallFailed: UNIMPLEMENTED: this device does not run such plans.
@@ -85,14 +85,14 @@ def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
         return Plan(said["fn"], params)
     if said.get("kind") == "cloudpickle":
         return Plan(said["fn"], params, _unpickled(said, pickle_key))
-    raise _refused(f"its kind is {str(said.get('kind'))[:40]!r}, and neither 'entrypoint' nor 'cloudpickle'")
+    raise _refused(f"its kind is {str(said.get('kind'))[:40]!r}, and must be 'entrypoint' or 'cloudpickle'")
 
 
 def _unpickled(said: dict[str, Any], key: bytes | None) -> Callable[..., Any]:
     if key is None:
-        raise _refused("it brings code, and this client takes none")
+        raise _refused("it contains code, and this client does not allow code")
     if not hmac.compare_digest(str(said.get("hmac")).encode(), _signature(said, key).encode()):
-        raise _refused("it brings code, and its signature is wrong")
+        raise _refused("it contains code, and its signature is wrong")
     import pickle
 
     try:

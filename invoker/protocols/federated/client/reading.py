@@ -1,4 +1,4 @@
-"""What a server's messages say, as plain values."""
+"""Reads a server's messages into plain values."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def parsed(data: Any) -> pb.ServerStreamMessage:
     """
     try:
         return pb.ServerStreamMessage.FromString(bytes(data))
-    except Exception as error:  # protobuf's DecodeError has a module of its own in each implementation
-        raise StatusError(Status.INTERNAL, f"{len(data)} bytes are no ServerStreamMessage") from error
+    except Exception as error:  # protobuf's DecodeError is in a different module in each implementation
+        raise StatusError(Status.INTERNAL, f"{len(data)} bytes are not a valid ServerStreamMessage") from error
 
 
 def source_of(message: Any, name: str) -> Source:
@@ -37,7 +37,7 @@ def source_of(message: Any, name: str) -> Source:
 
 
 def terms_of(info: pb.AcceptanceInfo) -> SecAggTask:
-    """What the acceptance says of secure aggregation (F-089, F-090).
+    """The terms of secure aggregation in the acceptance (F-089, F-090).
 
     Raises:
         StatusError: A modulus is less than 2 or more than 2^62.
@@ -47,7 +47,7 @@ def terms_of(info: pb.AcceptanceInfo) -> SecAggTask:
         said = side.secure_aggregand
         moduli[name] = said.modulus or (1 << said.output_bitwidth if 0 < said.output_bitwidth <= _MOST_BITS else 0)
         if not 1 < moduli[name] <= 1 << _MOST_BITS:
-            raise StatusError(Status.INTERNAL, f"the modulus {said.modulus} of vector {name[:40]!r} cannot be")
+            raise StatusError(Status.INTERNAL, f"the modulus {said.modulus} of vector {name[:40]!r} is not possible")
     protocol = info.side_channel_protocol_execution_info.secure_aggregation
     return SecAggTask(
         moduli,

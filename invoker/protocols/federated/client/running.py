@@ -26,7 +26,7 @@ __all__ = ["CallingRunner", "Ran", "Runner", "arrays_of", "bytes_of", "run_plan"
 
 
 class Ran(msgspec.Struct, frozen=True):
-    """What a plan gave.
+    """The results of a plan.
 
     Attributes:
         value: The value of its first output: an update, or the weights of tasks.
@@ -52,8 +52,8 @@ class Runner(Protocol):
 class CallingRunner:
     """Calls plain functions, in threads, or on the loop if they are coroutines.
 
-    A thread cannot be stopped from outside. A function whose time is over (F-077) ends when it asks for its next
-    example; a function that asks for none occupies a thread until it returns.
+    A thread cannot be stopped from outside. A function that has reached its time limit (F-077) ends when it asks for
+    its next example; a function that asks for none occupies a thread until it returns.
 
     Args:
         functions: The functions by the names that plans have for them: ``module:function``.
@@ -82,7 +82,7 @@ def run_plan(function: Callable[..., Any], plan: Plan, checkpoint: bytes, exampl
     """Call a plain function with a checkpoint, examples, and the plan's parameters.
 
     Raises:
-        ValueError: It has not given one update.
+        ValueError: The function has not given exactly one update.
         Exception: Whatever the function raised.
     """
     return _ran(function(_start_of(function, checkpoint), iter(examples), **plan.params))
@@ -92,20 +92,20 @@ def bytes_of(value: Any) -> bytes:
     """An update as it is reported.
 
     Raises:
-        TypeError: It is neither arrays nor bytes.
+        TypeError: The value is neither arrays nor bytes.
     """
     if isinstance(value, Checkpoint):
         return write_checkpoint(value)
     if isinstance(value, bytes):
         return value
-    raise TypeError(f"the plan gave {type(value).__name__}, and neither an Update nor bytes")
+    raise TypeError(f"the plan returned {type(value).__name__}; expected an Update or bytes")
 
 
 def arrays_of(value: Any) -> dict[str, Any]:
     """The vectors of an update, flat, for secure aggregation.
 
     Raises:
-        TypeError: It is neither arrays nor bytes.
+        TypeError: The value is neither arrays nor bytes.
         DecodeError: The bytes are no checkpoint.
     """
     found = value if isinstance(value, Checkpoint) else read_checkpoint(bytes_of(value), Update)
@@ -113,14 +113,14 @@ def arrays_of(value: Any) -> dict[str, Any]:
 
 
 def weights_of(value: Any) -> dict[str, float]:
-    """What an eligibility plan gave: a weight for each task by its name (F-078); tasks of weight 0 are left out.
+    """The result of an eligibility plan: a weight for each task by its name (F-078); tasks of weight 0 are left out.
 
     Raises:
-        TypeError: It is no such dict.
+        TypeError: The value is no such dict.
         ValueError: A weight is negative, or not finite. A server would take that for a lasting error (F-044).
     """
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise TypeError(f"the eligibility plan gave {type(value).__name__}, and no dict of weights by tasks")
+        raise TypeError(f"the eligibility plan returned {type(value).__name__}; expected a dict of weights by tasks")
     weights = {name: float(weight) for name, weight in value.items() if weight != 0}
     for name, weight in weights.items():
         if not 0 < weight < math.inf:
@@ -129,7 +129,7 @@ def weights_of(value: Any) -> dict[str, float]:
 
 
 def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
-    """Examples, until nobody waits for the function's result any more."""
+    """Examples, until the function's result is no longer wanted."""
     for one in examples:
         if over.is_set():
             raise StopInvocation
@@ -147,7 +147,7 @@ def _ran(result: Any) -> Ran:
     if isinstance(result, Iterator):
         given = list(result)
         if len(given) != 1:
-            raise ValueError(f"the plan gave {len(given)} updates, and not one")
+            raise ValueError(f"the plan gave {len(given)} updates instead of one")
         (result,) = given
     if isinstance(result, tuple) and len(result) == 2:
         return Ran(*result)

@@ -11,8 +11,8 @@
     done      -                                nothing: the answer to the report comes next
     over - the device has left, or the server broke the protocol
 
-What the server asks for is checked before anything is sent, because the server must not learn the update. A
-device that finds something wrong sends an AbortMessage and leaves: without its shares the server has one fewer.
+The server's requests are checked before anything is sent, because the server must not learn the update. A device that
+finds an error sends an AbortMessage and leaves: without its shares the server has one fewer.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ class SecAggClient:
         vectors: The update: by name, integers from 0 to the modulus less one, of any shape.
 
     Raises:
-        ValueError: The terms protect nobody (F-090), or a vector is missing, empty, or has an element that is not below
-            its modulus (F-095).
+        ValueError: The terms give no protection (F-090), or a vector is missing, empty, or has an element that is not
+            below its modulus (F-095).
     """
 
     def __init__(self, task: SecAggTask, vectors: Mapping[str, Any]) -> None:
         if task.threshold < 2:
             raise ValueError(f"the threshold is {task.threshold}; it must be at least 2")
         if set(task.moduli) != set(vectors):
-            raise ValueError(f"the update has the vectors {sorted(vectors)}; the task wants {sorted(task.moduli)}")
+            raise ValueError(f"the update has the vectors {sorted(vectors)}; the task needs {sorted(task.moduli)}")
         self._task = task
         self._vectors = {name: _checked(name, vectors[name], modulus) for name, modulus in task.moduli.items()}
         self._at = _At.START
@@ -86,10 +86,10 @@ class SecAggClient:
         self._session = b""
         self._index = 0
         self._pairs: Sequence[tuple[bytes, bytes]] = ()
-        # Others that take part: first those with keys, then those of them that have sent shares.
+        # Other devices that take part: first those with keys, then those of them that have sent shares.
         self._peers: set[int] = set()
         self._agreed: dict[int, bytes] = {}
-        # By index, a share of the noise key and one of the key of the own mask; our own ones are among them.
+        # by index, a share of the noise key and one of the key of the own mask; the device's own ones are included
         self._shares: dict[int, tuple[bytes, bytes]] = {}
 
     def start(self) -> Turn:
@@ -103,14 +103,14 @@ class SecAggClient:
         """Take a message of the server.
 
         Returns:
-            What to send; or, for what takes long, a job that returns that. It may run in a thread, and nothing else is
-            received before it has returned. After `abort` its result is empty.
+            The messages to send; or, for work that takes long, a job that returns them. The job may run in a thread,
+            and no other message is received before it has returned. After `abort` its result is empty.
         """
         kind = message.WhichOneof("message_content")
         if kind == "abort":
             return self._aborted(message.abort)
         if kind is None or kind != self._at.value:
-            # F-109, F-111: A second UnmaskingRequest is one of these.
+            # F-109, F-111: a second UnmaskingRequest is one of these
             text = f"the server sent {kind or 'an empty message'} while the device was {self._at.name.lower()}"
             return self._leave(Status.FAILED_PRECONDITION, text)
         try:
@@ -135,26 +135,26 @@ class SecAggClient:
     # Round 1.
 
     def _meet(self, request: secagg_pb.ShareKeysRequest) -> None:
-        """Take the keys of all who take part, and check them."""
+        """Take the keys of all devices that take part, and check them."""
         pairs = [(pair.noise_pk, pair.enc_pk) for pair in request.pairs_of_public_keys]
         count, threshold = len(pairs), self._task.threshold
         if not threshold <= count <= self._task.expected:
             _refuse(f"{count} pairs of keys came; there must be {threshold} to {self._task.expected}")
         if 2 * threshold <= count:
-            # D9: Otherwise each half of the devices could be asked for what unmasks the other half.
-            _refuse(f"{threshold} of {count} devices are no majority")
+            # D9: otherwise each half of the devices could be asked for secrets that unmask the other half
+            _refuse(f"{threshold} of {count} devices are not a majority")
         if len(request.session_id) != KEY_BYTES:
             _refuse(f"the id of the session has {len(request.session_id)} bytes, not {KEY_BYTES}")
         if count == self._task.expected and session_id(pairs) != request.session_id:
-            # F-104: A server that forms groups sends only the pairs of one; then the id cannot be computed.
+            # F-104: a server that forms groups sends only the pairs of one; then the id cannot be computed
             _refuse("the id of the session is not that of the keys")
         if (times := pairs.count(self._public)) != 1:
             _refuse(f"the keys of this device came {times} times")
         for keys in pairs:
             if not all(not key or is_point(key) for key in keys):
-                _refuse("a public key is no compressed point of P-256")
+                _refuse("a public key is not a compressed point of P-256")
         for column in zip(*(keys for keys in pairs if all(keys)), strict=True):
-            # One device under two numbers has two shares, and its masks cancel out if we stand between them.
+            # one device under two numbers has two shares, and its masks cancel out if this device stands between them
             if len(set(column)) < len(column):
                 _refuse("two devices have the same public key")
         self._session, self._pairs, self._index = request.session_id, pairs, pairs.index(self._public)
@@ -196,7 +196,7 @@ class SecAggClient:
             if not share:
                 continue
             if index not in self._peers:
-                _refuse(f"a share of device {index + 1} came, which takes no part")
+                _refuse(f"a share of device {index + 1} came, which is not a participant")
             self._shares[index] = _opened(agreed[index], share)
         self._agreed = {}
         self._set_peers({index for index in self._peers if sealed[index]})
@@ -209,7 +209,7 @@ class SecAggClient:
         def total(keys: Sequence[bytes]) -> Array:
             return add_masks([key_of(key) for key in keys], modulus, len(values), stopped=lambda: self._at is _At.OVER)
 
-        # Each of the three is at most the modulus, which is at most 2^62: nothing wraps around before the remainder.
+        # each of the three is at most the modulus, which is at most 2^62: no overflow before the remainder
         result: Array = (values + total(plus) + (np.uint64(modulus) - total(minus))) % np.uint64(modulus)
         return result
 
@@ -220,7 +220,7 @@ class SecAggClient:
         if len(missing) != len(request.dead_3_client_ids):
             _refuse("a device is named twice as missing")
         if not missing <= self._peers:
-            # F-107: Also our own number: a server that has our noise key and our own mask has our update.
+            # F-107: also the device's own number: a server with its noise key and its own mask has its update
             _refuse("a device is named as missing that is this one, unknown, or known to be dead")
         self._set_peers(self._peers - missing)
         response = secagg_pb.UnmaskingResponse()
@@ -238,7 +238,7 @@ class SecAggClient:
     # All rounds.
 
     def _set_peers(self, peers: set[int]) -> None:
-        """F-102, F-106, F-108: Too few would be masked by too few."""
+        """F-102, F-106, F-108: Set the devices that take part; too few would give no protection."""
         if len(peers) + 1 < self._task.threshold:
             _refuse(f"{len(peers) + 1} devices are left, and {self._task.threshold} are needed")
         self._peers = peers
@@ -270,7 +270,7 @@ class SecAggClient:
         return Turn(error=(status, text))
 
     def _forget(self) -> None:
-        """F-097: Let go of all secrets; Python gives no way to overwrite them."""
+        """F-097: Drop all secrets; Python gives no way to overwrite them."""
         self._secrets, self._shares, self._agreed, self._vectors = None, {}, {}, {}
 
 
@@ -299,7 +299,7 @@ def _opened(key: bytes, sealed: bytes) -> tuple[bytes, bytes]:
     except DecodeError:
         _refuse("a share could not be read")
     if len(pair.noise_sk_share) != SHARE_BYTES or len(pair.prf_sk_share) != SHARE_BYTES:
-        _refuse(f"a share has not {SHARE_BYTES} bytes")
+        _refuse(f"a share does not have {SHARE_BYTES} bytes")
     return pair.noise_sk_share, pair.prf_sk_share
 
 

@@ -8,8 +8,8 @@ Theory. The states, and what moves them::
     RUNNING --report()--> REPORTED, or SECURE --the four rounds--> REPORTED
     REPORTED --report response--> ENDED
 
-In every state the stream may break (`ended`), the device may be stopped (`abort`), and the server may say what
-does not belong there: that is INTERNAL, as real clients have it. ENDED half-closes once all frames are out. How it
+In every state the stream may break (`ended`), the device may be stopped (`abort`), and the server may send a message
+that does not fit the state: that is INTERNAL, as in real clients. ENDED half-closes once all frames are out. How it
 ended is `attempt()`; when the device comes again follows from it (F-058).
 
 Source: docs/reference/federated.md, 2.
@@ -64,7 +64,7 @@ class DeviceSession:
     """One conversation of a device.
 
     Args:
-        hello: Who the device is.
+        hello: The identity of the device.
         windows: Takes the retry windows.
         new_secagg: Makes the client's side of secure aggregation; not asked for if ``hello`` offers none.
         limits: The limits for messages in chunks.
@@ -82,7 +82,7 @@ class DeviceSession:
         self._end = ""
         self._status, self._detail = Status.OK, ""
 
-    # The code that carries frames calls these.
+    # The code that carries frames calls the following methods.
 
     def start(self) -> None:
         """Check in: ask for the eligibility task."""
@@ -91,7 +91,7 @@ class DeviceSession:
         self._send(pb.ClientStreamMessage(eligibility_eval_checkin_request=request))
 
     def receive(self, frame: bytes) -> list[Event]:
-        """Take a frame of the server; what the device has to do now comes back."""
+        """Take a frame of the server, and give the events that the device must act on."""
         if self._at is _At.ENDED:
             return []
         events: list[Event] = []
@@ -108,21 +108,21 @@ class DeviceSession:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the end of the conversation is decided; frames may be left to send."""
+        """Whether the end of the conversation is decided; frames may remain to be sent."""
         return self._at is _At.ENDED
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is said: the line half-closes, once `drain` has given all."""
+        """Whether the device sends no more: the call half-closes, once `drain` has given all frames."""
         return self._at is _At.ENDED and self._stream.is_idle
 
     @property
     def is_broken(self) -> bool:
-        """Whether it ended in such a way that nobody need wait for the server's status."""
+        """Whether it ended in such a way that the server's status need not be awaited."""
         return self._at is _At.ENDED and self._status is not Status.OK
 
     def ended(self, status: Status, detail: str = "") -> None:
-        """The stream has ended with a status; after the end of the conversation that changes nothing."""
+        """The stream has ended with a status; after the end of the conversation this has no effect."""
         if status is Status.OK:
             status, detail = Status.INTERNAL, "the server ended the conversation too early"
         self._lost(status, detail)
@@ -142,7 +142,7 @@ class DeviceSession:
         self._check_in(info)
 
     def report(self, report: Report) -> None:
-        """Report what came of the plan."""
+        """Report the result of the plan."""
         if self._at is not _At.RUNNING:
             return
         assert self._assigned is not None
@@ -152,7 +152,7 @@ class DeviceSession:
             self._send(self._reporting(report))
             return
         if report.status is not Status.OK or report.vectors is None:
-            # F-112: under secure aggregation only the end of the stream reports a failure.
+            # F-112: under secure aggregation only the end of the stream reports a failure
             self._finish("failed", report.status, "the plan has failed")
             return
         assert self._new_secagg is not None
@@ -165,12 +165,12 @@ class DeviceSession:
         self._turned(self._secagg.start())
 
     def computed(self, turn: Turn) -> None:
-        """Go on with what a job of secure aggregation gave."""
+        """Continue with the result of a job of secure aggregation."""
         if self._at is _At.SECURE:
             self._turned(turn)
 
     def fail(self, status: Status, detail: str) -> None:
-        """Break off: what the conversation needs cannot be had, such as a checkpoint to download."""
+        """Break off, because something that the conversation needs is missing, such as a checkpoint to download."""
         self._lost(status, detail)
 
     def abort(self) -> None:
@@ -183,7 +183,7 @@ class DeviceSession:
         self._finish("aborted", Status.CANCELLED, ABORT_REASON)
 
     def attempt(self, *, metrics: Any = None) -> Attempt:
-        """How the conversation ended, and when to come again (F-058)."""
+        """How the conversation ended, and when to check in again (F-058)."""
         task = "" if self._assigned is None else self._assigned.task
         status = self._status if self._end != "failed" else Status.OK
         return Attempt(
@@ -273,7 +273,7 @@ class DeviceSession:
         )
         variant = response.protocol_options_response.side_channels.secure_aggregation.client_variant
         if wants_secagg and (variant != NATIVE_SECAGG or not self._offers_secagg):
-            self._broken("the server wants another variant of secure aggregation than NATIVE_V1")
+            self._broken("the server uses a variant of secure aggregation other than NATIVE_V1")
             return []
         self._at = _At.RUNNING
         return [self._assigned]
@@ -284,7 +284,7 @@ class DeviceSession:
         self._finish("rejected")
 
     def _agree(self, response: pb.EligibilityEvalCheckinResponse | pb.CheckinResponse) -> None:
-        """Send by what the server says from now on; zeros mean whole messages (F-019, D1)."""
+        """Send by the server's terms from now on; zeros mean whole messages (F-019, D1)."""
         if response.HasField("protocol_options_response"):
             said = response.protocol_options_response
             if said.compression_level not in COMPRESSION_LEVELS:
@@ -323,7 +323,7 @@ class DeviceSession:
         return options
 
     def _about(self, *, wants_ack: bool) -> dict[str, Any]:
-        """The fields that both kinds of checkin have."""
+        """The fields that both kinds of checkin share."""
         return {
             "population_name": self._hello.population,
             "retry_token": self._hello.retry_token,

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from invoker.connect.portal import Portal
-from invoker.connect.sync import SyncPart, blocking
+from invoker.connect.sync import SyncPart, blocking, opening
 from invoker.protocols.federated.client.client import FederatedClient
 
 __all__ = ["SyncFederatedClient"]
 
 
 class SyncFederatedClient(SyncPart[FederatedClient]):
-    """One device; each method blocks until it is done.
+    """One device; each method blocks until it is done. The arguments are those of `FederatedClient`."""
 
-    Args:
-        args: The positional arguments of `FederatedClient`.
-        options: The keyword arguments of `FederatedClient`.
-    """
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(Portal(), FederatedClient(*args, **options))
+    @opening(FederatedClient)
+    def __init__(self, source: FederatedClient) -> None:
+        super().__init__(Portal(), source)
 
     once = blocking(FederatedClient.once)
     run = blocking(FederatedClient.run)
     wait = blocking(FederatedClient.wait)
 
     def close(self) -> None:
-        """Cancel what is under way. Idempotent."""
+        """Cancel the running conversation. Idempotent."""
         if self._portal.is_open:
             self._portal.close()
 

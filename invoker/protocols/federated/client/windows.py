@@ -1,6 +1,6 @@
-"""When a device comes again: windows that the server names, and times without one (F-056 to F-058).
+"""Computes when a device checks in again: by windows that the server names, and times without one (F-056 to F-058).
 
-A server sends two windows as soon as it has heard of a device: one for a device that takes part in a round, one for a
+A server sends two windows as soon as a device has checked in: one for a device that takes part in a round, one for a
 device that does not. The client draws its time from both at once, and keeps the two; which one counts is decided by how
 the conversation ends.
 """
@@ -33,19 +33,19 @@ class Retry(msgspec.Struct, frozen=True):
 
     Attributes:
         at: In seconds of the client's clock.
-        token: To bring then; empty: none.
+        token: The token to send then; empty: none.
     """
 
     at: float
     token: str = ""
 
     def in_s(self, now: float) -> float:
-        """Seconds from now: a window without width (F-057)."""
+        """The seconds from ``now`` to that time, at least 0: a window without width (F-057)."""
         return max(0.0, self.at - now)
 
 
 class Windows:
-    """What is known of when to come again.
+    """The windows in which to check in again.
 
     Args:
         now: The client's clock, in seconds.
@@ -76,7 +76,7 @@ class Windows:
         self._told = self._drawn(window)
 
     def choose(self, status: Status, *, was_accepted: bool) -> Retry:
-        """When to come again after a conversation (F-058).
+        """When to check in again after a conversation (F-058).
 
         Args:
             status: How it ended; OK for a rejection, too.
@@ -99,5 +99,5 @@ class Windows:
 
 
 def is_permanent(status: Status) -> bool:
-    """Whether coming again soon is of no use."""
+    """Whether an early retry is useless."""
     return status in PERMANENT

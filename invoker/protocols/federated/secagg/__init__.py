@@ -1,7 +1,8 @@
-"""Secure aggregation: the cryptography that devices and the aggregator share. It knows neither sessions nor rounds.
+"""Secure aggregation: the cryptography that devices and the aggregator share.
 
-Functions of a task use `quantize`, `dequantize`, `centred` and `widest_scale`, because what is summed up must be
-numbers from 0 to a modulus. The rest is for the two machines that speak the protocol.
+It does not depend on sessions or rounds. Functions of a task use `quantize`, `dequantize`, `centred` and
+`widest_scale`, because only numbers from 0 to a modulus can be summed up. The rest is for the two machines that speak
+the protocol.
 """
 
 from invoker.protocols.federated.secagg.quantity import centred, dequantize, quantize, widest_scale

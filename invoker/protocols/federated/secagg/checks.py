@@ -1,7 +1,7 @@
 """Checks of devices' messages, by round. Each returns None, or a sentence with which the device is put out.
 
-A device that sends something else is put out of the round, and nobody else notices (F-113, F-116, F-118, F-121). So
-these checks leave nothing to the mathematics that comes later.
+A device that sends anything else is removed from the round, without an effect on the others (F-113, F-116, F-118,
+F-121). So these checks are complete, and the later mathematics needs no checks.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ store anything."""
 
 
 def invalid_keys(pair: secagg_pb.PairOfPublicKeys, taken: set[bytes]) -> str | None:
-    """F-113, F-114: Two compressed points of the curve, which no other device has sent."""
+    """F-113, F-114: Check for two compressed points of the curve that no other device has sent."""
     for key in (pair.noise_pk, pair.enc_pk):
         if len(key) != POINT_BYTES:
             return f"a public key has {len(key)} bytes; a compressed point of P-256 has {POINT_BYTES}"
         if not is_point(key):
-            return "a public key is no point of P-256"
+            return "a public key is not a point of P-256"
         if key in taken:
             return "another device has the same public key"
     return None
 
 
 def invalid_shares(shares: Sequence[bytes], own: int, alive: set[int], count: int) -> str | None:
-    """F-116: One entry for each device, empty for the sender itself and for dead devices, and only there."""
+    """F-116: Check for one entry for each device, empty only for the sender itself and for dead devices."""
     if len(shares) != count:
         return f"{len(shares)} shares came; there must be one entry for each of {count} devices"
     for index, share in enumerate(shares):
@@ -43,27 +43,27 @@ def invalid_shares(shares: Sequence[bytes], own: int, alive: set[int], count: in
             met = "a share" if share else "no share"
             return f"there is {met} for device {index + 1}"
         if len(share) > SEALED_MAX_BYTES:
-            return f"a share has {len(share)} bytes; at most {SEALED_MAX_BYTES} are taken"
+            return f"a share has {len(share)} bytes, which exceeds the limit of {SEALED_MAX_BYTES} bytes"
     return None
 
 
 def invalid_input(
     vectors: Mapping[str, secagg_pb.MaskedInputVector], wanted: Mapping[str, tuple[int, int]]
 ) -> str | None:
-    """F-118: The vectors of the task, each of its own size."""
+    """F-118: Check for the vectors of the task, each of its declared size."""
     if set(vectors) != set(wanted):
-        return f"{len(vectors)} vectors came whose names are not those of the task's {len(wanted)}"
+        return f"{len(vectors)} vectors came, and their names are not those of the {len(wanted)} vectors of the task"
     for name, (modulus, length) in wanted.items():
         met, size = len(vectors[name].encoded_vector), packed_size(modulus, length)
         if met != size:
-            return f"vector '{name}' has {met} bytes; {length} elements modulo {modulus} take {size}"
+            return f"vector '{name}' has {met} bytes; {length} elements modulo {modulus} need {size}"
     return None
 
 
 def invalid_unmasking(
     shares: Sequence[secagg_pb.NoiseOrPrfKeyShare], included: set[int], missing: set[int], count: int
 ) -> str | None:
-    """F-121: A share of the own mask of each device in the sum, and of the noise key of each that is missing there."""
+    """F-121: Check for a share of the own mask of each device in the sum, and of the noise key of each missing one."""
     if len(shares) != count:
         return f"{len(shares)} shares came; there must be one entry for each of {count} devices"
     for index, share in enumerate(shares):

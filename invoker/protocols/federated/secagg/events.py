@@ -13,10 +13,10 @@ The owner makes one `SecAggServer` for a round whose devices are chosen, and num
     abandon()                       nothing any more; the owner has given the round up
 
 The owner calls ``elapsed()`` when `round` has been the same for its time-out (F-133): it watches `round` after each
-call, and restarts its clock when the number has changed. Devices that are still in when the sum is there (those that
-``drop`` was not called for, and that ``lost`` was not called with) have finished: each gets a ReportResponse, also
-those that were sent an AbortMessage of early success (F-094, F-123). After `Failed` the devices that are still in have
-been sent an AbortMessage, and their conversations end with ABORTED (F-124).
+call, and restarts its clock when the number has changed. Devices for which neither ``drop`` nor ``lost`` was called
+when the sum is complete have finished: each gets a ReportResponse, also those that were sent an AbortMessage of early
+success (F-094, F-123). After `Failed` the remaining devices have been sent an AbortMessage, and their
+conversations end with ABORTED (F-124).
 
 ``compute(job, then)`` runs ``job()`` in a thread (F-131), and then calls ``then(result)`` on the loop. Jobs never
 raise. Several may run side by side. Without threads, ``lambda job, then: then(job())`` will do.
@@ -36,7 +36,7 @@ __all__ = ["Compute", "Drop", "Drops", "Ended", "Failed", "Outcome", "Reason", "
 
 
 class Drop(enum.Enum):
-    """Why a device was put out of a round; the value labels metrics."""
+    """Why a device was dropped from a round; the value is a label of metrics."""
 
     SILENT_KEYS = "did_not_advertise_keys"
     INVALID_PUBLIC_KEY = "invalid_public_key"
@@ -51,7 +51,7 @@ class Drop(enum.Enum):
 
 
 class Reason(enum.Enum):
-    """Why a whole round failed; the value labels metrics."""
+    """Why a whole round failed; the value is a label of metrics."""
 
     TOO_FEW = "too_few_clients"
     TOO_FEW_VISIBLE = "too_few_visible"
@@ -60,7 +60,7 @@ class Reason(enum.Enum):
 
 
 class Summed(msgspec.Struct, frozen=True):
-    """A round has ended well.
+    """A round has succeeded.
 
     Attributes:
         sums: By name, the sum of the updates modulo the vector's modulus: an array (length,) of uint64.
@@ -75,7 +75,7 @@ class Failed(msgspec.Struct, frozen=True):
     """A round has failed: there is no sum, and there will be none.
 
     Attributes:
-        reason: For metrics.
+        reason: A word for metrics.
         detail: One sentence, without anything that identifies a device.
     """
 

@@ -1,4 +1,4 @@
-"""Heavy work of one round, which runs in threads as long as the round does."""
+"""Runs the heavy work of one round in threads, as long as the round lasts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Jobs:
     """Runs jobs by ``compute``, until the round is over.
 
     Args:
-        compute: The owner's.
-        broken: Called on the loop when a job has raised, which is a bug of ours.
+        compute: Runs the jobs; it is the owner's.
+        broken: Called on the loop when a job has raised, which is a bug of the invoker.
     """
 
     def __init__(self, compute: Compute, broken: Callable[[], None]) -> None:
@@ -32,7 +32,7 @@ class Jobs:
         return self._are_stopped
 
     def stop(self) -> None:
-        """The round is over: no job begins any more, and the results of those that run are dropped."""
+        """Start no more jobs, since the round is over, and drop the results of the running ones."""
         self._are_stopped = True
 
     def run(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:

@@ -11,7 +11,7 @@ __all__ = ["abort", "early_success", "masked_input_request", "share_keys_request
 
 
 def abort(text: str) -> ServerToClientWrapperMessage:
-    """The device is out of the round, or the round has failed."""
+    """The message that a device is dropped, or that the round has failed."""
     return ServerToClientWrapperMessage(abort=secagg_pb.AbortMessage(diagnostic_info=text))
 
 
@@ -22,13 +22,13 @@ def early_success() -> ServerToClientWrapperMessage:
 
 
 def share_keys_request(pairs: Sequence[secagg_pb.PairOfPublicKeys], session: bytes) -> ServerToClientWrapperMessage:
-    """Everybody's public keys; an empty pair is a dead device's."""
+    """The public keys of all devices; a dead device has an empty pair."""
     request = secagg_pb.ShareKeysRequest(pairs_of_public_keys=pairs, session_id=session)
     return ServerToClientWrapperMessage(share_keys_request=request)
 
 
 def masked_input_request(shares: Mapping[int, Sequence[bytes]], index: int, size: int) -> ServerToClientWrapperMessage:
-    """Make the request to device ``index``: for each device that has sent shares, the entry that is for it (F-117)."""
+    """Make the request to device ``index``: for each device that has sent shares, its entry for this one (F-117)."""
     entries = [shares[sender][index] if sender in shares else b"" for sender in range(size)]
     request = secagg_pb.MaskedInputCollectionRequest(encrypted_key_shares=entries)
     return ServerToClientWrapperMessage(masked_input_request=request)

@@ -19,7 +19,7 @@ def widest_scale(clip: float, modulus: int, clients: int) -> float:
     Args:
         clip: The largest absolute value, above 0.
         modulus: 2 to 2^62.
-        clients: The most updates that a sum may contain.
+        clients: The largest number of updates that a sum may contain.
 
     Raises:
         ValueError: The modulus is too small for so many clients, or an argument is out of its range.
@@ -29,7 +29,7 @@ def widest_scale(clip: float, modulus: int, clients: int) -> float:
     if not clip > 0 or each < 1:
         raise ValueError(f"no scale fits {clients} clients and values up to {clip} into the modulus {modulus}")
     scale = each / clip
-    # Large numbers are rounded by floats, maybe upwards.
+    # large numbers are rounded as floats, perhaps upwards
     while round(clip * scale) > each:
         scale = math.nextafter(scale, 0.0)
     return scale
@@ -42,7 +42,7 @@ def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | Non
         values: Any shape.
         scale: Elements per unit: 1000.0 keeps three decimal places.
         modulus: The modulus of the vector, 2 to 2^62.
-        clip: Values beyond it are brought to it, with their sign. None: such values are not expected.
+        clip: Values beyond it are cut to it, with their sign. None: such values are not expected.
 
     Returns:
         The same shape, uint64, each below the modulus: an array of an `Update` for secure aggregation.
@@ -87,7 +87,7 @@ def centred(total: ArrayLike, *, modulus: int) -> NDArray[Any]:
 
 
 def dequantize(total: ArrayLike, *, scale: float, modulus: int) -> NDArray[Any]:
-    """A sum as real numbers: the same shape, float64. ``scale`` and ``modulus`` are those of `quantize`."""
+    """A sum as real numbers: the same shape, float64. ``scale`` and ``modulus`` must be those given to `quantize`."""
     import numpy as np
 
     return np.asarray(centred(total, modulus=modulus) / scale, np.float64)

@@ -10,12 +10,12 @@
                                         rest of the devices hear early success, the masks come off the sums
     over     -                          ended(Summed), or ended(Failed) from any round
 
-A device is alive until it is lost, says abort, is silent in a round that ends, or sends what the round does not ask
-for; that is its own ending only. With fewer than ``threshold`` devices alive the round fails (F-124): what is left
-could never be unmasked. In round 3 a reply counts, whatever becomes of the device that has sent it.
+A device is alive until it is lost, sends an abort, is silent in a round that ends, or sends a message that the round
+does not ask for; this ends only its own part. With fewer than ``threshold`` devices alive the round fails (F-124): the
+sum could never be unmasked. In round 3 a reply counts, whatever becomes of the device that has sent it.
 
-What the server knows of single devices: public keys, shares that it cannot read, who is in the sum, and in round 3 for
-each device either the key of its own mask or its noise key, never both.
+The server knows of single devices: public keys, shares that it cannot read, whether they are in the sum, and in round 3
+for each device either the key of its own mask or its noise key, never both.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ROUTED: Final = 50
 
 
 class SecAggServer:
-    """One session of secure aggregation; `events` says how it and its owner talk.
+    """One session of secure aggregation; `events` describes the calls between it and its owner.
 
     Args:
         terms: The terms of the task; the threshold is at least 2 and more than half of ``size`` (F-092).
@@ -97,7 +97,7 @@ class SecAggServer:
         self._jobs = Jobs(compute, partial(self._fail, Reason.INTERNAL, "the server could not compute the sum"))
         self._round = 0
         self._alive = set(range(size))
-        # Who has sent what the present round asks for.
+        # The devices that have sent what the present round asks for.
         self._done: set[int] = set()
         self._keys: set[bytes] = set()
         self._pairs: dict[int, secagg_pb.PairOfPublicKeys] = {}
@@ -121,19 +121,19 @@ class SecAggServer:
         return frozenset(self._alive)
 
     def start(self) -> None:
-        """Begin to wait; nothing is sent, since the devices send first."""
+        """Begin to wait; the server sends no message, since the devices send first."""
 
     def receive(self, index: int, message: secagg_pb.ClientToServerWrapperMessage) -> None:
-        """Take a message of a device; what a dead device sends is not looked at."""
+        """Take a message of a device; messages of a dead device are ignored."""
         if self._jobs.are_stopped or index not in self._alive:
             return
         kind = message.WhichOneof("message_content")
         if kind == "abort":
-            # F-126: The device has left by itself, so it is sent nothing.
+            # The device has left by itself, so no message is sent to it.
             self._die(index)
             self._drop(index, Drop.CLIENT_ABORT)
         elif self._secrets is not None and kind == _EXPECTED[3]:
-            # F-123: This reply and the news of early success have crossed.
+            # This reply and the message of early success have crossed.
             return
         elif kind != _EXPECTED[self._round] or index in self._done:
             self._refuse(
@@ -145,13 +145,13 @@ class SecAggServer:
         self._go_on()
 
     def lost(self, index: int) -> None:
-        """A device is lost, so nothing is sent to it."""
+        """Note that a device is lost; no message is sent to it."""
         if index in self._alive and not self._jobs.are_stopped:
             self._die(index)
             self._go_on()
 
     def elapsed(self) -> None:
-        """The time limit of the present round has passed (F-115, F-133)."""
+        """Handle the end of the present round's time limit (F-115, F-133)."""
         if self._jobs.are_stopped:
             return
         if self._round < 3:
@@ -162,7 +162,7 @@ class SecAggServer:
             self._fail_corrupted()
 
     def abandon(self) -> None:
-        """The owner gives the round up: jobs stop, and nothing is called any more."""
+        """Give the round up: jobs stop, and no callback is called any more."""
         self._jobs.stop()
         self._forget()
 
@@ -200,13 +200,16 @@ class SecAggServer:
         self._shares = {}
 
     def _route(self, left: list[int], shares: dict[int, list[bytes]]) -> None:
-        """F-117: Entry j of device i is entry i of device j. A thousand such messages take a while to make."""
+        """F-117: Pass on shares: entry j of device i becomes entry i of device j.
+
+        A thousand such messages take a while to make.
+        """
         some, rest = left[:_ROUTED], left[_ROUTED:]
 
         def job() -> list[secagg_pb.ServerToClientWrapperMessage]:
             requests = [messages.masked_input_request(shares, index, self._size) for index in some]
             while shares and not rest:
-                # A million shares are let go of one device after the other: the loop could not run meanwhile.
+                # A million shares are freed device by device: otherwise the loop could not run meanwhile.
                 shares.popitem()
             return requests
 
@@ -232,7 +235,7 @@ class SecAggServer:
 
     def _request_unmasking(self) -> None:
         if (count := len(self._included)) < (least := self._terms.min_visible):
-            # F-129: Nobody is asked for any secret, so this sum can never be seen.
+            # F-129: no device is asked for any secret, so this sum can never be seen
             self._fail(
                 Reason.TOO_FEW_VISIBLE,
                 f"{count} devices have sent a vector; only a sum of {least} or more may be seen",
@@ -271,11 +274,11 @@ class SecAggServer:
         self._is_recovering = False
         is_first = self._secrets is None
         if secrets is None and not is_first:
-            # A spare reply shows that shares of own masks are wrong, but not which ones.
+            # a spare reply shows that shares of own masks are wrong, but not which ones
             self._fail_corrupted()
             return
         if secrets is None:
-            # F-127: Perhaps a subset with other devices is right; each further reply brings some.
+            # Perhaps a subset with other devices is consistent; each further reply adds some.
             if len(self._replies) > count:
                 self._recover()
             else:
@@ -287,7 +290,7 @@ class SecAggServer:
         if self._jobs.are_stopped:
             return
         if len(self._replies) > count:
-            # F-128: More replies have come meanwhile, and they have to fit.
+            # F-128: more replies have come meanwhile, and they must be consistent
             self._recover()
         else:
             self._sums.finish(partial(self._unmask, secrets))
@@ -306,7 +309,7 @@ class SecAggServer:
     # All rounds.
 
     def _go_on(self) -> None:
-        """End the round if it has what it needs, or can never have it."""
+        """End the round if it has all replies that it needs, or can never get them."""
         if self._jobs.are_stopped or self._secrets is not None:
             return
         if len(self._alive | set(self._replies)) < self._terms.threshold:
@@ -370,7 +373,7 @@ class SecAggServer:
         self._ended(outcome)
 
     def _forget(self) -> None:
-        """F-097: Drop all secrets and vectors, even if this object lives on."""
+        """F-097: Drop all secrets and vectors, even if this object continues to exist."""
         self._secrets, self._replies, self._shares, self._pairs = None, {}, {}, {}
 
     def _send_all(self, message: secagg_pb.ServerToClientWrapperMessage) -> None:
@@ -378,6 +381,6 @@ class SecAggServer:
             self._send(index, message)
 
     def _send(self, index: int, message: secagg_pb.ServerToClientWrapperMessage) -> None:
-        # Sending one message may lead to the loss of another device, or to the end of the round.
+        # sending one message may cause the loss of another device, or the end of the round
         if index in self._alive and not self._jobs.are_stopped:
             self._send_to(index, message)

@@ -42,7 +42,7 @@ class Sums:
         self._go_on()
 
     def finish(self, then: Callable[[dict[str, Array]], None]) -> None:
-        """Give the sums by name when all is added; each is (length,) of uint64 below its modulus."""
+        """Give the sums by name when all vectors are added; each is (length,) of uint64 below its modulus."""
         self._then = then
         self._go_on()
 
@@ -51,7 +51,7 @@ class Sums:
             return
         if self._waiting:
             self._is_busy = True
-            # Those that come while this runs are added together in the next piece of work.
+            # Vectors that come while this runs are added together in the next piece of work.
             some, self._waiting = self._waiting, []
             self._compute(lambda: self._add(some), self._added)
         elif self._then is not None:
@@ -70,6 +70,6 @@ class Sums:
             for name, (modulus, length) in self._vectors.items():
                 values = unpack(packed[name], modulus, length)
                 total = self._totals.setdefault(name, np.zeros(length, np.uint64))
-                # Both are below 2^62, so the sum fits.
+                # both are below 2^62, so the sum fits
                 np.add(total, values, out=total)
                 np.subtract(total, np.uint64(modulus), out=total, where=total >= modulus)

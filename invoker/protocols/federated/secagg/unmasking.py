@@ -1,12 +1,12 @@
-"""What takes the masks off a sum: secrets from shares, and the masks that are still in it.
+"""Removes the masks from a sum: recovers secrets from shares, and computes the masks that are still in it.
 
-A device that is in the sum has its own mask there, whose key its peers have shares of. A device that sent shares and
-then no vector is missing in the sum, but its peers have added the masks that they share with it; they have shares of
-its noise key. Of no device are both ever known, so no vector of one device can be unmasked.
+The sum contains the own mask of each device in it; its peers have shares of the mask's key. A device that sent shares
+and then no vector is missing in the sum, but its peers have added the masks that they share with it; they have shares
+of its noise key. The two keys of a device are never both known, so no vector of one device can be unmasked.
 
-Shares may be wrong, because a device lies. What is put together of them is checked (F-127, F-128, F-135): noise keys
-must give the public keys that were advertised, limbs must be possible, and all shares that are left over must lie on
-the same polynomials.
+Shares may be wrong, because a device lies. The recovered secrets are checked (F-127, F-128, F-135): noise keys
+must give the public keys that were advertised, limbs must be possible, and all remaining shares must lie on the same
+polynomials.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_SUBSETS: Final = 500
 
 
 class Cohort(msgspec.Struct, frozen=True):
-    """Which devices are in the sum, and which are missing, once vectors have been summed up.
+    """The devices that are in the sum, and the missing ones, once vectors have been summed up.
 
     Attributes:
         session: Id of the session.
@@ -50,14 +50,14 @@ class Cohort(msgspec.Struct, frozen=True):
 
 
 class Secrets(msgspec.Struct, frozen=True):
-    """Keys of own masks of those in the sum, and noise keys of those missing there; in their order."""
+    """Keys of the own masks of the devices in the sum, and noise keys of the missing devices; in their order."""
 
     own: Sequence[bytes]
     noise: Sequence[bytes]
 
 
 def recover(cohort: Cohort, replies: Mapping[int, Array], threshold: int) -> Secrets | None:
-    """Put the secrets together; None: the shares are corrupt, and more of them may help.
+    """Put the secrets together; None if the shares are corrupt; more shares may help.
 
     Args:
         cohort: The devices that are in the sum, and those that are missing.
@@ -98,26 +98,29 @@ def unmask(
             )
             for keys in (plus, minus)
         )
-        # All three are below the modulus, which is at most 2^62, so nothing wraps around before the remainder.
+        # all three are below the modulus, which is at most 2^62, so there is no overflow before the remainder
         unmasked[name] = (sums[name] + added + (np.uint64(modulus) - taken)) % np.uint64(modulus)
     return unmasked
 
 
 def _left_masks(cohort: Cohort, secrets: Secrets, stopped: Callable[[], bool]) -> tuple[list[bytes], list[bytes]]:
-    """Keys of the masks that have to be added to the sum, and of those that have to be taken off it."""
+    """Keys of the masks that must be added to the sum, and keys of the masks that must be subtracted."""
     plus, minus = list[bytes](), list(secrets.own)
     for dead, secret in zip(cohort.missing, secrets.noise, strict=True):
         if stopped():
             break
         pair = KeyPair(secret)
         for index in cohort.included:
-            # A device has added the masks that it shares with those before it, and subtracted the others.
+            # A device has added the masks that it shares with devices before it, and subtracted the others.
             (plus if dead > index else minus).append(pair.agree(cohort.noise[index]))
     return plus, minus
 
 
 def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
-    """Subsets to try: the first ones by index (F-127); then neighbours, some without each device; then all others."""
+    """Subsets of replies to try: the first ones by index (F-127).
+
+    Then neighbours, some without each device; then all others.
+    """
     if len(replied) == threshold:
         return iter((replied,))
     twice = [*replied, *replied]
@@ -126,7 +129,7 @@ def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
 
 
 def _recovered(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[int]) -> Secrets | None:
-    """The secrets that one subset gives, if they can be right."""
+    """The secrets from one subset of replies, if they are consistent."""
     import numpy as np
 
     limbs = combine(weights(subset), np.stack([replies[index] for index in subset]))
@@ -141,7 +144,10 @@ def _recovered(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[in
 
 
 def _all_agree(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[int]) -> bool:
-    """Whether the replies that are left over fit. One whose noise shares are wrong is known to lie, and is ignored."""
+    """Whether the remaining replies are consistent.
+
+    One whose noise shares are wrong is known to lie, and is ignored.
+    """
     import numpy as np
 
     left = [index for index in replies if index not in subset]

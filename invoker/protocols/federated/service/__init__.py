@@ -1,3 +1,3 @@
-"""Federated compute's place at the transports."""
+"""Attaches federated compute to the transports."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""`FederatedService`: attaches federated rounds to gRPC, and what devices download to HTTP."""
+"""`FederatedService`: attaches federated rounds to gRPC, and the downloads of devices to HTTP."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class FederatedService(Service):
         """The method that begins sessions of devices.
 
         Raises:
-            StartupError: The file, or what it names, cannot be served (F-137).
+            StartupError: The configuration file, or a function or file that it names, cannot be served (F-137).
         """
         return (self._made().method,)
 
@@ -99,7 +99,7 @@ class FederatedService(Service):
         return self._made().resources if path.startswith(PREFIX) else None
 
     def numbers(self) -> Numbers | None:
-        """What the rounds have counted; None before they are served."""
+        """The counts of the rounds; None before they are served."""
         return self._rounds.numbers() if self._rounds is not None else None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """`RoundBacking`.
 
-It does what the coordinator cannot do itself: run rounds, commit them, compute in threads, be called in time.
+It does what the coordinator cannot do itself: run aggregations, commit rounds, compute in threads, set timers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from invoker.core.invocation import Invocation
 from invoker.core.steps import Close, Open
 from invoker.core.store import Item, Reason, Refused
 from invoker.errors import InvocationError, Status, StatusError, let_go
+from invoker.execution.asker import Asker
 from invoker.execution.driver import Driver
 from invoker.execution.loop.sessions import SessionReactor
 from invoker.protocols.federated import saved
 from invoker.protocols.federated.aggregating import AHEAD, AggregatingSession, Word
 from invoker.protocols.federated.backing import Commit
 from invoker.protocols.federated.saved import Saved
-from invoker.protocols.federated.service.asker import Asker
 from invoker.protocols.federated.service.resources import Resources, hash_of
 
 __all__ = ["RoundBacking", "RoundReactor"]
@@ -41,7 +41,7 @@ _ROUND_BYTES: Final = 2**40
 
 
 class RoundBacking:
-    """The service as the coordinator sees it.
+    """The service from the coordinator's view.
 
     Args:
         driver: Runs rounds.
@@ -64,7 +64,7 @@ class RoundBacking:
         self._driver = driver
         self._is_behind = is_behind
         self._saved: dict[tuple[str, str], Saved] = {}
-        self._asker = Asker(driver)
+        self._asker = Asker(driver.store)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="invoker-rounds")
         self._packing: dict[Hashable, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
@@ -75,7 +75,7 @@ class RoundBacking:
             self._saved[population, task] = one
 
     def close(self) -> None:
-        """Stop the threads that compute; what waits for them is dropped."""
+        """Stop the threads that compute; waiting jobs are dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._asker.leave()
 
@@ -84,16 +84,16 @@ class RoundBacking:
         return secrets.token_urlsafe(18)
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
-        """Run a conversation without a peer; returns a function that gives it a word, in a later turn."""
+        """Run a conversation without a peer; returns a function that gives it a message, in a later turn."""
         reactor = RoundReactor(session, _Silent(), self._driver, _ignore, hard_bytes=_ROUND_BYTES, window=AHEAD,
                                fetch=_no_fetch)  # fmt: skip
         return lambda word: self._call(reactor.arrived, word)
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
-        """Store a checkpoint, if the store has what the round started from (F-083)."""
+        """Store a checkpoint, if the store still has the one that the round started from (F-083)."""
         before = self._saved[commit.population, commit.task]
         if before.round != commit.number - 1:
-            self._call(self._is_behind, commit.population)  # a commit was stored after its round was given up
+            self._call(self._is_behind, commit.population)  # the commit was stored after its round was given up
             self._call(done, False)
             return
         late = self._loop.call_later(_COMMIT_S, self._late, commit)
@@ -131,11 +131,11 @@ class RoundBacking:
         self._call(done, isinstance(answer, Item))
 
     def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run ``job`` in a thread, then give ``then`` what it returned or raised (F-131)."""
+        """Run ``job`` in a thread, then call ``then`` with its result or exception (F-131)."""
         self._loop.run_in_executor(self._threads, _caught, job).add_done_callback(partial(_give, then))
 
     async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:
-        """Compress or inflate a large message in a thread, once for all who want the same now."""
+        """Compress or inflate a large message in a thread, once for all conversations that want the same now."""
         packing = self._packing.get(key)
         if packing is None:
             packing = self._packing[key] = self._loop.run_in_executor(self._threads, job)
@@ -147,32 +147,32 @@ class RoundBacking:
 
 
 class RoundReactor(SessionReactor):
-    """Runs a round, which a drain neither ends nor refuses: devices have reported to it already (F-143)."""
+    """Runs a round, which a drain neither ends nor refuses: devices have already reported to it (F-143)."""
 
     def _admit(self, step: Open) -> Invocation:
         return self.driver.engine.open(step, limits=self._limits, is_early=True)
 
     def _drained(self) -> None:
-        """Do nothing; the coordinator hears of the drain, and ends its rounds."""
+        """Do nothing; the coordinator is notified of the drain, and ends its rounds."""
 
     def _tell_end(self, error: InvocationError | None) -> None:
-        """A round is no session of a peer; the coordinator counts it."""
+        """Do nothing: a round is no session of a peer, and the coordinator counts it."""
         self.driver.sessions.running -= 1
         if error is not None:
             log.info("the invocation of a round was cut", extra={"detail": str(error)})
 
 
 class _Silent:
-    """The wire of an aggregation, which has no peer: what is written is dropped."""
+    """The wire of an aggregation, which has no peer: all frames are dropped."""
 
     is_gone = False
     headers: tuple[tuple[str, str], ...] = ()
 
     def accepted(self) -> None:
-        """Do nothing."""
+        """Do nothing, since there are no headers."""
 
     def ask(self) -> None:
-        """Do nothing: the words of a round are never held back."""
+        """Do nothing: the messages of a round are never held back."""
 
     def write(self, frame: Any) -> bool:
         raise AssertionError(f"a round sends nothing, but it has sent {frame!r}")
@@ -203,4 +203,4 @@ def _give(then: Callable[[Any], None], future: asyncio.Future[Any]) -> None:
             then(found)
         finally:
             if isinstance(found, Exception):
-                let_go(found)  # its frames hold a report, and stand in a circle with it
+                let_go(found)  # the error's frames refer to a report, and form a cycle with the error

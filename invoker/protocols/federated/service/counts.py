@@ -1,4 +1,4 @@
-"""`RoundCounts`: what a coordinator has counted, as the numbers of the process that `/metrics` shows (F-141)."""
+"""`RoundCounts`: the counts of a coordinator, as the numbers of the process that `/metrics` shows (F-141)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RoundCounts:
 
     Args:
         coordinator: It counts, too; this adds what it reports of each round that has ended.
-        tasks: All that there are, each with its population, in the order of the file.
+        tasks: All tasks, each with its population, in the order of the file.
     """
 
     def __init__(self, coordinator: RoundCoordinator, tasks: Iterable[tuple[str, str]]) -> None:
@@ -56,7 +56,7 @@ class RoundCounts:
         return Numbers(counters, gauges)
 
     def _ended(self, record: RoundRecord) -> None:
-        """Count a round, and log how it went; no line says anything of one device."""
+        """Count a round, and log its outcome; no line identifies a device."""
         task = self._task(record.population, record.task)
         bound = bisect_left(BOUNDS, record.seconds)
         self._rounds[(*task, record.outcome)] += 1
@@ -77,7 +77,7 @@ class RoundCounts:
         return (population, task) if (population, task) in self._named else (OTHER, OTHER)
 
     def _folded(self, rows: Counter[Any], names: int = 2) -> dict[tuple[str, ...], float]:
-        """Rows whose first labels are a population, and a task; those that are not named are added up."""
+        """Rows whose first labels are a population, and a task; those with unknown names are added up."""
         populations = {population for population, _ in self._named}
         made: dict[tuple[str, ...], float] = {}
         for (population, *rest), number in rows.items():

@@ -28,12 +28,12 @@ _UNDECIDED_S: Final = 15.0
 
 
 class Place(Protocol):
-    """What a conversation needs of the rounds of its process."""
+    """The methods of its process's rounds that a conversation needs."""
 
     path: str
 
     def leadership(self, population: str) -> RoundLeadership | None:
-        """The leadership of a population; None: there is no such population, and the coordinator refuses it."""
+        """The leadership of a population; None: there is no such population, so the coordinator refuses it."""
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
         """The gRPC channel to the process that leads a population."""
@@ -42,12 +42,12 @@ class Place(Protocol):
 class DeviceReactor(Reactor):
     """One conversation.
 
-    It begins here, so that its limits hold from the first moment on. The first checkin names a population; if another
-    process leads that, the state of the conversation here is dropped, and the relay takes it over.
+    The conversation begins here, so that its limits hold from the first moment. The first checkin names a population;
+    if another process leads that, the state of the conversation here is dropped, and the relay takes it over.
 
     Args:
         session: Translates the frames.
-        wire: To the device.
+        wire: Sends a frame to the device.
         driver: Knows the loop.
         on_close: Called once with the end.
         place: Knows which process leads.
@@ -84,7 +84,7 @@ class DeviceReactor(Reactor):
 
     @property
     def settles(self) -> bool:
-        """A broken end is not taken for a half-close, which would leave a device in its round (F-013)."""
+        """True, so that a broken end is not taken for a half-close, which would keep a device in its round (F-013)."""
         return True
 
     def arrived(self, frame: Any | None) -> bool:
@@ -109,14 +109,14 @@ class DeviceReactor(Reactor):
             super().gone()
 
     def fail(self, error: InvocationError) -> None:
-        """End the conversation, wherever it goes on."""
+        """End the conversation, wherever it continues."""
         if self._relay is not None:
             self._relay.fail(error)
         else:
             super().fail(error)
 
     def _close(self, close: Close) -> None:
-        """The conversation is over here, however it ended (F-012, F-013)."""
+        """End the conversation here, for whatever reason (F-012, F-013)."""
         if not self._is_closed:
             self._device.coordinator.leave(self._device)
             self._device.release()
@@ -124,10 +124,13 @@ class DeviceReactor(Reactor):
                 self._rest.cancel()
         super()._close(close)
 
-    # How fast a device may send.
+    # The following limits how fast a device may send.
 
     def _apply(self, frame: Any | None) -> bool:
-        """Apply a frame, and read no further while the device does not read: each chunk that it sends has an ack."""
+        """Apply a frame.
+
+        Reading pauses while the device does not read, since each chunk that it sends causes an ack.
+        """
         self._has_room = True
         is_wanted = super().arrived(frame)
         if self._has_room or self._is_closed:
@@ -145,7 +148,8 @@ class DeviceReactor(Reactor):
     # Where the conversation goes on.
 
     def _land(self, frame: bytes, leadership: RoundLeadership) -> bool:
-        if leadership.is_here or leadership.has_led:  # F-143: where it was led until now it is rejected at once
+        # F-143: if this process led until now, the device is rejected at once
+        if leadership.is_here or leadership.has_led:
             self._has_landed = True
             return self._apply(frame)
         if leadership.leader is not None and not self._is_relayed:
@@ -179,7 +183,7 @@ class DeviceReactor(Reactor):
 
 
 def _homeless() -> InvocationError:
-    return StatusError(Status.UNAVAILABLE, "no process runs the rounds of this population now; come again")
+    return StatusError(Status.UNAVAILABLE, "no process runs the rounds of this population now; try again")
 
 
 def _ignore(_: Close) -> None:
@@ -187,7 +191,7 @@ def _ignore(_: Close) -> None:
 
 
 def _population(frame: bytes) -> str | None:
-    """The population that a checkin names; None: it is no checkin, or none that the session takes."""
+    """The population that a checkin names; None: it is no checkin, or not a valid one."""
     if len(frame) > OUTSIDE_BYTES:
         return None
     try:

@@ -33,7 +33,7 @@ class MailBox:
             self._notices.append(notice)
 
     def next(self) -> asyncio.Future[Sequence[Notice]]:
-        """Wait for notices, and take all that are there; a future costs a tenth of a task that waits."""
+        """Wait for notices, and take all of them; a future costs a tenth of a waiting task."""
         waiter: asyncio.Future[Sequence[Notice]] = asyncio.get_running_loop().create_future()
         if self._notices is None:
             self._waiter = waiter

@@ -1,9 +1,9 @@
 """`Relay`: a conversation that came to another process than the leader, carried there and back frame by frame.
 
 The leader takes it at a socket of its own (`protocols.federated.service.relay_listener`), as if the device had come
-there. Frames of the device and the leader are carried as they are, and no further frame is read while one side does not
-take what the other has sent. When the leader is lost, the device gets UNAVAILABLE. The leader may end while a frame is
-on its way to it: the device still gets the frames that the leader has sent before, and the leader's status (see
+there. Frames of the device and the leader are passed on unchanged, and no further frame is read from one side while the
+other does not take its frames. When the leader is lost, the device gets UNAVAILABLE. The leader may end while a frame
+is on its way to it: the device still gets the frames that the leader has sent before, and the leader's status (see
 `Ending`).
 """
 
@@ -50,7 +50,7 @@ _DROPPED: Final = (PEER, IDENTITY, PASS, RELAYED_PEER, "user-agent", "te", "cont
 
 
 class Links:
-    """Channels to leaders; there is one at most for each that was found."""
+    """Channels to leaders; there is at most one for each leader."""
 
     def __init__(self) -> None:
         self._channels: dict[str, grpc.aio.Channel] = {}
@@ -63,7 +63,7 @@ class Links:
         return found
 
     async def close(self) -> None:
-        """Close all, which ends what they carry."""
+        """Close all connections, which ends the conversations on them."""
         channels, self._channels = self._channels, {}
         for one in channels.values():
             await one.close()
@@ -77,8 +77,8 @@ class Relay:
         channel: The channel to the leader.
         leader: The process that leads.
         metadata: The metadata of the device's call.
-        wire: To the device.
-        driver: Waits for it when the process ends.
+        wire: Sends a frame to the device.
+        driver: Waits for the relay when the process ends.
         on_close: Called once with the end.
         deadline_s: Left to the device's call; None: there is none.
     """
@@ -152,19 +152,19 @@ class Relay:
             self._wire.ask()
 
     async def _carry_down(self) -> None:
-        said: Any = aiter(self._call)  # not read(), which ends at a late write of ours
-        with suppress(grpc.aio.AioRpcError):  # its code is sent below, as that of a normal end
+        said: Any = aiter(self._call)  # not read(), which ends at a late write
+        with suppress(grpc.aio.AioRpcError):  # an error's status is sent below, like that of a normal end
             async with aclosing(said):
                 async for frame in said:
                     if not self._wire.write(frame):
                         await self._wire.room()
         status, detail = await self._ending.status()
-        if status is Status.UNAVAILABLE:  # grpcio's own text names our socket
-            detail = "the process that runs the rounds of this population is gone; come again"
+        if status is Status.UNAVAILABLE:  # grpcio's own text names the socket
+            detail = "the process that runs the rounds of this population is gone; try again"
         self._end(Close(None if status is Status.OK else StatusError(status, detail)))
 
     def _end(self, close: Close | None) -> None:
-        """End both calls; None: the device is gone, so no status is sent."""
+        """End both calls; without ``close`` the device is gone, so no status is sent."""
         if self._is_closed:
             return
         self._is_closed = True

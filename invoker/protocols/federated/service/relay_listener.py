@@ -41,7 +41,7 @@ class RelayListener:
     """Listens for relayed conversations.
 
     Args:
-        method: The method of the gRPC transport; it is served here, too.
+        method: The method of the gRPC transport; it is also served here.
         driver: Runs them.
         settings: The settings of the gRPC transport.
 
@@ -59,7 +59,7 @@ class RelayListener:
         self._transport = AioTransport(driver, methods=(own,), settings=settings)
 
     async def start(self) -> None:
-        """Begin to listen, and remove what killed processes have left."""
+        """Begin to listen, and remove the sockets of killed processes."""
         _clear_away_old(self._folder.parent)
         self._transport.bind(f"unix:{self.address}")
         await self._transport.start()
@@ -83,7 +83,10 @@ class RelayListener:
 
 
 def _clear_away_old(folder: Path) -> None:
-    """Remove the sockets of this user at which nobody listens any more; a process that was killed leaves its own."""
+    """Remove the sockets of this user on which no process listens any more.
+
+    A killed process leaves its socket behind.
+    """
     for path in folder.glob(f"{_PREFIX}*/{_SOCKET}"):
         with suppress(OSError):
             about = path.lstat()
@@ -103,8 +106,8 @@ class _Refused:
     settles = False
 
     def arrived(self, frame: bytes | None) -> bool:  # noqa: ARG002 - the listener's interface
-        """Ignore what comes after the call was refused."""
+        """Ignore frames that come after the call was refused."""
         return True
 
     def gone(self) -> None:
-        """Do nothing: the end has been reported."""
+        """Do nothing, since the end is already reported."""

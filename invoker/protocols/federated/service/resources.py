@@ -1,8 +1,8 @@
 """`Resources`: plans and checkpoints as devices download them from the HTTP transport (F-065 to F-067).
 
-A path holds a keyed hash of the content. Nobody can guess it without the key, and each process that has the key and the
-content answers there; so a download need not come to the process that runs the round. Content is forgotten once nothing
-refers to its `Blob` any more, which is when the rounds are over that offer it.
+A path holds a keyed hash of the content. It cannot be guessed without the key, and each process that has the key and
+the content answers at this path; so a download need not come to the process that runs the round. Content is forgotten
+once nothing refers to its `Blob` any more, which is when the rounds are over that offer it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEXT: Final = ("Content-Type", "text/plain")
 
 
 class Resources:
-    """What can be downloaded; also the HTTP handler of its paths.
+    """The contents that can be downloaded; also the HTTP handler of their paths.
 
     Args:
         base_url: Gives where devices reach the HTTP transport; empty while nothing can be downloaded.
@@ -54,7 +54,7 @@ class Resources:
         return len(self._contents)
 
     def unlock(self, key: bytes) -> None:
-        """Take the key of the paths, which all processes of a service share; before it nothing is published."""
+        """Take the key of the paths, which all processes of a service share; no content is published before."""
         self._key = key
 
     def expect(self, data: bytes, digest: str) -> None:
@@ -87,7 +87,10 @@ class Resources:
             del self._contents[name]
 
     async def _look(self) -> None:
-        """Look at other processes; one look is for all that asked before it began, since it may read large models."""
+        """Look for content of other processes.
+
+        One look serves all requests before it, since it may read large models.
+        """
         self._asked += 1
         own = self._asked
         async with self._looking:
@@ -100,7 +103,7 @@ class Resources:
         """Answer one request of the HTTP transport."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
-            return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"GET reads this\n")
+            return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"use GET to read this\n")
         name = head.path.removeprefix(PREFIX)
         is_gzip = name.endswith(GZIP_SUFFIX)
         name = name.removesuffix(GZIP_SUFFIX)
@@ -130,7 +133,7 @@ class _Content:
         self._zipped: asyncio.Future[bytes] | None = None
 
     async def zipped(self) -> bytes:
-        """The bytes compressed by gzip, when the first device asks for it; a thread does that."""
+        """The bytes compressed by gzip; a thread compresses them when the first device asks."""
         if self._zipped is None:
             loop = asyncio.get_running_loop()
             self._zipped = loop.run_in_executor(None, gzip.compress, self.data, 6)

@@ -1,12 +1,12 @@
 """`RoundLeadership`: which of several processes runs the rounds of a population.
 
 Theory. The leader of a population is the process that has made the space ``federated-leader:POPULATION`` of the store,
-and holds it. What the space says about itself is where the leader takes conversations from the others (`relay`
-beside this). The space ends when the leader leaves; all others hear of that, and each tries to make it anew. A
-leader that was killed cannot leave: nobody listens on its socket any more, which the others notice at their next look,
-so they drop the space. One that hangs holds the space no longer than its lease.
+and holds it. The text of the space is the address at which the leader takes conversations from the others (see
+`relay`). The space ends when the leader leaves; all others are notified, and each tries to make it again. A leader that
+was killed cannot leave: its socket has no listener any more, which the others notice at their next look, so they drop
+the space. One that hangs holds the space no longer than its lease.
 
-The store decides, so there is one leader at most that can commit: a process which believes that it still leads, though
+The store decides, so at most one leader can commit: a process which believes that it still leads, though
 it slept through its lease, learns from the store that it has lost the space, and a commit of its round is refused.
 """
 
@@ -24,8 +24,8 @@ from urllib.parse import quote
 import msgspec
 
 from invoker.core.store import Create, Drop, Hold, Look, Refused, Space
+from invoker.execution.asker import Asker
 from invoker.execution.driver import Driver
-from invoker.protocols.federated.service.asker import Asker
 
 __all__ = ["Leader", "RoundLeadership"]
 
@@ -42,7 +42,7 @@ _TTL_S: Final = 3600.0
 
 
 class Leader(msgspec.Struct, frozen=True):
-    """Where a leader takes conversations from other processes.
+    """The address at which a leader takes conversations from other processes.
 
     Attributes:
         address: Path of a Unix socket; empty: it takes none.
@@ -92,7 +92,7 @@ class RoundLeadership:
         self._own = ("", "", socket.gethostname())
         self._decided = asyncio.Event()
         self._ended = asyncio.Event()
-        self._asker = Asker(driver)
+        self._asker = Asker(driver.store)
         self._task: asyncio.Task[None] | None = None
         self._has_space = False
 
@@ -100,21 +100,21 @@ class RoundLeadership:
         """Begin to follow the leader of the population, or to lead it.
 
         Args:
-            address: Where this process would take conversations; empty: no other process could bring any.
+            address: The address at which this process would take conversations; empty: other processes cannot reach it.
             token: The token that others must send then.
         """
         self._own = (address, token, self._own[2])
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"leader of {self._population}")
 
     async def decided(self, within_s: float) -> bool:
-        """Wait until the leader is known; False: it is still not known after ``limit_s`` seconds."""
+        """Wait until the leader is known; False if it is not known after ``within_s`` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._decided.wait()
         return self._decided.is_set()
 
     async def stop(self) -> None:
-        """Lead no more, and let another process."""
+        """Stop leading, and let another process lead."""
         if self._task is None:
             return
         leader, has_led = self.leader, self.is_here
@@ -125,11 +125,11 @@ class RoundLeadership:
         self.leader, self.has_led, self.has_left = leader, has_led, True
         self._decided.set()
         if self._has_space:
-            self._driver.store.ask(_NOBODY, "", Drop(self._space, is_forced=True))
+            Asker(self._driver.store).later(Drop(self._space, is_forced=True))
         self._asker.leave()
 
     def give_up(self) -> None:
-        """Lead no more, because another process does, and find out which."""
+        """Stop leading, because another process leads, and find out which one."""
         self._ended.set()
 
     async def _run(self) -> None:
@@ -138,14 +138,16 @@ class RoundLeadership:
             try:
                 await self._once()
             except Exception:
-                log.exception("the rounds of a population cannot be led", extra={"population": self._population})
+                log.exception(
+                    "this process cannot run the rounds of a population", extra={"population": self._population}
+                )
                 await asyncio.sleep(_LOOK_S)
 
     async def _once(self) -> None:
-        """Lead, or follow, until that ends."""
+        """Lead, or follow a leader, until that ends."""
         me = Leader(*self._own, secrets.token_hex(8))
         self._asker.leave()
-        self._asker = Asker(self._driver)
+        self._asker = Asker(self._driver.store)
         space = await self._asker.ask(Create(self._space, _TTL_S, msgspec.json.encode(me)))
         if not isinstance(space, Space):
             await asyncio.sleep(_LOOK_S)  # the store cannot be reached, or is full
@@ -197,7 +199,7 @@ class RoundLeadership:
             self._decided.clear()
 
     async def _watch(self, leader: Leader) -> None:
-        """Return when there is no such leader any more."""
+        """Watch a leader; returns when it is gone."""
         looks = unheld = 0
         while not self._ended.is_set():
             with suppress(TimeoutError):
@@ -212,20 +214,20 @@ class RoundLeadership:
                 space = await self._asker.ask(Look(self._space))
                 if isinstance(space, Refused):
                     return
-                # A leader that has just made the space does not hold it yet, so one look is not enough.
+                # a new leader does not hold the space yet, so one look is not enough
                 unheld = unheld + 1 if not space.holds else 0
                 if unheld > 1:
                     await self._drop(leader, is_forced=False)
                     return
 
     async def _drop(self, leader: Leader, *, is_forced: bool) -> None:
-        """Drop the space of a leader that is gone, unless another process has done so and leads now."""
+        """Drop the space of a dead leader, unless another process has done so and leads now."""
         space = await self._asker.ask(Look(self._space))
         if isinstance(space, Space) and space.about == msgspec.json.encode(leader):
-            self._driver.store.ask(_NOBODY, "", Drop(self._space, is_forced=is_forced))
+            Asker(self._driver.store).later(Drop(self._space, is_forced=is_forced))
 
     async def _is_dead(self, leader: Leader) -> bool:
-        """Whether nobody listens any more where a leader on this machine would."""
+        """Whether a leader on this machine has no listener at its address any more."""
         if not leader.address or leader.host != self._own[2]:
             return False
         try:
@@ -244,20 +246,7 @@ class RoundLeadership:
 
 
 def _clear_away(socket_path: Path) -> None:
-    """Remove the socket of a process that was killed, with its folder; nobody else would."""
+    """Remove the socket of a killed process, with its folder, since no other code does."""
     with suppress(OSError):
         socket_path.unlink()
         socket_path.parent.rmdir()
-
-
-class _Nobody:
-    """Asks the store and does not wait for the answer."""
-
-    def answered(self, key: str, value: object) -> None:
-        pass
-
-    def has_news(self, news: object) -> None:  # noqa: ARG002 - the interface of subscribers
-        raise AssertionError("it has subscribed to nothing")
-
-
-_NOBODY: Final = _Nobody()

@@ -1,6 +1,6 @@
 """`Rounds`.
 
-The populations of one process: a coordinator, the leadership of each, and what devices and metrics see of them.
+The populations of one process: a coordinator, the leadership of each, and their interface for devices and metrics.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from invoker.attach.service import Surroundings
 from invoker.core.spaces import MemoryStore
 from invoker.core.store import ABSENT, Create, Item, Reason, Refused, Space
 from invoker.errors import Status, StatusError
+from invoker.execution.asker import Asker
 from invoker.execution.driver import Driver
 from invoker.execution.loop.wire import Wire
 from invoker.message import Headers
@@ -25,7 +26,6 @@ from invoker.protocols.federated.coordinator import CoordinatorLimits, RoundCoor
 from invoker.protocols.federated.messages import Blob
 from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.saved import Saved
-from invoker.protocols.federated.service.asker import Asker
 from invoker.protocols.federated.service.backing import RoundBacking
 from invoker.protocols.federated.service.counts import RoundCounts
 from invoker.protocols.federated.service.devices import DeviceReactor
@@ -56,7 +56,7 @@ _KEY_TTL_S: Final = 10 * 365 * 24 * 3600.0
 
 
 class Rounds:
-    """What one process serves.
+    """The populations that one process serves.
 
     Args:
         around: What the service finds in its process.
@@ -79,7 +79,7 @@ class Rounds:
         self._driver: Driver = around.driver
         self._url: str = known.federated_url
         self._setups = Setups(known.federated, self._driver.engine.catalog, is_public=is_public)
-        self._asker = Asker(self._driver)
+        self._asker = Asker(self._driver.store)
         self._links = Links()
         self.resources = Resources(self._base_url, self._find_missing)
         self._found: dict[tuple[str, str], tuple[int, Blob, Blob]] = {}
@@ -94,7 +94,7 @@ class Rounds:
         self.method = LoopMethod(SERVICE, SESSION, lambda metadata: metadata, self._begin, knows_peer=True)
         self.path = self.method.path
         self._relay_listener: RelayListener | None = None
-        # A device may come before `start`. It waits for a leader: NOT_FOUND would keep it away for hours.
+        # a device may come before `start`; it waits for a leader, since NOT_FOUND would keep it away for hours
         self._leaderships = {name: RoundLeadership(name, self._driver, self) for name in self._setups.populations}
         self._handing: asyncio.Task[None] | None = None
 
@@ -102,7 +102,7 @@ class Rounds:
         """Begin to lead the populations, or to follow their leaders.
 
         Raises:
-            LoadError: A task that the store does not know has a function that gives no first checkpoint (F-137).
+            LoadError: The function of a new task gives no first checkpoint (F-137).
         """
         address = token = ""
         if not isinstance(self._driver.store, MemoryStore):
@@ -119,7 +119,7 @@ class Rounds:
             one.start(address, token)
 
     async def stop(self, grace_s: float) -> None:
-        """End what is left, and let another process lead."""
+        """End the remaining rounds, and let another process lead."""
         self._driver.drains.discard(self._drain)
         self._drain()
         try:
@@ -142,7 +142,7 @@ class Rounds:
             await self._relay_listener.stop(grace_s)
 
     def numbers(self) -> Numbers:
-        """What the rounds have counted."""
+        """The counts of the rounds."""
         return self._counts.numbers()
 
     def _drain(self) -> None:
@@ -198,11 +198,11 @@ class Rounds:
         """End the conversations of a population."""
         if any(one.population == population for one in self.coordinator.status()):
             self.coordinator.close(
-                population, StatusError(Status.UNAVAILABLE, "another process runs the rounds now; come again")
+                population, StatusError(Status.UNAVAILABLE, "another process runs the rounds now; try again")
             )
 
     def _is_behind(self, population: str) -> None:
-        """Handle a refused commit: the store has what another process has committed."""
+        """Handle a refused commit: another process has committed a round."""
         self._leaderships[population].give_up()
 
     def _tasks(self, population: str) -> Any:
@@ -226,10 +226,10 @@ class Rounds:
                     self._setups.initial(population, task.name)
 
     async def _state(self, population: str, task: str) -> Saved:
-        """What the store has of a task, which no earlier leader can change any more.
+        """Get a task's state from the store, in a form that no earlier leader can change any more.
 
-        The first time the store is given the first checkpoint. Later the checkpoint is written once more: it gets a
-        version that a leader which has slept through its lease does not know, so the commit of that one is refused.
+        The first time the store is given the first checkpoint. Later the checkpoint is written once more: it gets a new
+            version, which a leader that has slept through its lease does not have, so that leader's commit is refused.
         """
         await self._asker.ask(saved.create(population, task))
         item = await self._asker.ask(saved.lookup(population, task))
@@ -247,7 +247,7 @@ class Rounds:
     # Downloads.
 
     def _base_url(self) -> str:
-        """Where devices reach the HTTP transport; empty: there is none."""
+        """The base URL of the HTTP transport for devices; empty: there is none."""
         _, _, port = (self._around.http_address() or "").rpartition(":")
         if not port:
             return ""

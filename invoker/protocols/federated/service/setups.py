@@ -1,4 +1,4 @@
-"""`Setups`: what a file of rounds names, looked up: functions, plans, first checkpoints (F-137).
+"""`Setups`: looks up the functions, plans and first checkpoints that a file of rounds names (F-137).
 
 The file is read twice in the life of a process: once to know which functions to serve, and once to serve the rounds. A
 mistake stops the start either time, with the name of its task.
@@ -42,7 +42,7 @@ def read_rounds(path: str) -> FederatedConfig:
     """Read a file of rounds.
 
     Raises:
-        ConfigError: It cannot be read, or has an invalid value.
+        ConfigError: The file cannot be read, or has an invalid value.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def read_rounds(path: str) -> FederatedConfig:
 
 
 def with_aggregators(path: str, found: tuple[Prepared, ...], config: Config) -> tuple[Prepared, ...]:
-    """Functions, and those of them that aggregate the rounds of a file.
+    """Add the functions that aggregate the rounds of a file to the functions that are served.
 
     Raises:
         StartupError: The file, or a function that it names, cannot be used; the text names the task.
@@ -67,18 +67,18 @@ def with_aggregators(path: str, found: tuple[Prepared, ...], config: Config) -> 
 
 
 class Setups:
-    """What the populations of a file need.
+    """The functions, plans and checkpoints that the populations of a file need.
 
     Args:
-        path: The path of the file; those that it names are looked for beside it.
+        path: The path of the file; files that it names are relative to its folder.
         catalog: Has the aggregation functions.
         is_public: Whether other machines can reach this process, so that each population needs an API key.
 
     Attributes:
-        populations: As the file says, by name.
+        populations: The populations of the file, by name.
 
     Raises:
-        StartupError: Something is not there, or cannot be used; the text names the task.
+        StartupError: A function or file is missing, or cannot be used; the text names the task.
     """
 
     def __init__(self, path: str, catalog: Catalog, *, is_public: bool) -> None:
@@ -94,7 +94,7 @@ class Setups:
             self._look_up(one, is_public=is_public)
 
     def initial(self, population: str, task: str) -> bytes:
-        """The first checkpoint of a task; its function is called once, and only if this is asked for.
+        """The first checkpoint of a task; its function is called once, and only if this method is called.
 
         Raises:
             LoadError: The function gives none; the text names the task.
@@ -113,7 +113,7 @@ class Setups:
     def setup(
         self, name: str, saved: Mapping[str, Saved], publish: Callable[[bytes], Blob], tokens: Tokens | None
     ) -> PopulationSetup:
-        """A population as the coordinator takes it.
+        """A population in the form that the coordinator takes.
 
         Args:
             name: The name of the population.
@@ -181,7 +181,7 @@ class Setups:
             raise ConfigError(f"aggregate is {task.aggregate!r}, which this process does not serve")
         spec = self._names[task.aggregate]
         if task.secagg is None and task.max_clients > 1 and spec.style is Style.REQUEST_REPLY:
-            # F-082: A function that is called for each update gives a checkpoint for each, and a round has one.
+            # A request/reply function gives a checkpoint for each update, but a round has only one.
             raise ConfigError(
                 f"aggregate is {task.aggregate!r}, which takes one update and not all of a round; annotate its first "
                 "parameter as an iterator, for example updates: Iterator[Update]"
@@ -189,7 +189,7 @@ class Setups:
         missing = [one for one in ("cryptography", "numpy") if find_spec(one) is None] if task.secagg else []
         if missing:
             raise ConfigError(
-                f"secagg takes {' and '.join(missing)}, which this process has not; "
+                f"secagg needs {' and '.join(missing)}, which this process does not have; "
                 "pip install 'stream-invoker[federated]'"
             )
         at = (population, task.name)
@@ -236,7 +236,7 @@ def _function(entrypoint: str, key: str) -> Callable[..., Any]:
 
 
 def _first(entrypoint: str, function: Callable[[], Any]) -> bytes:
-    """The first checkpoint, as its function gives it."""
+    """The first checkpoint, made by its function."""
     try:
         found = function()
         if isinstance(found, (bytes, bytearray)):

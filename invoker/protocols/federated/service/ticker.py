@@ -1,4 +1,4 @@
-"""`Ticker`: the one timer of a coordinator. It calls `tick` when something of the coordinator is due."""
+"""`Ticker`: the one timer of a coordinator. It calls the coordinator's `tick` when a timer of it is due."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Ticking(Protocol):
     """Something with timers of its own, on its own clock."""
 
     def next_tick(self) -> float | None:
-        """When `tick` is due; None: never, as things are."""
+        """When `tick` is due; None: never at present."""
 
     def tick(self) -> None:
-        """Do what is due."""
+        """Call the coordinator's tick."""
 
 
 class Ticker:
-    """Calls a coordinator when it is time.
+    """Calls a coordinator when its timers are due.
 
     Args:
-        coordinator: Is called.
+        coordinator: The object that is called.
         now: Its clock, in seconds.
     """
 
@@ -39,7 +39,7 @@ class Ticker:
         self._is_stopped = False
 
     def wake(self, at: float) -> None:
-        """Something is due at this time, which may be earlier than what was known before."""
+        """Note that a timer is due at this time, which may be earlier than the known ones."""
         if at < self._due and not self._is_stopped:
             self._due = at
             if self._timer is not None:
@@ -47,7 +47,7 @@ class Ticker:
             self._timer = self._loop.call_later(max(0.0, at - self._now()), self._tick)
 
     def stop(self) -> None:
-        """Call no more."""
+        """Stop calling."""
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()

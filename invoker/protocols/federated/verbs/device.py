@@ -1,7 +1,7 @@
-"""``python -m invoker device FUNCTION ...``: devices that train functions of ours in rounds of a federated server.
+"""``python -m invoker device FUNCTION ...``: devices that train local functions in rounds of a federated server.
 
 Exit codes: 0 a clean end, 1 a device with ``--once`` or ``--times`` did not get through, 2 an argument is wrong,
-141 our reader has gone.
+141 the reader of the output has gone.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ exit codes:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    from invoker.connect.connection import add_tls, positive
+    from invoker.connect.connection import add_tls, count, positive
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mymod:fn that returns an iterable of examples; it may take the device's number and how many there are; "
         "default: there are none",
     )  # fmt: skip
-    what.add_argument("--devices", metavar="N", type=_count, default=1, help="be so many devices; default 1")
+    what.add_argument("--devices", metavar="N", type=count, default=1, help="how many devices to run; default 1")
     what.add_argument("--attestation", metavar="TEXT", default="", help="a measurement that the server may want")
     what.add_argument(
         "--api-key", metavar="KEY", default=os.environ.get("INVOKER_DEVICE_API_KEY", ""),
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     often = how.add_mutually_exclusive_group()
     often.add_argument("--once", action="store_true", help="take part once, and leave; the same as --times 1")
     often.add_argument(
-        "--times", metavar="N", type=_count, default=0, help="check in so often; default: until interrupted"
+        "--times", metavar="N", type=count, default=0, help="how many times to take part; default: until interrupted"
     )
     how.add_argument(
         "--plan-timeout", metavar="SECONDS", type=positive, default=600.0, help="how long a plan may run; default 600"
@@ -95,8 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Be the devices until they are done, and return the exit code."""
-    from invoker.connect.connection import target_of, tls_of
+    """Run the devices until they are done, and return the exit code."""
+    from invoker.connect.connection import complain, target_of, tls_of
     from invoker.connect.failure import UsageError
     from invoker.connect.metadata import metadata_pairs
     from invoker.protocols.federated.verbs.plans import Plans
@@ -107,9 +107,8 @@ def run(args: argparse.Namespace) -> int:
         examples = _examples(args.examples)
         metadata_pairs({POPULATION_KEY: args.population, API_KEY: args.api_key})
     except (UsageError, ValueError) as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-        return 2
-    plans = Plans(args.functions)  # its errors are the command line's
+        return complain(str(error), 2)
+    plans = Plans(args.functions)  # its errors are those of the command line
     for hint in plans.hints:
         print(f"invoker: {hint}", file=sys.stderr)
     from invoker.protocols.federated.client.client import DeviceOptions
@@ -145,7 +144,7 @@ class _Fleet:
     waits: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
 
     async def run(self) -> int:
-        """Run all of them side by side; an interrupt stops them within a second."""
+        """Run all devices side by side; an interrupt stops them within a second."""
         from invoker.connect.quiet import quieten
 
         loop = asyncio.get_running_loop()
@@ -189,7 +188,7 @@ class _Fleet:
         self._wait(name, event)
 
     def _wait(self, name: str, event: Any) -> None:
-        """Print what a device waits for, if nothing happens for `_SILENCE_S` after an event or after the start."""
+        """Print what a device waits for, if no event comes for `_SILENCE_S` after the start or the last event."""
         if name in self.waits:
             self.waits.pop(name).cancel()
         pause_s = event.retry.in_s(time.time()) if hasattr(event, "retry") else 0.0
@@ -206,7 +205,7 @@ class _Fleet:
 
 
 def _awaited(event: Any, population: str) -> str:
-    """What the device waits for, in plain words."""
+    """A sentence about what the device waits for."""
     from invoker.protocols.federated.client.messages import Assigned, Report
 
     if isinstance(event, Assigned):
@@ -250,9 +249,12 @@ def _ended(attempt: Attempt) -> str:
     }
     text = ends.get(attempt.end) or f"lost: {attempt.status.name}: {attempt.detail}"
     if attempt.end == "lost" and attempt.detail == "SecAgg aborted":
-        text += "; the server gave the secure round up: too many devices left, or a vector is not as long as it expects"
+        text += (
+            "; the server ended the secure round: too many devices left, or a vector does not have the expected length"
+        )
     if _is_late(attempt):
-        text = f"not counted: {attempt.detail or 'the round is over'}"  # it came too late, or the round has failed
+        # the report came too late, or the round has failed
+        text = f"not counted: {attempt.detail or 'the round is over'}"
     if attempt.end == "aborted":
         return text
     if attempt.end == "failed" and attempt.status is Status.INTERNAL and attempt.detail.startswith("the update"):
@@ -261,7 +263,7 @@ def _ended(attempt: Attempt) -> str:
 
 
 def _is_late(attempt: Attempt) -> bool:
-    """Whether the round ended without this device: it closed, as it happens to some in each round, or has failed."""
+    """Whether the round ended without this device: it closed before its report, or has failed."""
     from invoker.errors import Status
 
     return attempt.end == "lost" and attempt.status is Status.ABORTED and bool(attempt.task)
@@ -283,16 +285,10 @@ def _examples(entrypoint: str) -> Callable[[int, int], Iterable[Any]]:
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"--examples {entrypoint}: {error}; give mymod:fn") from None
     if not callable(found):
-        raise UsageError(f"--examples {entrypoint} is {type(found).__name__}, and no function")
+        raise UsageError(f"--examples {entrypoint} is {type(found).__name__}, and not a function")
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     takes = sum(one.kind in kinds for one in inspect.signature(found).parameters.values())
     return lambda number, devices: found(*(number, devices)[:takes])
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1 or more")
-    return int(text)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""`PlanRunner`: runs the plans of devices as invocations of functions that are prepared as for a server (F-075).
+"""`PlanRunner`: runs the plans of devices as invocations of functions, which are prepared as by a server (F-075).
 
 A plan's function gets the checkpoint as its first input and the device's examples, one by one, as its second;
 parameters of the plan go to parameters of the function by their names. It gives one update on its first output, and
@@ -49,10 +49,10 @@ class Plans:
     """The functions of this program, ready to run; ``async with`` starts and stops them.
 
     Args:
-        entrypoints: The functions, as plans name them.
+        entrypoints: The functions, by the names in plans.
 
     Attributes:
-        hints: Sentences about what their author may not have meant.
+        hints: Hints about possible mistakes of their author.
 
     Raises:
         StartupError: One cannot be loaded or understood.
@@ -94,7 +94,7 @@ class Plans:
         """The function that a plan names.
 
         Raises:
-            CallFailed: UNIMPLEMENTED: there is none; nothing that a server names is imported.
+            CallFailed: UNIMPLEMENTED: there is none; a function is never imported because a server names it.
         """
         found = self._functions.get(fn)
         if found is None:
@@ -119,7 +119,7 @@ class PlanRunner:
         """Run a plan once; raises CallFailed where it cannot be run."""
         spec = self._plans.find(plan.fn).spec
         if plan.function is not None:
-            raise CallFailed(Status.UNIMPLEMENTED, "the plan brings code, and this device takes none")
+            raise CallFailed(Status.UNIMPLEMENTED, "the plan contains code, and this device does not allow code")
         own = [one.name for one in spec.inputs][:2]
         bound = (*own, *plan.params)
         accepts = (_ACCEPTS,) * (2 if spec.open_outputs else max(len(spec.outputs), 1))
@@ -157,5 +157,5 @@ def _ran(found: Sequence[Emitted]) -> Ran:
 
 
 def _decoded(message: Message[bytes]) -> Any:
-    """A value of an output; an update stays as the bytes that are reported."""
+    """Decode a value of an output; an update stays as the bytes that are reported."""
     return message.payload if message.media_type == CHECKPOINT else decode_value(message)

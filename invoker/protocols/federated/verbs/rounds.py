@@ -1,4 +1,4 @@
-"""What ``invoker inspect rounds.toml`` shows: the functions that aggregate, and the rounds, as they were understood."""
+"""Describes a file of rounds for ``invoker inspect rounds.toml``: its aggregation functions and its rounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def inspected(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], d
     """The functions of a file of rounds, and its populations, for JSON and for readers.
 
     Raises:
-        StartupError: It could not be served.
+        StartupError: The file could not be served.
     """
     functions, populations = inspected_rounds(path, allow_pickle=allow_pickle)
     return functions, {"rounds": populations}, rounds_text(populations)
@@ -27,7 +27,7 @@ def inspected_rounds(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, 
     """The functions of a file of rounds, and its populations as values for JSON.
 
     Raises:
-        StartupError: It could not be served.
+        StartupError: The file could not be served.
     """
     found = with_aggregators(path, (), Config(allow_pickle=allow_pickle))
     setups = Setups(path, Catalog([one.function for one in found]), is_public=False)

@@ -1,6 +1,6 @@
 """``python -m invoker simulate ROUNDS``: the rounds of a file and all their devices, in simulated time.
 
-Exit codes: 0 all rounds have ended, 1 no round came about, 2 an argument is wrong, 130 interrupted.
+Exit codes: 0 all rounds have ended, 1 no round took place, 2 an argument is wrong, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ examples:
 
 exit codes:
   0    all rounds have ended, committed or not
-  1    no round came about
+  1    no round took place
   2    an argument is wrong
   130  interrupted; what is known so far was printed
 """
@@ -41,15 +41,17 @@ exit codes:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
+    from invoker.connect.connection import count
+
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument("file", metavar="ROUNDS", help="the file of rounds that a server would be given")
     what = parser.add_argument_group("who takes part")
-    what.add_argument("--devices", metavar="N", type=_count, default=1000, help="of each population; default 1000")
+    what.add_argument("--devices", metavar="N", type=count, default=1000, help="of each population; default 1000")
     what.add_argument(
         "--population", metavar="NAME", action="append", default=[], help="simulate this one; repeatable; default: all"
     )
-    what.add_argument("--rounds", metavar="N", type=_count, default=0, help="of each task; default: as the file says")
+    what.add_argument("--rounds", metavar="N", type=count, default=0, help="of each task; default: as the file says")
     what.add_argument(
         "--dropout", metavar="P", type=_part, default=0.0,
         help="how probable it is that a device leaves, at any point of a conversation; default 0",
@@ -66,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "else the checkpoint itself",
     )  # fmt: skip
     sent.add_argument(
-        "--update-bytes", metavar="N", type=_count, default=0, help="send updates of so many random bytes"
+        "--update-bytes", metavar="N", type=count, default=0, help="send updates of this many random bytes"
     )
     when = parser.add_argument_group("how long things take")
     when.add_argument(
@@ -92,6 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, and return the exit code."""
+    from invoker.connect.connection import complain
     from invoker.connect.failure import UsageError
     from invoker.protocols.federated.verbs.simulation.simulated_server import House
 
@@ -99,11 +102,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         options = _options(args)
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return complain(str(error), 2)
     house = House(args.file, populations=args.population, rounds=args.rounds, seed=args.seed)
     out = sys.stdout
-    # What functions print must not get between the braces.
+    # The output of functions must not get between the braces of the JSON.
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         return _run(house, options, args, out)
 
@@ -139,10 +141,10 @@ def _run(house: Any, options: SceneOptions, args: argparse.Namespace, out: Any) 
 
 
 def _options(args: argparse.Namespace) -> SceneOptions:
-    """What the arguments name, looked up.
+    """The options of the simulation; functions and files that the arguments name are looked up.
 
     Raises:
-        UsageError: Something is not there.
+        UsageError: A function or file does not exist.
     """
     from invoker.protocols.federated.verbs.simulation.scene import SceneOptions
     from invoker.protocols.federated.verbs.simulation.work import WorkOptions, function_at, numbered
@@ -172,15 +174,9 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
     return {"file": args.file, "devices": args.devices, "dropout": args.dropout, "seed": args.seed}
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1 or more")
-    return int(text)
-
-
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number; give 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number; give 0 or more")
     return int(text)
 
 
@@ -190,14 +186,14 @@ def _part(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no probability; give a number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a probability; give a number from 0 to 1")
     return value
 
 
 def _seconds(text: str) -> float:
     spread = _spread(text)
     if spread.kind != "uniform" or spread.first != spread.second or not spread.first:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; give seconds above 0")
     return spread.first
 
 

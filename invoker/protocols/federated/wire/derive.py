@@ -1,4 +1,4 @@
-"""What all devices of a session derive from it: its id, and the keys of the masks (F-096)."""
+"""Derives the id of a session and the keys of the masks, which all its devices do alike (F-096)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def session_id(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
     """
     found = hashlib.sha256()
     for noise, enc in pairs:
-        # D13: both keys are preceded by the length of the noise key. This is an oversight that peers rely on.
+        # This is a mistake of the protocol on which peers rely.
         size = len(noise).to_bytes(4, "big")
         found.update(size + noise + size + enc)
     return found.digest()
@@ -31,7 +31,7 @@ def mask_key(key: bytes, *, session: bytes, modulus: int, length: int, name: str
     """The key of the mask of one vector: 32 bytes.
 
     Args:
-        key: What two devices have agreed on, or the key of a device's own mask.
+        key: The key that two devices have agreed on, or the key of a device's own mask.
         session: Id of the session, 32 bytes.
         modulus: The modulus of the vector, 2 to 2^62.
         length: The length of the vector, in elements.
@@ -39,5 +39,5 @@ def mask_key(key: bytes, *, session: bytes, modulus: int, length: int, name: str
     """
     bits = bit_width(modulus)
     told = session + bits.to_bytes(4, "big") + length.to_bytes(4, "big") + name.encode()
-    # The first number is the bits of a sample, which have always been the bits of an element.
+    # the first number is the bits of a sample, which have always been the bits of an element
     return hashlib.sha256(bits.to_bytes(4, "big") + key + MASK_PURPOSE + len(told).to_bytes(4, "big") + told).digest()

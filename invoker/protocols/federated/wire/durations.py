@@ -16,5 +16,5 @@ def duration_of(seconds: float) -> Duration:
 
 
 def seconds_of(duration: Duration) -> float:
-    """A span in seconds; whether it can be is left to the caller."""
+    """A span in seconds; the caller checks its range."""
     return duration.seconds + duration.nanos / _NANO

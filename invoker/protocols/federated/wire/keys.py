@@ -1,7 +1,7 @@
-"""Key pairs on P-256, what two of them agree on, and sealed messages (F-096, F-097).
+"""Key pairs on P-256, key agreement between two of them, and sealed messages (F-096, F-097).
 
-A public key is a compressed point of 33 bytes (X9.62); a secret key is a number of 32 bytes, big-endian. What two pairs
-agree on is the x-coordinate of their common point, 32 bytes, without a key derivation.
+A public key is a compressed point of 33 bytes (X9.62); a secret key is a number of 32 bytes, big-endian. Two pairs
+agree on the x-coordinate of their common point, 32 bytes, without a key derivation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class KeyPair:
         self.public = self._private.public_key().public_bytes(serialization.Encoding.X962, form)
 
     def agree(self, public: bytes) -> bytes:
-        """The 32 bytes that this pair and the owner of ``public`` can make, and nobody else.
+        """The 32 bytes that only this pair and the owner of ``public`` can compute.
 
         Raises:
             ValueError: ``public`` is no compressed point of the curve.
@@ -58,7 +58,7 @@ class KeyPair:
         return self._private.exchange(ec.ECDH(), _point(public))
 
     def __repr__(self) -> str:
-        # Secrets must not get into logs and tracebacks by accident.
+        # secrets must not get into logs and tracebacks by accident
         return f"<KeyPair {self.public.hex()}>"
 
 
@@ -68,7 +68,7 @@ def new_key() -> bytes:
 
 
 def is_point(public: bytes) -> bool:
-    """Whether these are 33 bytes of a compressed point that lies on the curve (F-113, F-114)."""
+    """Whether the bytes are a compressed point on the curve, of 33 bytes (F-113, F-114)."""
     try:
         _point(public)
     except ValueError:
@@ -93,7 +93,7 @@ def seal(key: bytes, plain: bytes) -> bytes:
 
 
 def open_sealed(key: bytes, sealed: bytes) -> bytes | None:
-    """The text that `seal` was given; None: it was sealed by another key, or was changed since (F-105)."""
+    """The text that was sealed; None: it was sealed with another key, or has been changed (F-105)."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -107,7 +107,7 @@ def open_sealed(key: bytes, sealed: bytes) -> bytes | None:
 
 @functools.lru_cache(maxsize=4096)
 def _point(public: bytes) -> ec.EllipticCurvePublicKey:
-    # A server checks each key of a round, and later agrees with it for each dead device.
+    # a server checks each key of a round, and later agrees with it for each dead device
     from cryptography.hazmat.primitives.asymmetric import ec
 
     if len(public) != POINT_BYTES:

@@ -1,10 +1,10 @@
 """Masks: long vectors of random numbers that are made of short keys, and the sums of very many of them (F-096).
 
 A mask is the keystream of AES-256-CTR cut into samples of ceil(b / 8) bytes, big-endian, of which the lowest b bits
-count. With a modulus that is no power of two, samples below 2^b - modulus are left out, and the rest are equal to mask
+count. With a modulus that is no power of two, samples below 2^b - modulus are left out, and the others are mask
 elements modulo the modulus.
 
-Nobody needs a mask alone: a device adds those that it shares with all others, a server those of all dead devices. So
+No mask is needed alone: a device adds the masks that it shares with all others, a server those of all dead devices. So
 for powers of two no mask is ever turned into numbers. Keystreams are added up as they are, eight bytes at a time, and
 the sums of the single bytes are separated afterwards, once for up to 256 masks. Let W be a word of eight bytes, with
 the even ones e0, e1, e2, e3 and the odd ones o0, o1, o2, o3, the lowest first. Two sums are kept, in 64 bits each::
@@ -13,7 +13,7 @@ the even ones e0, e1, e2, e3 and the odd ones o0, o1, o2, o3, the lowest first. 
     odd   = sum of (W >> 8) & 0x00ff00ff00ff00ff        four sums of 16 bits, which 256 masks cannot overflow
     even  = whole - (odd << 8)                          likewise, because W = even bytes + (odd bytes << 8)
 
-The sum of samples follows from the sums of their bytes; what stands above the lowest b bits falls away modulo 2^b.
+The sum of samples follows from the sums of their bytes; the bits above the lowest b vanish modulo 2^b.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["add_masks"]
 
 _ODD: Final = 0x00FF00FF00FF00FF
 _OVERFLOW: Final = 256
-# Sixteen keystreams are added in one step, 64 KiB of each: a megabyte stays in the cache of a core.
+# sixteen keystreams are added in one step, 64 KiB of each: a megabyte stays in the cache of a core
 _TOGETHER: Final = 16
 _PIECE_BYTES: Final = 65536
 _ZEROS: Final = bytes(_PIECE_BYTES)
@@ -46,7 +46,8 @@ def add_masks(keys: Sequence[bytes], modulus: int, length: int, *, stopped: Call
         keys: Any number of keys that `invoker.protocols.federated.wire.derive.mask_key` gave.
         modulus: 2 to 2^62.
         length: The length of each mask, in elements.
-        stopped: Asked once in a while; when it returns True, the sum is not needed any more and is returned as it is.
+        stopped: Called from time to time; when it returns True, the sum is not needed any more and is returned
+            incomplete.
 
     Returns:
         (length,) of uint64, each below the modulus. The memory that this takes does not grow with the keys.
@@ -56,7 +57,7 @@ def add_masks(keys: Sequence[bytes], modulus: int, length: int, *, stopped: Call
 
 
 def _add_bytes(keys: Sequence[bytes], modulus: int, length: int, stopped: Callable[[], bool]) -> Array:
-    """The sum for a power of two."""
+    """The sums of bytes for a modulus that is a power of two."""
     import numpy as np
 
     size = -(-bit_width(modulus) // 8)
@@ -92,7 +93,7 @@ def _add_streams(keys: Sequence[bytes], whole: Array, odd: Array) -> None:
 
 
 def _add_sums(total: Array, whole: Array, odd: Array, size: int) -> None:
-    """Add samples of ``size`` bytes, whose bytes are summed up in ``whole`` and ``odd``, to ``total``."""
+    """Add the sum of samples of ``size`` bytes, given by the sums of their bytes, to ``total``."""
     import numpy as np
 
     sums = np.empty((len(whole), 4, 2), np.uint16)
@@ -109,7 +110,7 @@ def _add_samples(keys: Sequence[bytes], modulus: int, length: int, stopped: Call
 
     bits = bit_width(modulus)
     total = np.zeros(length, np.uint64)
-    # Sums are reduced when the next mask might not fit into 64 bits.
+    # sums are reduced when the next mask might not fit into 64 bits
     room = max(1, (2**64 - modulus) >> bits)
     for place, key in enumerate(keys):
         if stopped():
@@ -131,7 +132,7 @@ def _accepted(key: bytes, modulus: int, length: int) -> Iterator[Array]:
     bits = bit_width(modulus)
     size = -(-bits // 8)
     update = _keystream(key)
-    # A sample is the end of a number of 1, 2, 4 or 8 bytes, whose other bits are cut off.
+    # a sample is the end of a number of 1, 2, 4 or 8 bytes, whose other bits are cut off
     word = next(width for width in (1, 2, 4, 8) if width >= size)
     native = np.dtype(f"u{word}").type
     low, least = native((1 << bits) - 1), native((1 << bits) - modulus)
@@ -142,7 +143,7 @@ def _accepted(key: bytes, modulus: int, length: int) -> Iterator[Array]:
         update(memoryview(_ZEROS)[: count * size], buffer[word : word + count * size])
         samples = np.ndarray((count,), f">u{word}", buffer, offset=size, strides=(size,)).astype(native)
         samples &= low
-        # This is five times as fast as an index of booleans where many are left out.
+        # This is five times as fast as a boolean index where many samples are left out.
         values = samples.compress(samples >= least)[:length]
         length -= len(values)
         yield values

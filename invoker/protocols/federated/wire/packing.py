@@ -19,7 +19,7 @@ __all__ = ["MODULUS_MAX", "MODULUS_MIN", "bit_width", "pack", "packed_size", "un
 MODULUS_MIN: Final = 2
 MODULUS_MAX: Final = 2**62
 _COLUMNS: Final = 64
-# A block of 64 x 1024 elements is half a megabyte, which stays in the cache of a core.
+# a block of 64 x 1024 elements is half a megabyte, which stays in the cache of a core
 _ROWS: Final = 1024
 
 
@@ -66,10 +66,10 @@ def unpack(packed: bytes, modulus: int, length: int) -> Array:
     """Unpack a vector.
 
     Returns:
-        (length,) of uint64. What is not below the modulus is reduced by it once, as peers do.
+        (length,) of uint64. An element that is not below the modulus is reduced by it once, as peers do.
 
     Raises:
-        ValueError: The size is not that of such a vector.
+        ValueError: The size does not fit a vector of this length.
     """
     import numpy as np
 

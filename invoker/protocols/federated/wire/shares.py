@@ -1,4 +1,4 @@
-"""Shares of a secret: any ``threshold`` of them give it back, and fewer say nothing about it (Shamir; F-096).
+"""Shares of a secret: any ``threshold`` of them recover it, and fewer reveal nothing about it (Shamir; F-096).
 
 A secret is a big-endian number that is cut into limbs of 31 bits, the most significant one first. Each limb is the
 constant term of a random polynomial of degree ``threshold - 1`` over the integers modulo 2^31 + 11. The share of list
@@ -90,7 +90,7 @@ def combine(weights: Array, shares: Array) -> Array:
     """The sum of weight times share modulo the prime.
 
     Args:
-        weights: As `weights` gives them, (shares,).
+        weights: The result of `weights`, (shares,).
         shares: (shares, ...) of uint32 or uint64 below 2^32; `stack` makes it of the shares of one secret.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Where a GraphPipe server is: `parse` understands the schemes of G-097.
+"""The address of a GraphPipe server: `parse` reads the schemes of G-097.
 
 ==================================  ==============================================================
 ``http://host:port/path``           HTTP; without a path: ``/``
@@ -32,7 +32,7 @@ class Address:
         port: 0 for a Unix socket.
         socket: Path of a Unix socket, or empty.
         target: Path and query of the HTTP request; empty for raw sockets.
-        model: Name of the model that a raw socket is asked for; empty: its first one.
+        model: Name of the model to ask over a raw socket; empty: the first one.
         is_tls: Whether it is secured.
     """
 
@@ -45,7 +45,7 @@ class Address:
 
     @property
     def is_http(self) -> bool:
-        """Whether HTTP is spoken; else buffers go raw."""
+        """Whether buffers go over HTTP; otherwise over a raw socket."""
         return bool(self.target)
 
     def __str__(self) -> str:
@@ -58,13 +58,13 @@ def parse(url: str) -> Address:
     """Understand a URL.
 
     Raises:
-        ValueError: It is none of the forms above.
+        ValueError: The URL has none of the forms above.
     """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise ValueError(f"{url!r} is no URL: {error}") from None
+        raise ValueError(f"{url!r} is not a URL: {error}") from None
     if parts.fragment:
         raise _bad(url, "what follows # is never sent")
     if "@" in parts.netloc:
@@ -111,4 +111,4 @@ def _target(url: str, parts: SplitResult) -> str:
 
 
 def _bad(url: str, why: str) -> ValueError:
-    return ValueError(f"{url!r} is no address of a GraphPipe server: {why}")
+    return ValueError(f"{url!r} is not the address of a GraphPipe server: {why}")

@@ -32,8 +32,8 @@ class AsyncGraphPipe:
     Args:
         max_requests: How many are under way at once; more wait for their turn, in order.
 
-    Requests are written, sent, received and read in a thread. The connection of one that is cancelled is cut, so that
-    the server sees that nobody waits. All methods belong to one event loop.
+    Requests are written, sent, received and read in a thread. The connection of a cancelled request is cut, so that the
+    server notices it. All methods belong to one event loop.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class AsyncGraphPipe:
     @overload
     async def infer(self, *inputs: Any, outputs: Sequence[str], config: str | bytes = b"") -> dict[str, Array]: ...
     async def infer(self, *inputs: Any, outputs: Names = None, config: str | bytes = b"") -> Any:
-        """As `GraphPipe.infer`; the inputs must not change before it has returned."""
+        """See `GraphPipe.infer`; the inputs must not change before it has returned."""
         settings = self._settings
         return await self._run(
             lambda: written(inputs, outputs, config, scalar_as_vector=settings.scalar_as_vector),
@@ -80,11 +80,11 @@ class AsyncGraphPipe:
         )
 
     async def metadata(self) -> MetadataResponse:
-        """As `GraphPipe.metadata`."""
+        """See `GraphPipe.metadata`."""
         return await self._run(lambda: METADATA, lambda reply: metadata_in(reply, self._settings.limit_bytes))
 
     async def close(self) -> None:
-        """Cut off what is under way, wait for the threads, and close the connections. Idempotent."""
+        """Cut off the running requests, wait for the threads, and close the connections. Idempotent."""
         for errand in self._errands:
             errand.abort()
         await asyncio.to_thread(self._threads.shutdown)

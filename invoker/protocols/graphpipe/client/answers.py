@@ -1,8 +1,8 @@
-"""What an answer means: tensors, a description of the model, or one of many ways to say no.
+"""Reads an answer: tensors, a description of the model, or one of many forms of an error.
 
 Servers differ in how they refuse: with a status and an InferResponse that has errors (ours), with status 200 and errors
 (the specification), with a line of text (the Go server), or with a page of HTML (whatever stands between). So the body
-is read as an InferResponse first, whatever the status; text is what is left (G-085, G-086, G-020).
+is read as an InferResponse first, whatever the status; the rest is text (G-085, G-086, G-020).
 """
 
 from __future__ import annotations
@@ -32,36 +32,38 @@ def tensors_in(reply: Reply, limit_bytes: int, wanted: int | None) -> tuple[Tens
 
     Args:
         reply: The reply as it came.
-        limit_bytes: Bounds what it may make us do (G-096).
+        limit_bytes: Bounds the work that the answer may cause (G-096).
         wanted: How many were asked for by name; None: none was.
 
     Raises:
-        GraphPipeError: It is an error, cannot be read, or has another number of outputs (G-098).
+        GraphPipeError: The answer is an error, cannot be read, or has another number of outputs (G-098).
     """
     response = _response(reply, limit_bytes)
     count = len(response.tensors)
     if count == 0:
         raise GraphPipeError(Code.BAD_OUTPUT, "the server sent no outputs, and no error", reply.status)
     if wanted is not None and count != wanted:
-        raise GraphPipeError(Code.BAD_OUTPUT, f"the server sent {count} outputs, {wanted} were asked for", reply.status)
+        raise GraphPipeError(
+            Code.BAD_OUTPUT, f"the server sent {count} outputs, and {wanted} were asked for", reply.status
+        )
     return response.tensors
 
 
 def metadata_in(reply: Reply, limit_bytes: int) -> MetadataResponse:
-    """What the model takes and gives.
+    """The description of the model in an answer.
 
     Raises:
-        GraphPipeError: It is an error, or cannot be read.
+        GraphPipeError: The answer is an error, or cannot be read.
     """
     if reply.is_error or reply.status not in (_OK, None):
         _response(reply, limit_bytes)
-        raise _text(reply)  # it holds tensors, though it is marked as an error
+        raise _text(reply)  # it has tensors, although it is marked as an error
     try:
         errors = read_infer_response(reply.body, limit_bytes)
     except Unreadable:
         errors = InferResponse()
-    # An error may come with status 200, and always does from raw sockets. The other kind of answer, read as this one,
-    # has its name for tensors and its version for errors: positions that lie in a text are far outside the buffer.
+    # An error may come with status 200, and always does from raw sockets. If the other kind of answer is read as this
+    # one, its name would be tensors and its version errors: positions in a text are far outside of the buffer.
     if errors.errors and not errors.tensors:
         raise _said(errors, reply)
     try:
@@ -95,7 +97,7 @@ def _unreadable(error: Unreadable, reply: Reply) -> GraphPipeError:
 
 
 def _text(reply: Reply) -> GraphPipeError:
-    """Make an error of the text of a server that speaks another protocol, on one line."""
+    """Make an error from the text of a server that speaks another protocol, on one line."""
     text = " ".join(str(reply.body[: 4 * _MAX_TEXT], "utf-8", "replace").split())
     if not text or not text.isprintable():
         text = reply.reason or "no reason is given"

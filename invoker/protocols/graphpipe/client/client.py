@@ -33,13 +33,13 @@ class GraphPipe:
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused (G-096).
         headers: The headers of each HTTP request.
-        tls: For https, where None trusts the authorities of this machine; for tcp, where None is plain text.
+        tls: TLS settings: for https, None trusts the authorities of this machine; for tcp, None means plain text.
         scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
 
     Raises:
         ValueError: The URL is of no such form.
 
-    It may be used by several threads at once. What is not closed is closed when it is dropped.
+    It may be used by several threads at once. A client that is not closed is closed when it is dropped.
     """
 
     def __init__(
@@ -81,17 +81,17 @@ class GraphPipe:
             inputs: One value each, in the server's order; or a single dict of values by name, whose order means
                 nothing. A value is an array, a number, text, bytes or lists of these; an int becomes Int64, a
                 float Float64, text UTF-8.
-            outputs: Names of those that are wanted: one, or several in a list. None: those the server gives.
-            config: For the function; any bytes.
+            outputs: Names of the wanted outputs: one, or several in a list. None: the outputs that the server gives.
+            config: A config for the function; any bytes.
 
         Returns:
-            One array if one is named; a dict by name if a list of names is given; else the array if the server
-            gives one, and a list of them in the server's order if it gives several. Arrays cannot be written;
-            strings are bytes in an array of objects.
+            One array if one output is named; a dict by name if a list of names is given; otherwise the array if the
+            server gives one, and a list in the server's order if it gives several. Arrays cannot be written; strings
+            are bytes in an array of objects.
 
         Raises:
-            GraphPipeError: The server refused, or what it sent cannot be read.
-            NotReached: It was not asked, since there is no connection.
+            GraphPipeError: The server refused, or its answer cannot be read.
+            NotReached: The request was not sent, since there is no connection.
             ValueError: A value cannot be a tensor.
         """
         request = written(inputs, outputs, config, scalar_as_vector=self._settings.scalar_as_vector)
@@ -103,11 +103,11 @@ class GraphPipe:
         Its order says nothing of how inputs are bound, and some servers send it reversed (G-089): bind by name.
 
         Raises:
-            GraphPipeError: The server refused, or what it sent cannot be read.
-            NotReached: It was not asked, since there is no connection.
+            GraphPipeError: The server refused, or its answer cannot be read.
+            NotReached: The request was not sent, since there is no connection.
         """
         return metadata_in(self._server.ask(METADATA), self._settings.limit_bytes)
 
     def close(self) -> None:
-        """Close the connections; those in use, after their request. Idempotent."""
+        """Close the connections; a connection in use is closed after its request. Idempotent."""
         self._server.close()

@@ -1,7 +1,7 @@
-"""How a request to a GraphPipe server ends when it does not end well, as its caller sees it.
+"""The error with which a request to a GraphPipe server fails, as its caller sees it.
 
 `invoker.tensors` has a class of this name too: that one is for errors that our server sends, with one of our codes.
-This one is for errors that a client gets, with a code of the server's own, or without one.
+This class is for errors that a client gets, with a code of the server's own, or without one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _SHOWN: Final = 200
 
 
 class GraphPipeError(CallFailed):
-    """There is no result: the server refused, sent what cannot be read, or is gone.
+    """There is no result: the server refused, sent an unreadable answer, or is gone.
 
     Args:
-        code: The code of the error that the server sent, or ours for what cannot be read (`invoker.tensors.Code`); None
-            where there is none: an error in plain text, a lost connection.
-        message: The server's text, or ours.
+        code: The code of the error that the server sent, or the client's for an unreadable answer
+            (`invoker.tensors.Code`); None where there is none: an error in plain text, a lost connection.
+        message: The server's text, or the client's.
         http_status: The HTTP status of the answer; None when there was none, and for raw sockets.
         status: The status of the call; None: by ``http_status``.
         errors: All errors that the server sent, of which the first gave code and message.
@@ -65,7 +65,7 @@ class GraphPipeError(CallFailed):
 
 
 class NotReached(GraphPipeError, ConnectFailed):
-    """No connection came about, so the function was not called."""
+    """There was no connection, so the function was not called."""
 
     def __init__(self, message: str) -> None:
         super().__init__(None, message, status=Status.UNAVAILABLE)
@@ -78,14 +78,14 @@ class NotReached(GraphPipeError, ConnectFailed):
 
 
 def lost(error: Exception, what: str) -> GraphPipeError:
-    """Make the error of a lost connection, which does not say what the function did."""
+    """Make the error of a lost connection, which does not show whether the function ran."""
     if isinstance(error, TimeoutError):
         return silent(what)
     why = str(error)[:_SHOWN] or type(error).__name__
-    # The text may quote a server of another protocol, and so hold bytes of a frame.
+    # the text may quote a server of another protocol, and so contain bytes of a frame
     return GraphPipeError(None, f"{what}: {why if why.isprintable() else ascii(why)}", status=Status.UNAVAILABLE)
 
 
 def silent(what: str) -> GraphPipeError:
-    """Make the error of a server that took longer than it was given."""
+    """Make the error of a server that took longer than the time limit."""
     return GraphPipeError(None, f"{what}: the time is up", status=Status.DEADLINE_EXCEEDED)

@@ -1,7 +1,7 @@
 """`HttpLink`: requests by HTTP/1.1, over TCP, TLS or a Unix socket.
 
 The body of an answer ends where its length says, with its last chunk, or with the connection (G-111). Redirects are not
-followed and proxies of the environment not used: models are neighbours.
+followed and proxies of the environment not used: models are usually near.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class HttpLink:
     Args:
         address: The address, with a ``target``.
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
-        limit_bytes: Larger answers are refused, as soon as that is known.
+        limit_bytes: Larger answers are refused, as soon as their size is known.
         headers: The headers of each request.
         tls: For https; None: the authorities of this machine are trusted.
     """
@@ -64,16 +64,16 @@ class HttpLink:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the connection is kept, and nothing came since."""
+        """Whether the connection is kept, and no bytes have come since."""
         return self._is_idle and self._sock is not None and is_quiet(self._sock)
 
     def ask(self, written: Written) -> Reply:
-        """Post a request and wait for what comes back."""
+        """Post a request and wait for the answer."""
         connection = self._connection = self._connection or self._connect()
         self._is_idle = False
         if self._is_cut:
             self.close()
-            raise NotReached(f"{self._address} is not wanted any more")
+            raise NotReached(f"{self._address}: the request was given up")
         try:
             is_whole = self._send(connection, written)
             with _understood(connection) as response:
@@ -86,7 +86,7 @@ class HttpLink:
             raise
         if not self._is_idle:
             self.close()
-        if self._is_cut:  # a body without a length looks whole when the connection is cut
+        if self._is_cut:  # a body without a length looks complete when the connection is cut
             raise lost(ConnectionAbortedError("it was cut"), f"{self._address} gave no answer")
         return reply
 
@@ -95,7 +95,8 @@ class HttpLink:
         self._is_cut = True
         if (sock := self._sock) is not None:
             with contextlib.suppress(OSError):
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
+                # the method of the TLS socket changes state that a thread uses
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection; the next `ask` opens another one."""
@@ -111,7 +112,7 @@ class HttpLink:
         made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
         most_bytes = 2 * self._limit_bytes + _HEADS_BYTES
         made.response_class = functools.partial(_Response, most_bytes=most_bytes)  # type: ignore[assignment]  # made of it
-        made.auto_open = 0  # or http.client would connect again by itself, without TLS
+        made.auto_open = 0  # otherwise http.client would connect again by itself, without TLS
         try:
             made.sock = self._sock = connected(address, self._timeout_s, self._tls, begun=self._begin)
         except OSError as error:
@@ -126,7 +127,7 @@ class HttpLink:
             raise ConnectionAbortedError("it was cut")
 
     def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:
-        """Send the whole request; False if the server closed before that. It may have said why."""
+        """Send the whole request; False if the server closed before that. An error may have come back."""
         skip_host = "host" in self._headers
         connection.putrequest("POST", self._address.target, skip_host=skip_host, skip_accept_encoding=True)
         for name, value in self._headers.items():
@@ -144,7 +145,7 @@ class HttpLink:
         status, length, limit = response.status, response.length, self._limit_bytes
         coding = response.getheader("content-encoding", "identity")
         if coding.lower() != "identity":
-            raise GraphPipeError(None, f"the answer is packed as {coding!r}, which was not asked for", status)
+            raise GraphPipeError(None, f"the answer is compressed with {coding!r}, which was not asked for", status)
         if length is not None and length > limit:
             raise too_large(length, limit, status)
         body = _read_some(response, limit) if length is None else _read_exactly(response, length)
@@ -161,7 +162,7 @@ def _understood(connection: http.client.HTTPConnection) -> Iterator[http.client.
         with connection.getresponse() as response:
             yield response
     except ValueError as error:
-        raise http.client.HTTPException(f"it is no HTTP: {error}") from error
+        raise http.client.HTTPException(f"it is not HTTP: {error}") from error
 
 
 class _Response(http.client.HTTPResponse):
@@ -181,14 +182,14 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Counted(io.RawIOBase):
-    """The bytes of a socket, up to a limit."""
+    """Reads the bytes of a socket, up to a limit."""
 
     def __init__(self, raw: io.RawIOBase, most_bytes: int) -> None:
         self._raw = raw
         self._left = most_bytes
 
     def readable(self) -> bool:
-        """Return True, since the answer is read from here."""
+        """Return True, since the answer is read from this object."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int | None:
@@ -218,7 +219,7 @@ def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
 
 
 def _read_some(response: http.client.HTTPResponse, limit_bytes: int) -> bytearray:
-    """Read a body of an unknown length, but no more of it than shows that it is too large."""
+    """Read a body of unknown length, but stop once it is known to be too large."""
     body = bytearray()
     while len(body) <= limit_bytes and (part := response.read(_CHUNK_BYTES)):
         body += part

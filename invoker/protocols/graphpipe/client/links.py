@@ -2,7 +2,7 @@
 
 A `Link` is one connection and carries one request at a time. `Links` keeps those that are idle; each request takes one
 of them, or a new one, so that a client may be used by several threads at once. A connection that the server closed
-meanwhile is noticed before it is used: what was sent is never sent a second time, since functions may have effects.
+meanwhile is noticed before it is used: a request is never sent a second time, since functions may have effects.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _KEPT: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server sent.
+    """The answer of a server.
 
     Attributes:
-        body: The bytes; nobody else has them, so arrays may be views on them.
+        body: The bytes; no other code uses them, so arrays may be views on them.
         status: The HTTP status, and ``reason`` beside it; None from raw sockets, which have none.
         is_error: Whether a header says that the body is an error, whatever the status.
     """
@@ -46,10 +46,10 @@ class Link(Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether another request may be sent: the last one was answered, and the server has not closed."""
+        """Whether another request may be sent: the last request was answered, and the server has not closed."""
 
     def ask(self, written: Written) -> Reply:
-        """Send a request and wait for what comes back.
+        """Send a request and wait for the answer.
 
         Raises:
             NotReached: There was no connection.
@@ -77,7 +77,7 @@ class Links:
         self._is_closed = False
 
     def take(self) -> Link:
-        """Take a connection that nobody uses, or make one.
+        """Take an idle connection, or make one.
 
         Raises:
             RuntimeError: The client is closed.
@@ -103,7 +103,7 @@ class Links:
         link.close()
 
     def close(self) -> None:
-        """Close those that are idle; those in use are closed when they are given back. Idempotent."""
+        """Close the idle connections; the others are closed when they are given back. Idempotent."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -122,7 +122,7 @@ def connected(
 
     Args:
         address: The address of the server.
-        timeout_s: For each wait.
+        timeout_s: The limit of each wait.
         tls: Secures it; None: it stays plain.
         begun: Called with the connection before it is secured, which may take as long as the server likes.
 
@@ -159,7 +159,9 @@ def is_quiet(sock: socket.socket) -> bool:
 
 def too_large(size: int | str, limit_bytes: int, status: int | None = None) -> GraphPipeError:
     """Make the error of an answer that is too large (G-096)."""
-    return GraphPipeError(Code.TOO_LARGE, f"the answer has {size} bytes, the limit is {limit_bytes}", status)
+    return GraphPipeError(
+        Code.TOO_LARGE, f"the answer has {size} bytes, which exceeds the limit of {limit_bytes} bytes", status
+    )
 
 
 def _plain(address: Address, timeout_s: float) -> socket.socket:

@@ -1,4 +1,4 @@
-"""`RawLink`: buffers over a plain connection, each behind its length in four bytes, little-endian (D4, G-016)."""
+"""`RawLink`: buffers over a plain connection, each after its length in four bytes, little-endian (D4, G-016)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RawLink:
         address: The address, without a ``target``.
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused by their length.
-        tls: Secures a TCP connection; None: it stays plain.
+        tls: TLS settings for a TCP connection; None: it is plain.
     """
 
     def __init__(
@@ -43,16 +43,16 @@ class RawLink:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the last request was answered, and nothing came since."""
+        """Whether the last request was answered, and no bytes have come since."""
         return self._is_idle and self._sock is not None and is_quiet(self._sock)
 
     def ask(self, written: Written) -> Reply:
-        """Send a request and wait for what comes back."""
+        """Send a request and wait for the answer."""
         sock = self._sock = self._sock or self._connect()
         self._is_idle = False
         if self._is_cut:
             self.close()
-            raise NotReached(f"{self._address} is not wanted any more")
+            raise NotReached(f"{self._address}: the request was given up")
         try:
             is_whole = _send(sock, written)
             reply = Reply(_receive(sock, self._length(sock)))
@@ -73,7 +73,8 @@ class RawLink:
         if (sock := self._sock) is not None:
             _disown(sock)
             with contextlib.suppress(OSError):
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
+                # the method of the TLS socket changes state that a thread uses
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection; the next `ask` opens another one."""
@@ -108,7 +109,7 @@ class RawLink:
 
 
 def _send(sock: socket.socket, written: Written) -> bool:
-    """Send the whole request; False if the server closed before that. It may have said why."""
+    """Send the whole request; False if the server closed before that. An error may have come back."""
     try:
         sock.sendall(LENGTH.pack(written.size))
         for piece in written.pieces:
@@ -119,7 +120,7 @@ def _send(sock: socket.socket, written: Written) -> bool:
 
 
 def _disown(sock: socket.socket) -> None:
-    """Make the close a reset, so that the server sees that nobody waits, and not only that nothing more comes."""
+    """Make the close a reset, so that the server notices that the client is gone, not only the end of its requests."""
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 

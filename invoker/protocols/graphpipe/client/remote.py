@@ -1,7 +1,7 @@
 """The functions of ``graphpipe.remote``, under the same names, for programs that were written with that package.
 
-Two differences: what fails raises `GraphPipeError`, with the server's own words, where that package has an HTTPError
-without them; and strings come back as bytes in an array of objects, where numpy's own arrays drop zeros at their ends
+Two differences: a failure raises `GraphPipeError` with the server's own text, while that package has an HTTPError
+without it; and strings come back as bytes in an array of objects, since numpy's own arrays drop zeros at their ends
 (G-095).
 """
 
@@ -49,7 +49,7 @@ def execute(uri: str, inp: Any, input_name: str | None = None, output_name: str 
     """Ask for an inference with one input.
 
     Returns:
-        The array if there is one, else a list of them (G-093).
+        The array if there is one, otherwise a list of arrays (G-093).
 
     Raises:
         GraphPipeError: There is no result.
@@ -71,7 +71,7 @@ def execute_multi(
     """Ask for an inference with any number of inputs.
 
     Returns:
-        All outputs, in the order of their names where these are given.
+        All outputs, in the order of their names if these are given.
 
     Raises:
         GraphPipeError: There is no result.
@@ -85,7 +85,7 @@ def execute_multi(
 
 
 def metadata(uri: str) -> ModelDescription:
-    """Ask what the model takes and gives."""
+    """Ask for the description of the model."""
     return ModelDescription(metadata_in(_ask(uri, METADATA), _DEFAULTS.limit_bytes))
 
 
@@ -100,12 +100,12 @@ def get_output_names(uri: str) -> list[str]:
 
 
 def get_input_types(uri: str) -> list[np.dtype[Any] | None]:
-    """Types of the elements of inputs; None where nothing is known."""
+    """Types of the elements of inputs; None for unknown ones."""
     return [_dtype(one) for one in metadata(uri).response.inputs]
 
 
 def get_output_types(uri: str) -> list[np.dtype[Any] | None]:
-    """Types of the elements of outputs; None where nothing is known."""
+    """Types of the elements of outputs; None for unknown ones."""
     return [_dtype(one) for one in metadata(uri).response.outputs]
 
 
@@ -120,7 +120,7 @@ def get_output_shapes(uri: str) -> list[list[int | None]]:
 
 
 class IODescription:
-    """An input or an output, asked as FlatBuffers are; texts are bytes."""
+    """An input or an output, read by methods as FlatBuffers are; texts are bytes."""
 
     def __init__(self, one: IOMetadata) -> None:
         self.Name = _said(one.name)
@@ -130,18 +130,18 @@ class IODescription:
         self._shape = one.shape
 
     def Shape(self, j: int) -> int:  # noqa: N802 - the name is given
-        """The size of one dimension; -1 where any is taken."""
+        """The size of one dimension; -1 means any size."""
         return self._shape[j]
 
     def ShapeAsNumpy(self) -> Array:  # noqa: N802
-        """The shape as an array of int64; -1 where any size is taken."""
+        """The shape as an array of int64; -1 means any size."""
         import numpy as np
 
         return np.array(self._shape, np.int64)
 
 
 class ModelDescription:
-    """What a model takes and gives, asked as FlatBuffers are: ``m.Inputs(0).Name()``; texts are bytes.
+    """A description of a model, read by methods as FlatBuffers are: ``m.Inputs(0).Name()``; texts are bytes.
 
     Attributes:
         response: The same as a value.

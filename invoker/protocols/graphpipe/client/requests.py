@@ -1,4 +1,4 @@
-"""Requests as they are sent, and results as they are given: what the plain client and the async one share."""
+"""Makes requests, and results from answers, for the plain and the async client."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Settings:
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused (G-096).
         headers: The headers of each HTTP request.
-        tls: For https, where None trusts the authorities of this machine; for tcp, where None is plain text.
+        tls: TLS settings: for https, None trusts the authorities of this machine; for tcp, None means plain text.
         scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
     """
 
@@ -57,10 +57,10 @@ class Settings:
 
 
 class Server:
-    """A server, and the connections to it, which are closed when nobody has them any more.
+    """A server, and the connections to it, which are closed when the object is dropped.
 
     Raises:
-        ValueError: The URL is of no form that `addresses` knows.
+        ValueError: The URL has none of the forms in `addresses`.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -78,7 +78,7 @@ class Server:
         self.close = weakref.finalize(self, self.links.close)
 
     def ask(self, request: Written) -> Reply:
-        """Send a request and wait for what comes back."""
+        """Send a request and wait for the answer."""
         link = self.links.take()
         try:
             return link.ask(request)
@@ -87,7 +87,7 @@ class Server:
 
 
 def written(inputs: Sequence[Any], outputs: Names, config: str | bytes, *, scalar_as_vector: bool) -> Written:
-    """A request as it is sent; numbers are views on the arrays, which must not change until it is.
+    """A request in the form that is sent; numbers are views on the arrays, which must not change until it is sent.
 
     Raises:
         ValueError: A value cannot be a tensor.
@@ -118,7 +118,7 @@ def written_tensors(
 
 
 def tensor_of(value: Any, label: str, *, scalar_as_vector: bool = False) -> Tensor:
-    """A value as it is sent; ``label`` says in errors which one it is."""
+    """A value as it is sent; ``label`` names it in errors."""
     try:
         tensor: Tensor = arrays().to_tensor(value)
     except Unfit as error:
@@ -139,13 +139,13 @@ def arrays() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        text = "the GraphPipe client takes numpy, which is not installed; pip install numpy"
+        text = "the GraphPipe client needs numpy, which is not installed; pip install numpy"
         raise ModuleNotFoundError(text, name="numpy") from None
     return module
 
 
 def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
-    """The outputs in an answer, in the form in which they were asked for: see `GraphPipe.infer`.
+    """The outputs in an answer, in the form that the caller asked for: see `GraphPipe.infer`.
 
     Raises:
         GraphPipeError: There are no outputs.
@@ -158,10 +158,10 @@ def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
 
 
 def array_of(tensor: Tensor, reply: Reply) -> Any:
-    """An output as an array; raises GraphPipeError if numpy has none of its shape."""
+    """An output as an array; raises GraphPipeError if numpy supports no array of its shape."""
     try:
         return arrays().to_array(tensor)
-    except Unfit as error:  # numpy has no arrays of this shape
+    except Unfit as error:  # numpy supports no arrays of this shape
         raise GraphPipeError(error.code, f"an output cannot be an array: {error.detail}", reply.status) from error
 
 

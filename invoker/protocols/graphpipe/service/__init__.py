@@ -1,3 +1,3 @@
-"""GraphPipe's place at the transports: paths of the HTTP transport, bare sockets, batches."""
+"""Attaches GraphPipe to the transports: paths of the HTTP transport, bare sockets, batches."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
 """`GraphPipeService`: attaches GraphPipe's paths to HTTP, and opens its bare sockets, as the settings say.
 
-Nothing of GraphPipe is imported before somebody asks for it: a start with functions of arrays, with a bare socket or
-with ``--http-root graphpipe``, else the first request for one of its paths.
+GraphPipe's modules are imported only when they are needed: at a start with functions of arrays, with a bare socket or
+with ``--http-root graphpipe``, otherwise at the first request for one of its paths.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GraphPipeService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """On the HTTP transport, or on a socket of its own."""
+        """Whether the service is served: on the HTTP transport, or on a socket of its own."""
         settings = config.of(GraphPipeServiceSettings)
         if not is_chosen and (settings.has_socket or settings.http_root == "graphpipe"):
             given = "INVOKER_HTTP_ROOT, INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX"
@@ -83,7 +83,7 @@ class GraphPipeService(Service):
             await self._bind()
 
     def leave(self) -> None:
-        """Accept no more on the sockets."""
+        """Accept no more connections on the sockets."""
         for transport in self._sockets:
             transport.leave()
 
@@ -98,7 +98,7 @@ class GraphPipeService(Service):
         return self._addresses
 
     def http_handler(self, path: str) -> Handler | None:
-        """The handler of its own paths, or of every path if it is the root (G-107)."""
+        """The handler of GraphPipe's own paths, or of every path if GraphPipe is the root (G-107)."""
         is_ours = self._is_root or path == _PATH or path.startswith((f"{_PATH}/", _CONTROL))
         if not is_ours:
             return None

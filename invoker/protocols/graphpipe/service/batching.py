@@ -1,9 +1,9 @@
 """`Batching`: requests that come at the same time are one call of a function that asks for it (G-076).
 
-The first of several that are alike waits for others, as long and for as many rows as the function says; then they run
-as one. If that fails, or its outputs are not those of a batch, each runs alone, so that an error reaches only the
-caller who caused it. A caller that leaves, or has waited for as long as an inference may take, drops out of the batch;
-what runs for nobody else is cancelled.
+The first of several compatible requests waits for others, as long and for as many rows as the function says; then they
+run as one. If this call fails, or its outputs do not fit a batch, each request runs alone, so that an error reaches
+only the caller who caused it. A caller that leaves, or has waited for as long as an inference may take, drops out of
+the batch; a call that runs only for this caller is cancelled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Converse(Protocol):
     """Runs one request, or several as one, for their callers."""
 
     def __call__(self, model: Model, prepared: CheckedRequest, *, peer: str | Client) -> Awaitable[Answer | Reply]:
-        """Run a request that was checked; the result is its response."""
+        """Run a checked request, and return its response."""
 
 
 class Timely(Protocol):
@@ -62,7 +62,7 @@ class _Place:
     task: asyncio.Task[None] | None = None  # set if the request runs alone
 
     def fail(self, error: InvocationError) -> None:
-        """Fail the request, because the time of the drain was over before it was answered."""
+        """Fail the request, because the drain's time limit passed before it was answered."""
         if not self.done.done():
             self.done.set_exception(error)
 
@@ -83,9 +83,10 @@ class Batching:
     Args:
         model: The model of the function.
         converse: Runs one request, or several as one.
-        timely: Joins what is asked and parts what is answered.
+        timely: Joins requests and splits their answers.
         limit_bytes: The most bytes of the inputs of a batch.
-        timeout_s: For each request, its wait for others and a failed batch included (G-079); 0 means no limit.
+        timeout_s: The time limit of each request, including its wait for others and a failed batch (G-079); 0 means no
+            limit.
         driver: Its drain waits for the requests, from when they are asked (G-104).
     """
 
@@ -112,11 +113,11 @@ class Batching:
         """Answer a request together with others.
 
         Args:
-            prepared: The request; its ``kind`` says which others can be joined with it.
-            peer: Who calls, for the log.
+            prepared: The request; requests with the same ``kind`` can be joined.
+            peer: The caller, for the log.
 
         Raises:
-            DeadlineExceeded: It took too long.
+            DeadlineExceeded: The inference took too long.
             asyncio.CancelledError: The client is gone.
         """
         joined = self._model.spec.batching
@@ -138,15 +139,15 @@ class Batching:
             async with asyncio.timeout(self._timeout_s):
                 return await place.done
         except TimeoutError:
-            raise DeadlineExceeded("the deadline has passed") from None
+            raise DeadlineExceeded from None
         finally:
             self._driver.exited(place)
             if not place.done.done() or place.done.cancelled():
                 self._leave(batch, place)
-            place.prepared = _NOTHING  # the task of the batch may live on until the garbage collector runs (G-103)
+            place.prepared = _NOTHING  # the batch's task may stay alive until the garbage collector runs (G-103)
 
     def hurry(self) -> None:
-        """Run what waits for others: nobody else is coming."""
+        """Run the requests that wait for others, since no others will come."""
         for kind, batch in list(self._open.items()):
             self._run(kind, batch)
 
@@ -181,7 +182,7 @@ class Batching:
                     one.task.add_done_callback(_forget)
 
     async def _together(self, places: Sequence[_Place]) -> bool:
-        """Run several as one; False when each has to run alone."""
+        """Run several requests as one; False when each has to run alone."""
         peer = _all_of([one.peer for one in places])
         responses = await self._responses([one.prepared for one in places], peer)
         if isinstance(peer, Client):
@@ -208,7 +209,7 @@ class Batching:
             return await self._timely(answer.size, lambda: parted(answer, [one.count for one in several]))
         except GraphPipeError:
             return None
-        except Exception:  # a defect of ours; each request alone may still succeed
+        except Exception:  # a bug of the invoker; each request alone may still succeed
             log.exception("a batch failed inside the invoker")
             return None
 
@@ -226,7 +227,7 @@ class Batching:
 
 
 def _all_of(peers: Sequence[str | Client]) -> str | Client:
-    """The callers of a batch, as one client for the log."""
+    """The callers of a batch, combined as one client for the log."""
     addresses = list(dict.fromkeys(one if isinstance(one, str) else one.address for one in peers))
     more = f" and {len(addresses) - _TOLD} more" if len(addresses) > _TOLD else ""
     text = ", ".join(addresses[:_TOLD]) + more
@@ -234,11 +235,11 @@ def _all_of(peers: Sequence[str | Client]) -> str | Client:
 
 
 def _forget(task: asyncio.Task[None]) -> None:
-    """Drop how a task was cancelled: its traceback leads to tensors, and to the task itself again (G-103)."""
+    """Drop the traceback of a cancelled task, which refers to tensors and to the task itself (G-103)."""
     with suppress(asyncio.CancelledError):
         task.exception()
 
 
 def _size(prepared: CheckedRequest) -> int:
-    """What joining has to copy, in bytes."""
+    """The bytes that joining copies for a request."""
     return sum(one.tensor.size for one in prepared.given)

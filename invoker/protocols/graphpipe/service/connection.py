@@ -1,8 +1,8 @@
-"""`FramedConnection`: one connection of a bare GraphPipe socket, each of whose messages stands behind its length.
+"""`FramedConnection`: one connection of a bare GraphPipe socket, where each message follows its length.
 
-Two more messages are read while one is answered, and no more (G-019). A client that has sent its last one may say so
-and wait. One that is gone loses the inference under way: a reset says so at once, as does the end of a Unix socket;
-over TCP, a close looks like the end of the requests.
+Two more messages are read while one is answered, and no more (G-019). A client that has sent its last message may
+half-close and wait. The running inference of a client that is gone is cancelled: a reset is noticed at once, as is the
+end of a Unix socket; over TCP, a close looks like the end of the requests.
 
 Before its first message a client may name the model that it asks (ADR 16): a length whose highest bit is set, and so
 many bytes of UTF-8. Without a name it is the first model of the catalogue.
@@ -42,10 +42,10 @@ class FramedConnection:
     """One connection: a task reads ahead, and the task that runs this answers.
 
     Args:
-        inferences: Answers with the model that is named, or its first one.
-        reader: What the client sends.
-        writer: What it is sent.
-        transport: For the log.
+        inferences: Runs inferences with the named model, or the first one.
+        reader: The bytes from the client.
+        writer: The bytes to the client.
+        transport: The name of the transport, for the log.
     """
 
     def __init__(
@@ -57,17 +57,17 @@ class FramedConnection:
         self._transport = transport
         self._ahead: asyncio.Queue[bytearray | GraphPipeError | None] = asyncio.Queue(1)  # reading waits if full
         self._reading: asyncio.Task[None] | None = None
-        self._begun = 0  # messages that have begun to arrive and have not been answered
+        self._begun = 0  # messages that have begun to arrive and are not yet answered
         self._is_ending = False
         self._model = inferences.first
         self._may_name = True
-        self._answering: asyncio.Task[Any] | None = None  # the task whose cancellation ends the inference under way
+        self._answering: asyncio.Task[Any] | None = None  # the task that is cancelled to end the running inference
         self._looking: asyncio.TimerHandle | None = None
         self._share = inferences.share()
-        self._held = 0  # bytes of messages that were read but not handed to an inference yet
+        self._held = 0  # bytes of messages that were read but not yet passed to an inference
 
     async def run(self) -> None:
-        """Answer until the client has nothing more to ask.
+        """Answer messages until the client sends no more.
 
         Raises:
             OSError: The connection broke, or the client is too slow.
@@ -86,7 +86,7 @@ class FramedConnection:
                 self._held -= len(message)
                 self._share.shrink(self._held)
                 response = await self._watched(message)
-                message = None  # or this variable would keep the message until the next one comes
+                message = None  # otherwise this variable would keep the message until the next one comes
                 await self._write(response)
                 del response
                 self._begun -= 1
@@ -98,34 +98,34 @@ class FramedConnection:
         await self._close()
 
     async def refuse(self, error: GraphPipeError) -> None:
-        """Send an error, after which the connection is of no more use."""
+        """Send an error, after which the connection cannot be used any more."""
         await self._write(self._inferences.refuse(error, transport=self._transport))
         if self._writer.can_write_eof() and not self._writer.transport.is_closing():
             self._writer.write_eof()
-        with suppress(TimeoutError):  # closing now would reset the connection, maybe before the response is read
+        with suppress(TimeoutError):  # closing now would reset the connection, perhaps before the response is read
             async with asyncio.timeout(_LINGER_S):
                 while await self._reader.read(_READ_BYTES):
                     pass
 
     def end_when_idle(self) -> None:
-        """End now, or when what has begun is answered."""
+        """End the connection now, or when all begun messages are answered."""
         self._is_ending = True
         if not self._begun and self._ahead.empty():
             self._ahead.put_nowait(None)
 
     def abort(self) -> None:
-        """Cut the connection at once, without sending what is written."""
+        """Cut the connection at once, without sending written bytes."""
         self._writer.transport.abort()
         asyncio.get_running_loop().call_soon(
             self._forget
-        )  # after the reader has been notified that the connection is lost
+        )  # done after the reader was notified that the connection is lost
 
     def _forget(self) -> None:
-        """Let go of what was written when the connection broke: the error that the reader keeps has its frames."""
+        """Drop the bytes that were being written when the connection broke; the reader's error would keep them."""
         let_go(self._reader.exception())
 
     async def _watched(self, message: bytearray) -> Reply:
-        """Answer a message, but give up when the client has gone meanwhile (G-013, G-075)."""
+        """Answer a message, but stop when the client has gone meanwhile (G-013, G-075)."""
         self._answering = task = asyncio.current_task()
         assert task is not None, "a connection is run by a task"
         self._look_later()
@@ -146,7 +146,7 @@ class FramedConnection:
         self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
 
     def _look(self, _: object = None) -> None:
-        """Cancel the inference that is under way if its client has gone."""
+        """Cancel the running inference if its client has gone."""
         if self._answering is None:
             return
         if self._is_gone():
@@ -156,17 +156,17 @@ class FramedConnection:
             self._look_later()
 
     def _is_gone(self) -> bool:
-        """Whether the client is gone. One that has only ended its own side still waits for answers."""
+        """Whether the client is gone. A client that has only half-closed still waits for answers."""
         assert self._reading is not None
         if self._writer.transport.is_closing() or (self._reading.done() and self._reading.exception() is not None):
             return True
-        # The loop does not notice the end of a connection while it does not read from it, so ask the socket.
+        # The loop does not notice the end of a connection from which it does not read, so the socket is asked.
         poll = select.poll()
         poll.register(self._writer.get_extra_info("socket").fileno(), 0)
         return bool(poll.poll(0))
 
     async def _read(self) -> None:
-        """Queue one message after the other, then None, or the error that ends the reading."""
+        """Queue each message, then None, or the error that ends the reading."""
         try:
             last = await self._read_all()
         except OSError:  # an answering task sees that this one failed; one that waits for a message needs the None
@@ -190,7 +190,7 @@ class FramedConnection:
                 return message
             self._held += len(message)
             await self._ahead.put(message)
-            del message  # or it would be kept until the next one comes
+            del message  # otherwise it would be kept until the next one comes
         return None
 
     async def _message(self, begin: bytes) -> bytearray | GraphPipeError:
@@ -212,22 +212,23 @@ class FramedConnection:
             try:
                 return await self._exactly(size, until_s)
             except Overloaded as error:
-                self._share.shrink(self._held)  # now, or others would be refused until this connection has ended
+                # at once, since otherwise others would be refused until this connection has ended
+                self._share.shrink(self._held)
                 return translated(error)
         code = Code.TOO_LARGE if size else Code.MALFORMED
-        return GraphPipeError(code, f"the message is said to have {size} bytes; it may have 1 to {limit_bytes}")
+        return GraphPipeError(code, f"the message announces {size} bytes; expected 1 to {limit_bytes}")
 
     async def _exactly(self, size: int, until_s: float) -> bytearray:
         """Read this many bytes.
 
         Args:
             size: How many.
-            until_s: When they have to be there; each byte that comes moves this, by the slowest speed (G-014).
+            until_s: When the bytes must have come; each byte that comes extends this, by the slowest speed (G-014).
 
         Raises:
             EOFError: The client ends before.
             Overloaded: The process holds too much already.
-            TimeoutError: They do not come in time.
+            TimeoutError: The bytes do not come in time.
         """
         got = bytearray()
         while len(got) < size:
@@ -255,7 +256,7 @@ class FramedConnection:
             unread.take()
 
     def _drop(self, error: InvocationError) -> None:
-        log.info("a GraphPipe connection is ended, since its client takes nothing", extra={"detail": str(error)})
+        log.info("a GraphPipe connection is ended, because its client reads nothing", extra={"detail": str(error)})
         self.abort()
 
     async def _write_pieces(self, prefix: bytes, response: Reply) -> None:
@@ -266,7 +267,7 @@ class FramedConnection:
                 await self._send(view[at : at + _PIECE_BYTES])
 
     async def _send(self, data: bytes | memoryview) -> None:
-        """Write; the client has to take what was written before within the limit."""
+        """Write; the client must take the earlier bytes within the limit."""
         self._check_open()
         self._writer.write(data)
         await self._taken()
@@ -275,7 +276,7 @@ class FramedConnection:
         """Raise an error of the connection if it is lost. A write then would raise one of uvloop's that blames us.
 
         Raises:
-            ConnectionResetError: It is lost.
+            ConnectionResetError: The connection is lost.
         """
         if self._writer.transport.is_closing():
             raise ConnectionResetError("the client has gone")

@@ -1,12 +1,13 @@
 """GraphPipe on bare sockets: TCP and Unix ones, each message behind its length (G-016).
 
-A message is a FlatBuffer with size prefix: four bytes little-endian that say how long it is, then the buffer; both
-ways. Requests of a connection are answered in order, one at a time; while one runs, the next two are read, and no more
-(G-019): a client that sends on is stopped by its own socket. A client may half-close after its last request; one that
-is gone loses the inference under way.
+A message is a FlatBuffer with size prefix: four bytes little-endian with its length, then the buffer; in both
+directions. Requests of a connection are answered in order, one at a time; while one runs, the next two are read, and no
+more (G-019): a client that sends on is stopped by its own socket. A client may half-close after its last request; the
+running inference of a client that is gone is cancelled.
 
 Between requests a client may be silent for as long as it likes, so there is a limit to how many may be connected. Once
-a message has begun, its length included, it has to come at some speed, and a response has to be taken at some.
+a message has begun, its length included, it has to come at a minimal speed, and a response has to be taken at a minimal
+speed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class FramedTransport:
         address: ``host:port``, or the path of a Unix socket.
         is_unix: Whether the address is the path of a Unix socket.
         mode: Permissions of a Unix socket's file, in octal.
-        tls: For TCP; None serves plain text.
+        tls: TLS settings for TCP; None serves plain text.
         share_port: Whether other processes may bind the same port.
     """
 
@@ -75,7 +76,7 @@ class FramedTransport:
             The address, with the port that was taken.
 
         Raises:
-            StartupError: It cannot be bound.
+            StartupError: The address cannot be bound.
         """
         if self._is_unix:
             file = self._file = UnixSocket(self._address, _UNIX, mode=self._mode)
@@ -87,7 +88,7 @@ class FramedTransport:
         return address_of(sock)
 
     def leave(self) -> None:
-        """Accept no more connections. Those that are open end once their requests are answered."""
+        """Accept no more connections. Open connections end once their requests are answered."""
         self._is_leaving = True
         if self._acceptor is not None:
             self._acceptor.close()
@@ -127,13 +128,13 @@ class FramedTransport:
             if is_served:
                 await connection.run()
             else:
-                detail = f"{most} connections are open on this socket, and no more are taken at once"
+                detail = f"{most} connections are open on this socket, and no more are allowed at once"
                 await connection.refuse(GraphPipeError(Code.OVERLOADED, detail))
         except asyncio.CancelledError:
             log.debug("a GraphPipe connection was cut")  # only `stop` cancels this task
         except OSError as error:
             log.debug("a GraphPipe connection broke: %s", error)
-            let_go(error)  # its frames hold the response, and the reader of the connection holds it
+            let_go(error)  # the error's frames refer to the response, and the connection's reader refers to the error
         finally:
             if late is not None:
                 late.cancel()

@@ -1,6 +1,6 @@
 """GraphPipe on the HTTP transport: models at ``/graphpipe``, ``/graphpipe/NAME`` and, if wanted, ``/``; readiness.
 
-A POST is an inference; a GET shows what the model takes and gives, as JSON with the keys of the Go implementation, or
+A POST is an inference; a GET gives the description of the model, as JSON with the keys of the Go implementation, or
 as a page for clients that prefer HTML. Errors of an inference are buffers, whatever the HTTP status (G-082); errors of
 the HTTP around it are text.
 """
@@ -49,7 +49,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
     """Answers requests whose path is a model's.
 
     Args:
-        inferences: Runs them.
+        inferences: Runs the inferences.
         path: The path of the first model; the others are below it.
         is_ready: Whether this process should get traffic.
     """
@@ -69,7 +69,9 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
             return await self._control(head)
         model = self._model(exchange.path)
         if model is None:
-            return _logged(head, _text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
+            return _logged(
+                head, _text(404, f"{exchange.path!a}is not a path of this server; models are at {self._where()}")
+            )
         if head.method in ("GET", "HEAD"):
             if not model.is_told:
                 return _logged(head, _text(404, "models are not described here; POST infers"))
@@ -81,12 +83,12 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         return await self._infer(exchange, model, head)
 
     def prompt(self, head: RequestHead) -> Begin | None:
-        """How small inferences with this head are answered without a task; None for all others (G-102)."""
+        """The way to answer small inferences with this head without a task; None for all others (G-102)."""
         found = self.whole(head)
         return None if found is None else found.listen
 
     def whole(self, head: RequestHead) -> Inferring | None:
-        """How small inferences with this head are answered in a thread; None for all others."""
+        """The way to answer small inferences with this head in a thread; None for all others."""
         model = self._model(head.path) if head.method == "POST" else None
         size = _announced(head)
         if model is None or size is None or not can_tell(model) or _misfit(head) is not None:
@@ -112,7 +114,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
             return _logged(head, _text(408, error.detail, close=True))  # G-014
 
     def _refused(self, head: RequestHead) -> Response | None:
-        """Refuse a request by its head, before the body is read; None if the head is right."""
+        """Refuse a request by its head, before the body is read; None if the head is valid."""
         if (refused := _misfit(head)) is not None:
             return _logged(head, refused)
         announced = _announced(head)
@@ -133,10 +135,10 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         return Response(status, tuple(headers), b"", answered.pieces, close)
 
     def _described(self, model: Model, head: RequestHead) -> Response:
-        """Metadata without an invocation (G-092): JSON unless HTML is preferred."""
+        """The response with the metadata, without an invocation (G-092): JSON unless HTML is preferred."""
         found = rank(head.value("accept").strip() or "*/*", [_JSON, _HTML])
         if not found:
-            return _text(406, f"the metadata is {_JSON} or {_HTML}, and Accept leaves both out")
+            return _text(406, f"the metadata is {_JSON} or {_HTML}, and Accept allows neither")
         vary = ("Vary", "Accept")
         if found[0][0] == _HTML:
             headers = (("Content-Type", f"{_HTML}; charset=utf-8"), vary, ("Content-Security-Policy", _POLICY))
@@ -150,7 +152,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         if question not in ("is_ready", "is_alive"):
             return _text(404, "there are /control/is_ready and /control/is_alive")
         if head.method not in ("GET", "HEAD"):
-            return _text(405, "GET reads this", (("Allow", "GET, HEAD"),))
+            return _text(405, "use GET to read this", (("Allow", "GET, HEAD"),))
         is_well = question == "is_alive" or await self._is_ready()
         return _text(200, "ok") if is_well else _text(503, "not ready")
 
@@ -173,7 +175,7 @@ class Inferring(PreparedRequest):
         inferences: Have the limits.
         model: The model that is asked.
         head: The head of the requests.
-        make: Makes a response of a reply; ``close`` says that it is the last one of its connection.
+        make: Makes a response of a reply; ``close`` says whether it is the last one of its connection.
     """
 
     def __init__(self, inferences: Inferences, model: Model, head: RequestHead, make: Callable[..., Response]) -> None:
@@ -186,16 +188,16 @@ class Inferring(PreparedRequest):
         self._metadata = _metadata(head)
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
-        """A session for one of them, which is still to receive the body."""
+        """A session for one request, which must still receive the body."""
         return self._session(), (body,)
 
     def listen(self, request: Exchange) -> PromptInference:
-        """Begin to answer one of them in the callbacks that bring it."""
+        """Begin to answer one request in the callbacks that bring its body."""
         session = self._session(request.share)
         return PromptInference(request, session, self._inferences.driver, self.timeout_s, self._refuse)
 
     def refusal(self, error: InvocationError) -> Response:
-        """The response to one for which there is no session."""
+        """The response to a request for which there is no session."""
         return self._make(self._inferences.refuse(translated(error), transport=self._transport))
 
     def _session(self, share: Share | None = None) -> ToldSession:
@@ -204,7 +206,7 @@ class Inferring(PreparedRequest):
         )
 
     def _refuse(self, error: InvocationError) -> Response:
-        """The response to a request whose body does not come."""
+        """The response to a request whose body could not be read."""
         if isinstance(error, DeadlineExceeded):
             return _logged(self._head, _text(408, error.detail, close=True))  # G-014
         return self._make(self._inferences.refuse(translated(error), transport=self._transport), close=True)
@@ -224,18 +226,18 @@ def _announced(head: RequestHead) -> int | None:
 
 
 def _misfit(head: RequestHead) -> Response | None:
-    """Why a request with this head is no inference, whatever its body is; None if it may be one."""
+    """The refusal of a request whose head shows that it is no inference; None if it may be one."""
     encoding = head.value("content-encoding").strip().lower()
     if encoding not in ("", "identity"):
-        text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
+        text = f"a body with Content-Encoding {encoding!a} is not supported; send it uncompressed"
         return _text(415, text, (("Accept-Encoding", "identity"),))
     if (accept := head.value("accept").strip()) and not rank(accept, [OCTETS]):
-        return _text(406, f"a response is {OCTETS}, which Accept leaves out")
+        return _text(406, f"a response is {OCTETS}, which Accept does not allow")
     return None
 
 
 def _logged(head: RequestHead, response: Response, *, request: str = "nothing") -> Response:
-    """Write the log line of a response that is no buffer (G-105), and return the response."""
+    """Write the log line of a response without a buffer (G-105), and return the response."""
     told = {"request": request, "status": response.status, "bytes": len(response.body)}
     log.info("%s answered", _transport(head), extra=told)
     return response

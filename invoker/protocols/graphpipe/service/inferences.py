@@ -1,7 +1,7 @@
 """`Inferences`: the models of a driver's functions, and one inference after the other with them, for any transport.
 
-A buffer goes in and a response comes out; between them stands one conversation on the loop. Reading and writing large
-buffers is done in a thread, so that nobody else on the loop waits for it (G-102).
+A buffer goes in and a response comes out; between them stands one conversation on the loop. Large buffers are read and
+written in a thread, so that the loop does not wait for them (G-102).
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class GraphPipeSettings:
     """How inferences are treated.
 
     Attributes:
-        limit_bytes: The largest request that is taken (G-004).
+        limit_bytes: The largest request that is accepted (G-004).
         timeout_s: The time from the whole request to the response (G-079); 0 means no limit.
         is_root: Whether ``/`` of the HTTP transport is a model's, too.
         plain_status: Whether responses with errors have the HTTP status 200 (G-081).
-        body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.
+        body_s: The time limit of a request over a socket, extended by the time that its bytes take at ``bytes_per_s``.
         bytes_per_s: The slowest speed of a request that is tolerated.
         write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
         connections: How many may be open at once on each bare socket; the next one is refused.
@@ -88,14 +88,14 @@ class Inferences:
 
     Attributes:
         driver: Runs bodies.
-        models: The models by name; the first one is that of transports without names.
+        models: The models by name; transports without names use the first one.
 
     Raises:
         SpecError: An annotation declares an invalid shape.
     """
 
     def __init__(self, driver: Driver, settings: GraphPipeSettings, *, note: Note | None = None) -> None:
-        bytes(_HEAP_BYTES)  # freed at once; nothing is written, so no page of it is taken
+        bytes(_HEAP_BYTES)  # freed at once; it is never written, so no page of it is used
         self.settings = settings
         self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
         self.driver = driver
@@ -115,7 +115,7 @@ class Inferences:
         return next(iter(self.models.values()))
 
     def share(self) -> Share:
-        """A share of the process's memory, for a transport to count what it reads."""
+        """A share of the process's memory, for a transport to count the bytes that it reads."""
         return self.driver.engine.memory.share()
 
     async def infer(
@@ -128,7 +128,7 @@ class Inferences:
         transport: str,
         peer: str | Client = "",
     ) -> Reply:
-        """Answer one request, whatever comes of it.
+        """Answer one request, with a result or an error.
 
         Args:
             model: The model that is asked.
@@ -136,8 +136,8 @@ class Inferences:
             share: Counts the buffer, and now what its elements take as well; None: the inference has a share of its
                 own.
             metadata: The metadata of the conversation.
-            transport: For the log.
-            peer: Who calls, for the log.
+            transport: The transport, for the log.
+            peer: The caller, for the log.
 
         Raises:
             asyncio.CancelledError: The peer is gone; so is the invocation.
@@ -161,7 +161,7 @@ class Inferences:
             response = await self._answered(model, prepared, peer)
         except InvocationError as error:
             response = refusal(translated(error))
-        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
+        except Exception:  # a session or driver of ours has an error, whose text must not reach the peer
             log.exception("an inference failed inside the invoker")
             response = refusal(translated(InternalError()))
         finally:
@@ -175,7 +175,7 @@ class Inferences:
 
         Args:
             error: Why.
-            transport: For the log.
+            transport: The transport, for the log.
         """
         response = refusal(error)
         self.tell(response, transport, time.monotonic())
@@ -201,12 +201,12 @@ class Inferences:
             began: When, on the clock of ``time.monotonic``.
             was_opened: Whether there was an invocation.
             model: The model that was asked; None if the request could not be read.
-            request: What it asked for.
+            request: The request's tensors, as the log shows them.
         """
         code = 0 if response.error is None else int(response.error.code)
         extra: dict[str, Any] = {}
         if model is not None:
-            # If a function takes any inputs, clients choose their names, so these may be unprintable.
+            # if a function takes any inputs, clients choose their names, which may be unprintable
             about = request if request.isprintable() else ascii(request)
             extra = {"function": model.spec.name, "request": about}
         extra |= {"code": code, "bytes": response.size, "seconds": round(time.monotonic() - began, 6)}

@@ -22,7 +22,7 @@ class PromptInference:
     """Gathers the body, and then is the wire of the conversation that answers it.
 
     Args:
-        request: Whose listener this is.
+        request: The request to which this object listens.
         session: Makes the response of the body.
         driver: Runs the conversation.
         timeout_s: The time from the end of the body to the response; None means no limit.
@@ -62,11 +62,11 @@ class PromptInference:
         return True
 
     def fail(self, error: InvocationError) -> None:
-        """Refuse the request: its body is late, or larger than the process may hold, and will not become whole."""
+        """Refuse the request, since its body is late, or larger than the process may hold."""
         self._request.answer(self._refuse(error))
 
     def gone(self) -> None:
-        """The client has left, and so does the invocation (G-013)."""
+        """Cancel the invocation, since the client has left (G-013)."""
         self.is_gone = True
         if self._reactor is not None:
             self._reactor.gone()
@@ -77,7 +77,7 @@ class PromptInference:
             self._session, self, self._driver, self._close, deadline=until, is_counted=False
         )
         if self._timeout_s is not None:
-            late = DeadlineExceeded("the deadline has passed")
+            late = DeadlineExceeded()
             self._timer = asyncio.get_running_loop().call_later(self._timeout_s, reactor.fail, late)
         body, self._body = self._body, b""
         reactor.arrived(body)
@@ -89,7 +89,7 @@ class PromptInference:
         """Do nothing: nothing is sent before the conversation is over."""
 
     def ask(self) -> None:
-        """Do nothing: all of the request is here."""
+        """Do nothing, since the whole request has come."""
 
     def write(self, frame: Any) -> bool:
         """Keep the response until the conversation is over."""
@@ -97,7 +97,7 @@ class PromptInference:
         return True
 
     async def room(self) -> None:
-        """There is always room, so nobody waits for it."""
+        """There is always room, so this returns at once."""
         raise AssertionError("there is always room")
 
     def _close(self, close: Close) -> None:

@@ -1,7 +1,8 @@
 """`ToldSession`: an inference that a transport runs without a task, with its log line and the transport's frames.
 
-It stands between a driver and a `GraphPipeSession`: the transport brings a buffer, and gets what it makes of the
-`Reply`. The thread of the conversation also reads the buffer and lays out the response, so buffers are small (G-102).
+It stands between a driver and a `GraphPipeSession`: the transport gives it a buffer, and gets the frame that it makes
+of the `Reply`. The thread of the conversation also reads the buffer and lays out the response, so buffers are small
+(G-102).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["ToldSession", "can_tell"]
 
 
 def can_tell(model: Model) -> bool:
-    """Whether inferences of a model come one by one, and whole: neither in batches nor in rows."""
+    """Whether inferences of a model run one by one and as a whole, neither in batches nor in rows."""
     return not model.by_row and model.spec.batching.rows <= 1
 
 
@@ -36,7 +37,7 @@ class ToldSession:
         inferences: Has the limits, and writes the log line.
         model: The model that is asked.
         make: Makes the frame of the transport.
-        transport: For the log.
+        transport: The transport, for the log.
         metadata: The metadata of the conversation.
         share: Counts the buffer, and what its elements take as well; None: the inference has a share of its own for
             these.
@@ -78,7 +79,7 @@ class ToldSession:
         self._was_opened = False
         self._share = share
         self._owned: Share | None = None
-        self._untold = [True]  # emptied by the thread that logs, which need not be that of the function
+        self._untold = [True]  # emptied by the thread that logs, which may be another one than the function's
 
     def receive(self, frame: bytes) -> Sequence[CallStep]:
         """Check the request, and open its invocation or refuse it."""
@@ -99,7 +100,7 @@ class ToldSession:
         return self._passed(self._session.receive(checked))
 
     def half_close(self) -> Sequence[CallStep]:
-        """The request is over: each has one buffer."""
+        """Do nothing, since each request has one buffer."""
         return self._session.half_close()
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
@@ -121,7 +122,7 @@ class ToldSession:
         return (Send(self._made(answer.response() if isinstance(answer, Answer) else answer)), close)
 
     def _made(self, reply: Reply) -> Any:
-        """The frame, and the log line unless it was written."""
+        """Make the frame of a reply, and write the log line unless that was done."""
         try:
             self._untold.pop()
         except IndexError:

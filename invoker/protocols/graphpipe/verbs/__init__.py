@@ -1,3 +1,3 @@
-"""What the command line offers of GraphPipe."""
+"""The command line's verbs of GraphPipe."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""What ``invoker inspect`` shows of a function with arrays: its tensors, as GraphPipe clients see them."""
+"""Describes a function with arrays for ``invoker inspect``: its tensors, as GraphPipe clients see them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["described", "rows"]
 
 
 def described(spec: FunctionSpec) -> dict[str, Any]:
-    """The model and how it is fed, with values that JSON knows; None for other functions."""
+    """The model and how it is fed, with values that JSON has; None for other functions."""
     return {"model": _model(spec)}
 
 
 def rows(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """List the tensors that GraphPipe clients send and get, one a line, and how the function is fed."""
+    """List the tensors that GraphPipe clients send and get, one a line, and how they are fed to the function."""
     model = _model(spec)
     if model is None:
         return []
@@ -41,7 +41,7 @@ def _tensor(told: dict[str, Any]) -> str:
 
 
 def _model(spec: FunctionSpec) -> dict[str, Any] | None:
-    """Describe a function with arrays as GraphPipe clients see it, and how it is fed; None for other functions."""
+    """Describe a function with arrays for GraphPipe clients, and how it is fed; None for other functions."""
     if not wants_arrays(spec.types):
         return None
     from invoker.protocols.graphpipe.model import Model

@@ -1,13 +1,18 @@
-"""`Call` is one call of a function and `Outputs` the iterator over it; `Live` keeps the calls that are under way."""
+"""`Call` is one call of a function and `Outputs` the iterator over it; `Live` keeps the running calls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Self
 
+from google.protobuf.message import DecodeError as WireError
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.codecs import Registry
 from invoker.connect.exchange import CLOSE_GRACE_S, Exchange
+from invoker.connect.portal import on_loop
 from invoker.protocols.riff.client.frames import Received
 from invoker.protocols.riff.client.request import Request
 
@@ -15,7 +20,7 @@ __all__ = ["Call", "Live", "Outputs"]
 
 
 class Live:
-    """The calls of a client that are under way, so that the client can end them when it closes."""
+    """The running calls of a client, so that the client can end them when it closes."""
 
     def __init__(self) -> None:
         self._exchanges: set[Exchange] = set()
@@ -33,7 +38,7 @@ class Live:
         self._exchanges.discard(exchange)
 
     def drop(self, exchange: Exchange) -> None:
-        """Cancel a call that nobody reads any more, and close its inputs."""
+        """Cancel a call whose reader has gone, and close its inputs."""
         if exchange in self._exchanges:
             self._exchanges.discard(exchange)
             exchange.cancel()
@@ -52,8 +57,8 @@ class Live:
 class Call:
     """One call: iterate it once for its outputs, as they arrive.
 
-    It ends when the iteration does: at its end, by ``break``, by an error. ``async with client.invoke(...) as call``
-    ends it at the end of the block, for callers that keep the iterator.
+    The call ends with the iteration: at its end, by ``break``, or by an error. ``async with client.invoke(...) as
+    call`` ends it at the end of the block, for callers that keep the iterator.
     """
 
     def __init__(self, exchange: Exchange, request: Request, registry: Registry, live: Live) -> None:
@@ -76,7 +81,7 @@ class Call:
         await self.close()
 
     def cancel(self) -> None:
-        """Cancel the call; who iterates gets `CallFailed` with CANCELLED. Idempotent, and harmless after the end."""
+        """Cancel the call; its reader gets `CallFailed` with CANCELLED. Idempotent, and harmless after the end."""
         self._exchange.cancel()
 
     async def close(self) -> None:
@@ -106,7 +111,7 @@ class Call:
 
 
 class Outputs(AsyncIterator[Received]):
-    """The iterator over a call; dropping it cancels the call, so that ``break`` leaves nothing behind."""
+    """The iterator over a call; dropping it cancels the call, so that ``break`` also ends the call."""
 
     def __init__(self, exchange: Exchange, request: Request, registry: Registry, live: Live) -> None:
         self._exchange = exchange
@@ -127,14 +132,20 @@ class Outputs(AsyncIterator[Received]):
                 self._opened = True
                 self._live.add(self._exchange)
                 await self._exchange.open()
-            frame = await self._exchange.receive()
+            while (raw := await self._exchange.read()) is not None:
+                try:
+                    signal = pb.OutputSignal.FromString(raw)
+                except WireError:
+                    raise await self._exchange.refuse("bytes that are not a valid OutputSignal") from None
+                # A signal without data is a case that newer peers have (R-160); it is ignored.
+                if signal.WhichOneof("frame") == "data":
+                    frame = signal.data
+                    return Received(frame, name=self._request.output_name(frame.resultIndex), registry=self._registry)
         except BaseException:
             self._live.discard(self._exchange)
             raise
-        if frame is None:
-            self._live.discard(self._exchange)
-            return None
-        return Received(frame, name=self._request.output_name(frame.resultIndex), registry=self._registry)
+        self._live.discard(self._exchange)
+        return None
 
     async def __anext__(self) -> Received:
         out = await self.receive()
@@ -143,13 +154,5 @@ class Outputs(AsyncIterator[Received]):
         return out
 
     def __del__(self) -> None:
-        if not hasattr(self, "_loop") or self._exchange.over or self._loop.is_closed():
-            return
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = False
-        if here:
-            self._live.drop(self._exchange)
-        else:  # another thread, or the garbage collector in it, dropped the iterator
-            self._loop.call_soon_threadsafe(self._live.drop, self._exchange)
+        if hasattr(self, "_loop") and not self._exchange.over:
+            on_loop(self._loop, partial(self._live.drop, self._exchange))

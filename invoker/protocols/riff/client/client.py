@@ -13,15 +13,14 @@ import sys
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
-import grpc
 import grpc.aio
 
 from invoker.codecs import Registry, builtin
 from invoker.connect.exchange import Exchange, Feed, connected
 from invoker.connect.feeds import Inputs, Pairs, Values, check_inputs, in_turn, iterate
-from invoker.connect.tls import Tls
+from invoker.connect.tls import Tls, open_channel
 from invoker.message import EMPTY
 from invoker.protocols.riff.client.call import Call, Live
 from invoker.protocols.riff.client.frames import InputEncoder
@@ -36,7 +35,7 @@ MAX_OUTPUT_BYTES = 64 << 20
 
 
 class RiffClient:
-    """A connection to one riff invoker, made on first use and made anew when it was lost.
+    """A connection to one riff invoker, made on first use and again after it was lost.
 
     Args:
         target: ``host:port``, or any name that gRPC understands (``unix:/path``, ``dns:///name:port``).
@@ -44,7 +43,7 @@ class RiffClient:
         metadata: Sent with every call.
         registry: Codecs for values; None: the built-in ones.
         connect_timeout_s: How long a call waits for a connection before it fails with `ConnectFailed`.
-        max_output_bytes: The largest value that is received.
+        max_output_bytes: The largest value that is accepted.
 
     A proxy of the environment is not used: invokers are neighbours. All methods belong to one event loop.
     """
@@ -64,19 +63,14 @@ class RiffClient:
         self._metadata = metadata
         self._registry = builtin(max_containers=sys.maxsize) if registry is None else registry
         self._connect_timeout_s = connect_timeout_s
-        self._options: tuple[tuple[str, Any], ...] = (
-            ("grpc.max_receive_message_length", max_output_bytes),
-            ("grpc.enable_http_proxy", 0),
-            # Two clients of one target have two connections, so neither disturbs the other.
-            ("grpc.use_local_subchannel_pool", 1),
-        )
+        self._max_output_bytes = max_output_bytes
         self._channel: grpc.aio.Channel | None = None
         self._live = Live()
         self._known: dict[str, Known] = {}
 
     async def __aenter__(self) -> Self:
         if self._channel is None:
-            self._channel = self._make_channel()
+            self._channel = open_channel(self.target, self._tls, self._max_output_bytes)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -87,8 +81,8 @@ class RiffClient:
 
         Args:
             inputs: One iterable of values an input, plain or async. Several are interleaved as their values become
-                available. A plain one is iterated on the event loop, so its ``next()`` must not block. They are closed
-                when the call ends; their end is the end of the input.
+                available. A plain one is iterated on the event loop, so its ``next()`` must not block. The iterables
+                are closed when the call ends; the end of an iterable is the end of its input.
             pairs: Instead of ``inputs``: index of the input and value, sent in exactly this order.
             **options: See `Request`.
 
@@ -100,7 +94,7 @@ class RiffClient:
         return self.call(inputs, Request(**options), pairs=pairs)
 
     def call(self, inputs: Inputs, request: Request, *, pairs: Pairs | None = None) -> Call:
-        """As `invoke`, for a request that was made before."""
+        """Do the same as `invoke`, for a request that already exists."""
         if self._channel is None:
             raise RuntimeError("the client is not open; use it as `async with RiffClient(...) as client:`")
         check_inputs(inputs)
@@ -111,10 +105,10 @@ class RiffClient:
         return Call(exchange, request, self._registry, self._live)
 
     async def describe(self, request: Request) -> Known:
-        """How the server describes the function that a request is for; `NOTHING` if it cannot, as most others.
+        """How the server describes the function that a request is for; `NOTHING` if it cannot, as most other servers.
 
         Raises:
-            ConnectFailed: There is no connection within the time for it.
+            ConnectFailed: There is no connection within the time limit.
             RuntimeError: The client is not open.
         """
         if self._channel is None:
@@ -131,25 +125,19 @@ class RiffClient:
             await channel.close()
 
     async def _first(self, channel: grpc.aio.Channel, request: Request, inputs: int) -> bytes:
-        """The StartFrame; without names if the function is known to have more or less than one input and one output."""
+        """The StartFrame; without names if the function is known not to have exactly one input and one output."""
         is_plain = request.takes_plain_names(inputs)
         if is_plain and (known := await self._ask(channel, request)):
             is_plain = known.labels == 1 and len(known.outputs) == 1
         return request.start_signal(with_plain_names=is_plain)
 
     async def _ask(self, channel: grpc.aio.Channel, request: Request) -> Known:
-        """How the server describes a function; it is asked only once."""
+        """The server's description of a function, for which it is asked only once."""
         known = self._known.get(request.function)
         if known is None:
             known = await ask(channel, request.function, request.metadata_pairs(self._metadata))
             self._known[request.function] = known
         return known
-
-    def _make_channel(self) -> grpc.aio.Channel:
-        if self._tls is None:
-            return grpc.aio.insecure_channel(self.target, options=self._options)
-        options = (*self._options, *self._tls.options())
-        return grpc.aio.secure_channel(self.target, self._tls.credentials(), options=options)
 
     def _exchange(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from invoker.connect.failure import UsageError
-from invoker.errors.wording import known_as
+from invoker.errors.wording import known_as, unknown
 from invoker.protocols.riff.client.known import Known
 from invoker.settings.usage import nearest
 
@@ -58,16 +58,20 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
     types = {one.name: one.media_types[0] for one in known.inputs if one.media_types}
     if inputs is None and (known.inputs or known.is_source):
         own = [one.name for one in known.inputs]
-        arg = [_by_name(text, own) for text in arg]
-        given = {text.partition("=")[0] for text in arg}
+        arg = [_by_name(text, own, known.name) for text in arg]
+        named = {text.partition("=")[0] for text in arg}
         if args.no_input and all(one.is_option for one in known.inputs):
             count = 0
-        inputs = (*own[:count], *(name for name in own[count:] if name in given))
+        inputs = (*own[:count], *(name for name in own[count:] if name in named))
         if not (args.no_input or data or arg) and any(one.is_trigger for one in known.inputs):
             data = [""]  # the value does not matter: the function is called once
-    elif inputs is None and known.function is not None and known.function.open_inputs and not arg:
+    elif inputs is None and known.function is not None and known.function.open_inputs:
         own = [one.name for one in known.function.inputs if not one.is_option]
-        inputs = tuple(own[:-1]) or None  # the caller gives nothing to ``*args``
+        keys = [text.partition("=")[0] for text in arg]
+        given = [int(key) for key in keys if key.isascii() and key.isdigit() and len(key) < 4]
+        if own and len(given) == len(keys):  # each element of ``*args`` that the caller gives has a label
+            more = range(len(own) - 1, max(given, default=-1) + 1)
+            inputs = (*own[:-1], *(f"{own[-1]}{index}" for index in more)) or None
     return Filled(
         data=data,
         arg=arg,
@@ -81,7 +85,7 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
     )
 
 
-def _by_name(text: str, own: list[str]) -> str:
+def _by_name(text: str, own: list[str], function: str) -> str:
     """Turn ``1=x`` into ``NAME=x``, since the wire numbers only those options that are given."""
     key, sign, value = text.partition("=")
     if not sign or not own:
@@ -91,9 +95,7 @@ def _by_name(text: str, own: list[str]) -> str:
         return f"{key}={value}"  # the next reader of this text reports what is wrong with it
     if key.isascii() and key.isdigit() and int(key) < len(own):
         return f"{own[int(key)]}={value}"
-    near = nearest(key, own)
-    hint = f"; did you mean {near!r}?" if near else ""
-    raise UsageError(f"--arg {key!r}: the function takes {', '.join(own)}{hint}")
+    raise UsageError(f"--arg {key!r}: {unknown(function, key, own, meant=nearest(key, own))}")
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

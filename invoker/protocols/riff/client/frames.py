@@ -1,6 +1,6 @@
-"""Values to frames and back: `InputEncoder` makes InputSignals, `Received` is what came out.
+"""Values to frames and back: `InputEncoder` makes InputSignals, `Received` is a value of an output.
 
-Payloads that are bytes-like travel untouched under whatever media type they are given, so a caller may send types that
+Payloads that are bytes-like are sent unchanged with whatever media type they are given, so a caller may send types that
 have no codec here. Everything else is encoded by the same codecs that the invoker uses.
 """
 
@@ -28,7 +28,7 @@ class InputEncoder:
         index: The index of the input, from 0.
         content_type: Media type of the values; empty when each value chooses.
         headers: Sent with every value.
-        registry: Codecs for what is not bytes-like.
+        registry: Codecs for values that are not bytes-like.
     """
 
     __slots__ = ("_content_type", "_encoders", "_headers", "_index", "_registry")
@@ -44,7 +44,7 @@ class InputEncoder:
         """Make the serialised signal for one value, or for a `Message` that carries headers and media type.
 
         Raises:
-            EncodeError: The value cannot be what its media type says.
+            EncodeError: The value cannot be encoded as its media type.
             NotAcceptable: There is no codec for the media type.
         """
         headers, media_type = self._headers, self._content_type
@@ -64,7 +64,7 @@ class InputEncoder:
         if encoder is None:
             encoder = self._encoders[wanted, type(value)] = self._encoder(wanted, value)
         encoded = encoder(value)
-        # A concrete type is sent as it was given: codecs leave out parameters that mean nothing to them.
+        # A concrete type is sent as it was given, because codecs leave out unknown parameters.
         return encoded.payload, encoded.media_type if "*" in wanted else wanted
 
     def _encoder(self, media_type: str, value: object) -> Callable[[Any], Message[bytes]]:
@@ -73,7 +73,7 @@ class InputEncoder:
         except NotAcceptable:
             if not isinstance(value, str):
                 raise NotAcceptable(
-                    f"no codec makes {media_type!r} of {type(value).__name__} for input #{self._index}; give bytes"
+                    f"no codec encodes {type(value).__name__} as {media_type!r} for input #{self._index}; give bytes"
                 ) from None
             charset = _charset(media_type)
             return lambda text: Message(text.encode(charset), media_type=media_type)
@@ -121,7 +121,7 @@ class Received:
 
         Raises:
             UnsupportedMediaType: No codec knows the media type.
-            DecodeError: The payload is not what the type wants.
+            DecodeError: The payload does not fit the type.
         """
         message = Message(self.payload, self.headers, self.media_type)
         return self._registry.decoder(self.media_type, type_)(message)

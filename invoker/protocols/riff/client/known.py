@@ -1,4 +1,4 @@
-"""`Known`: what is known of a function before it is called: its server's description, or nothing from other servers."""
+"""`Known`: the server's description of a function that is about to be called, or nothing if the server has none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Known:
     """How a server describes a function.
 
     Attributes:
-        function: As the wire has it; None: the server does not describe it.
+        function: The description as the wire has it; None: the server does not describe it.
     """
 
     function: pb.Function | None = None
@@ -31,13 +31,18 @@ class Known:
         return self.function is not None
 
     @property
+    def name(self) -> str:
+        """Of the function; empty where it is not known."""
+        return "" if self.function is None else self.function.name
+
+    @property
     def inputs(self) -> Sequence[pb.Input]:
-        """In their order, required ones first; empty when they are not known, or their number is not fixed."""
+        """The inputs in their order, required ones first; empty if they are not known, or their number is not fixed."""
         return () if self.function is None or self.function.open_inputs else self.function.inputs
 
     @property
     def outputs(self) -> Sequence[pb.Output]:
-        """In their order; empty when they are not known, or their number is not fixed."""
+        """The outputs in their order; empty if they are not known, or their number is not fixed."""
         return () if self.function is None or self.function.open_outputs else self.function.outputs
 
     @property
@@ -52,7 +57,7 @@ class Known:
 
     @property
     def labels(self) -> int:
-        """How many inputs every call has: the required ones or, of a function of options only, the first."""
+        """How many inputs every call has: the required ones, or the first one if all are options."""
         required = sum(not one.is_option for one in self.inputs)
         return required or min(1, len(self.inputs))
 
@@ -61,12 +66,12 @@ NOTHING = Known()
 
 
 async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[str, str | bytes], ...]) -> Known:
-    """Ask a server that is connected; unless it answers with a description, nothing is known.
+    """Ask a connected server for a description; gives `NOTHING` if it has none.
 
     Args:
         channel: The channel to the server.
         function: Name of one of a catalogue; empty for the only one.
-        metadata: As of the call that follows, which a proxy may look at.
+        metadata: The metadata of the later call, since a proxy may use them.
     """
     describe = channel.unary_unary(
         f"/{FUNCTIONS}/{DESCRIBE}",

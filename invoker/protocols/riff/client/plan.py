@@ -1,4 +1,4 @@
-"""`Plan`: what the arguments of ``call`` mean. Nothing is opened, read or sent here; mistakes are found before that."""
+"""`Plan`: reads the arguments of ``call``. Nothing is opened, read or sent here; mistakes are found before that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoker.connect.connection import pairs, target_of, tls_of
 from invoker.connect.failure import UnknownName, UsageError
 from invoker.connect.sources import STDIN, Framing, Part, is_json, is_text
 from invoker.connect.tls import Tls
-from invoker.errors.wording import known_as
+from invoker.errors.wording import known_as, missing
 from invoker.protocols.riff.client.filling import Filled, fill
 from invoker.protocols.riff.client.known import NOTHING, Known
 from invoker.protocols.riff.client.request import Request
@@ -22,7 +22,7 @@ __all__ = ["Plan", "make_plan"]
 
 JSON = "application/json"
 TEXT = "text/plain"
-# A media type may hold "=", but only behind its slash.
+# a media type may contain "=", but only after its slash
 _TYPE_OF = re.compile(r"([^=/;]+)=(.+/.+)", re.DOTALL)
 
 
@@ -32,7 +32,7 @@ class Plan:
 
     Attributes:
         target: ``host:port``.
-        request: What the caller asks for.
+        request: The request.
         inputs: The parts of each input.
         framings: How each input's files become frames.
         files: Path by index of the output.
@@ -58,15 +58,15 @@ def make_plan(args: argparse.Namespace, known: Known = NOTHING) -> Plan:
     """Understand the arguments.
 
     Args:
-        args: As they were parsed.
+        args: The parsed arguments.
         known: How the server describes the function.
 
     Raises:
-        UnknownName: They name an input or output whose index is unknown, since the server did not describe it.
-        UsageError: They contradict each other, or name what is not there.
+        UnknownName: The arguments name an input or output whose index is unknown, since the server did not describe it.
+        UsageError: The arguments contradict each other, or name an input or output that does not exist.
     """
     filled = fill(args, known)
-    inputs = _inputs(args, filled)
+    inputs = _inputs(args, filled, known)
     types = _content_types(args, filled, len(inputs))
     files, rest = _files(args.output, filled.outputs or ())
     try:
@@ -97,7 +97,7 @@ def make_plan(args: argparse.Namespace, known: Known = NOTHING) -> Plan:
     )
 
 
-def _inputs(args: argparse.Namespace, filled: Filled) -> tuple[tuple[Part, ...], ...]:
+def _inputs(args: argparse.Namespace, filled: Filled, known: Known) -> tuple[tuple[Part, ...], ...]:
     names = filled.inputs
     parts: dict[int, list[Part]] = {}
     if filled.data:
@@ -118,17 +118,17 @@ def _inputs(args: argparse.Namespace, filled: Filled) -> tuple[tuple[Part, ...],
     elif 0 not in parts and not readers and names != ():
         parts[0] = [Part(path=STDIN)]
     if not args.no_input:
-        _require_all(filled, parts)
+        _require_all(known.name, filled, parts)
     return tuple(tuple(parts.get(index, ())) for index in range(max(parts, default=-1) + 1))
 
 
-def _require_all(filled: Filled, given: Collection[int]) -> None:
-    """Refuse a call whose function would run without a value, or not at all, since it needs one from each input."""
-    missing = [name for at, name in enumerate(filled.inputs or ()) if name in filled.required and at not in given]
-    if missing:
-        arguments = " ".join(f"--arg {name}=VALUE" for name in missing)
-        what = f"input {missing[0]!r}" if len(missing) == 1 else f"inputs {', '.join(map(repr, missing))}"
-        raise UsageError(f"nothing is given for {what}; give {arguments}, or =@/dev/null for an input without values")
+def _require_all(function: str, filled: Filled, given: Collection[int]) -> None:
+    """Refuse a call that lacks the value of an input, without which its function would not run properly."""
+    lacking = [name for at, name in enumerate(filled.inputs or ()) if name in filled.required and at not in given]
+    if lacking:
+        arguments = " ".join(f"--arg {name}=VALUE" for name in lacking)
+        fault = missing(function, lacking[0])
+        raise UsageError(f"{fault}; give {arguments}, or =@/dev/null for an input without values")
 
 
 def _part(option: str, text: str) -> Part:

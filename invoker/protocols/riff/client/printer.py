@@ -1,4 +1,4 @@
-"""Where the command line puts what comes back: text as lines on stdout, anything else as it is, or files."""
+"""Writes the values that a call gives: text as lines on stdout, other types unchanged, or into files."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ class Printer:
         """Write one value.
 
         Raises:
-            UsageError: It is not text and would go to a terminal.
-            OSError: It cannot be written.
+            UsageError: The value is not text and would go to a terminal.
+            OSError: The value cannot be written.
         """
         name = (out.name or str(out.index)) if self._is_several or out.index else ""
         if self._show_headers:
             self._write_headers(out, name)
         path = self._files.get(out.index, self._rest)
         if path and path != STDOUT:
-            # In UTF-16 and UTF-32 a newline is more than one byte: such a file gets the payloads as they are.
+            # In UTF-16 and UTF-32 a newline is more than one byte: such a file gets the payloads unchanged.
             wide = is_text(out.media_type) and _charset(out.media_type).startswith(("utf-16", "utf-32"))
             is_line = is_text(out.media_type) and not self._is_raw and not wide
             self._write_to(self._file(path), _line(out.payload) if is_line else out.payload)
@@ -121,7 +121,7 @@ def _line(payload: bytes) -> bytes:
 
 
 def _charset(media_type: str) -> str:
-    """The charset of a text type; UTF-8 where Python does not know it."""
+    """The charset of a text type; UTF-8 if Python does not support it."""
     charset = parse(media_type).charset or "utf-8"
     try:
         return codecs.lookup(charset).name

@@ -1,4 +1,4 @@
-"""What a caller asks for: `Request` says it once and makes the StartFrame of it; `Options` is the same as keywords."""
+"""The request of a caller: `Request` holds it and makes the StartFrame from it; `Options` is the same as keywords."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Request:
     """How one call shall be made.
 
     Attributes:
-        accept: What the outputs may be: a comma list of media ranges an output, the preferred first. One text is meant
-            for every output (one, unless ``output_names`` names more); a sequence has one entry an output, and the
-            empty sequence says that the function has no output.
+        accept: The media types that each output may have: a comma list of media ranges an output, the preferred first.
+            One text is meant for every output (one, unless ``output_names`` names more); a sequence has one entry an
+            output, and the empty sequence says that the function has no output.
         content_type: Media type of the inputs' values: one for all, or by index. Where none is given each value
             chooses: ``str`` is text/plain, bytes-like application/octet-stream, anything else application/json.
-        input_names: One name an input, or none at all. None: ``in`` where there is one input and one output as far as
-            is known, since some peers cannot do without; else none at all.
+        input_names: One name an input, or none at all. None: ``in`` if there is one input and one output as far as is
+            known, since some peers need a name; otherwise no names.
         output_names: One name an output, or none at all. None: ``out``, likewise.
         sent_first: Indexes of inputs whose values are all sent before those of the others.
         headers: Sent with every value; the headers of a `Message` are put on top.
@@ -75,13 +75,13 @@ class Request:
             raise ValueError(f"timeout_s is {self.timeout_s}, but it must be more than 0")
 
     def accepts(self) -> tuple[str, ...]:
-        """What each output may be, one entry an output."""
+        """The accepted media types, one entry an output."""
         if isinstance(self.accept, str):
             return (self.accept,) * max(1, len(self.output_names or ()))
         return tuple(self.accept)
 
     def content_type_of(self, index: int) -> str:
-        """The media type given for input ``index``; empty when its values shall choose."""
+        """The media type given for input ``index``; empty if the values determine it."""
         if isinstance(self.content_type, str):
             return self.content_type
         if isinstance(self.content_type, Mapping):
@@ -118,5 +118,5 @@ class Request:
 
 
 def _ascii(name: str) -> str:
-    """A name as metadata may have it: percent-encoded, where it is not ASCII."""
+    """A name in the form for metadata: non-ASCII characters are percent-encoded."""
     return name if name.isascii() else quote(name, safe="")

@@ -1,3 +1,3 @@
-"""Attaches riff to the transports, and drives what is not pure."""
+"""Attaches riff to the transports, with the code that is not pure."""
 
 __all__: list[str] = []

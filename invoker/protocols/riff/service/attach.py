@@ -42,7 +42,7 @@ class RiffService(Service):
             add_describe(self.around.driver.engine.catalog, server)
 
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:
-        """A call with a value for each input."""
+        """A command that calls the function with a value for each input."""
         from invoker.telemetry.samples import call_command
 
         return call_command(spec, address, is_one=is_one)

@@ -1,4 +1,4 @@
-"""Describes what a function takes and gives, by the unary gRPC method ``/invoker.v1.Functions/Describe``.
+"""Describes a function's inputs and outputs, by the unary gRPC method ``/invoker.v1.Functions/Describe``.
 
 ``invoker call`` asks it before each call, so that users need not give names and media types.
 """
@@ -20,7 +20,7 @@ __all__ = ["add_describe", "describe"]
 
 
 def add_describe(catalog: Catalog, server: Any) -> None:
-    """Serve the method on ``server``, which is a grpc.aio server or what stands in for one."""
+    """Serve the method on ``server``, which is a grpc.aio server or its replacement."""
 
     async def answer(request: pb.DescribeRequest, context: Any) -> pb.Function:
         try:
@@ -28,7 +28,7 @@ def add_describe(catalog: Catalog, server: Any) -> None:
         except ProtocolViolation as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, error.detail)
             raise AssertionError("abort() raises") from None
-        except FunctionError as error:  # its module cannot be loaded anew
+        except FunctionError as error:  # the function's module cannot be loaded again
             await context.abort(grpc.StatusCode.UNKNOWN, str(error))
             raise AssertionError("abort() raises") from None
         return describe(spec)

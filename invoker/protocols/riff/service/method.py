@@ -21,5 +21,5 @@ def _session(metadata: Headers) -> CallSession:
 
 
 def _function(metadata: Headers) -> str:
-    # Names of metadata are in lower case, so the lookup of a dict suffices, and it costs less.
+    # names of metadata are in lower case, so the faster lookup of a dict is enough
     return dict.get(metadata, FUNCTION_KEY, "")

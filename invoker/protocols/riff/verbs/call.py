@@ -1,7 +1,8 @@
-"""``python -m invoker call HOST:PORT``: streams values to any riff invoker and prints what comes back as it comes.
+"""``python -m invoker call HOST:PORT``: streams values to any riff invoker and prints the results as they come.
 
 Exit codes: 0 the call ended with OK, 1 it ended with an error or its output could not be written, 2 an argument is
-wrong, or what was read cannot be sent, or shown on a terminal, 3 no connection, 130 Ctrl-C, 141 our reader has gone.
+wrong, or a value cannot be sent, or shown on a terminal, 3 no connection, 130 Ctrl-C, 141 the reader of the output has
+gone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import ast
 import asyncio
 import contextlib
 import json
-import os
 import re
 import sys
 from collections.abc import AsyncGenerator
@@ -72,11 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     call = parser.add_argument_group("the call")
     call.add_argument("--function", metavar="NAME", default="", help="which function of a catalogue to call")
     call.add_argument(
-        "--timeout", metavar="SECONDS", type=positive, help="end the call after that time; default: never"
+        "--timeout", metavar="SECONDS", type=positive, help="end the call after this time; default: never"
     )
     call.add_argument(
         "--max-output-bytes", metavar="N", type=_count, default=64 << 20,
-        help="largest value that is taken back; default 67108864",
+        help="largest value that is accepted from the server; default 67108864",
     )  # fmt: skip
     add_connection(call)
     add_tls(parser)
@@ -84,29 +84,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the call and return the exit code."""
-    from invoker.connect.connection import target_of, tls_of
-    from invoker.connect.failure import CallFailed, ConnectFailed, UnknownName, UsageError
-    from invoker.errors import InvokerError
+    from invoker.connect.connection import ended, target_of, tls_of
+    from invoker.connect.failure import UnknownName
     from invoker.protocols.riff.client.plan import make_plan
 
-    try:
+    def command() -> int:
         with contextlib.suppress(UnknownName):  # the server may know this name
             make_plan(args)
         asyncio.run(_call(args, target_of(args.target), tls_of(args)))
         sys.stdout.flush()
-    except UsageError as error:
-        return _complain(str(error), 2)
-    except CallFailed as error:
-        code = 3 if isinstance(error, ConnectFailed) else 1
-        return _complain(str(error), code, _hint(error, args))
-    except BrokenPipeError:
-        _discard_stdout()
-        return 141
-    except KeyboardInterrupt:
-        return 130
-    except (OSError, InvokerError) as error:
-        return _complain(str(error), 1)
-    return 0
+        return 0
+
+    return ended(command, lambda error: _hint(error, args))
 
 
 async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
@@ -193,7 +182,7 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
         metavar="BYTES",
         type=_count,
         default=0,
-        help="files and stdin are values of at most that size, as they come",
+        help="files and stdin are sent in values of at most this size",
     )
     group.add_argument(
         "--header", "-H", metavar="NAME=VALUE", action="append", default=[], help="a header of every value; repeatable"
@@ -222,15 +211,8 @@ def _add_outputs(group: argparse._ArgumentGroup) -> None:
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; give a whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; give a whole number of at least 1")
     return int(text)
-
-
-def _complain(text: str, code: int, hint: str = "") -> int:
-    print(f"error: {printable(text)}", file=sys.stderr)
-    if hint:
-        print(f"hint: {printable(hint)}", file=sys.stderr)
-    return code
 
 
 def _hint(error: CallFailed, args: argparse.Namespace) -> str:
@@ -264,8 +246,3 @@ def _is_json_sent_as_text(detail: str) -> bool:
     except (ValueError, SyntaxError):
         return False
     return True
-
-
-def _discard_stdout() -> None:
-    """Let the interpreter flush what is left into nothing, instead of complaining about the broken pipe at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

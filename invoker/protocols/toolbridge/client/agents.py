@@ -20,7 +20,7 @@ __all__ = ["Action", "Agent", "Answer", "Observation", "Run", "Step", "Thought"]
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What the model thinks before it acts."""
+    """A thought of the model before it acts."""
 
     text: str
     step: int
@@ -37,7 +37,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the tool gave; a tool that failed gives ``{"error": ...}``."""
+    """The result of the tool; a tool that failed gives ``{"error": ...}``."""
 
     output: Any
     step: int
@@ -51,7 +51,7 @@ class Answer:
     Attributes:
         values: The outputs of the signature, by name.
         total_steps: How many there were.
-        steps: What was thought and done, if the agent was made to report it.
+        steps: The thoughts and actions, if the agent was made to report them.
     """
 
     values: Mapping[str, Any]
@@ -91,9 +91,9 @@ class Agent:
     """An agent of a session; it ends with it.
 
     Attributes:
-        id: As the bridge calls it.
+        id: The id that the bridge gives it.
         tool_count: How many tools it may choose from.
-        capabilities: What the bridge says that it can.
+        capabilities: The capabilities that the bridge reports.
     """
 
     def __init__(self, link: Link, made: pb.CreateReActAgentResponse) -> None:
@@ -107,7 +107,8 @@ class Agent:
 
         Args:
             values: The inputs, by name.
-            context: What the tools of the run see, by `ctx.config(dict)`; the model does not see it.
+            context: Values for the tools of the run, which read them by `ctx.config(dict)`; the model does not see
+                them.
             stream: Report each step; if not, only the answer comes.
         """
         request = pb.ExecuteAgentRequest(
@@ -116,7 +117,7 @@ class Agent:
         return Run(self._link, self.id, request)
 
     async def ask(self, values: Mapping[str, Any], *, context: Mapping[str, Any] = EMPTY) -> Answer:
-        """Give it the inputs of its signature and wait for the answer.
+        """Run the agent with the inputs of its signature, and wait for the answer.
 
         Raises:
             ToolExecutionError: The run failed.

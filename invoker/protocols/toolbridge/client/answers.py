@@ -1,4 +1,4 @@
-"""What a bridge answers, as plain Python."""
+"""The answers of a bridge, as plain Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What a call took, as the bridge measured it."""
+    """The time and memory of a call, as the bridge measured them."""
 
     duration_ms: int = 0
     cpu_time_ms: int = 0
@@ -64,7 +64,7 @@ class Item:
     metrics: Metrics
 
     def unwrap(self) -> Any:
-        """The value.
+        """The value of the item, if it has one.
 
         Raises:
             ToolExecutionError: The call failed.
@@ -96,14 +96,14 @@ class Batch:
         """The values of all items.
 
         Raises:
-            ToolExecutionError: A call failed: the first that did.
+            ToolExecutionError: A call failed; the error is the first one's.
         """
         return [item.unwrap() for item in self.items]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What a bridge knows of a session."""
+    """The bridge's data of a session."""
 
     id: str
     created_at: datetime
@@ -141,7 +141,7 @@ class Histogram:
 
 
 def when(stamp: Timestamp) -> datetime:
-    """A time with the zone UTC; parts below a microsecond are lost."""
+    """A time with the zone UTC; fractions of a microsecond are dropped."""
     return stamp.ToDatetime(tzinfo=UTC)
 
 
@@ -181,7 +181,7 @@ def batch_in(tools: Mapping[int, str], sent: pb.BatchToolCallResponse) -> Batch:
 
 
 def info_in(sent: pb.SessionInfo) -> SessionInfo:
-    """Read what is known of a session."""
+    """Read the data of a session."""
     return SessionInfo(
         id=sent.session_id,
         created_at=when(sent.created_at),

@@ -31,7 +31,7 @@ RETRY_WAITS_S = (1.0, 2.0, 4.0)
 
 
 class ToolBridge:
-    """A connection to one bridge, made on first use and made anew when it was lost.
+    """A connection to one bridge, made on first use and again after it was lost.
 
     Args:
         target: ``host:port``, or any name that gRPC understands (``unix:/path``, ``dns:///name:port``).
@@ -89,14 +89,15 @@ class ToolBridge:
         """A session, which ``async with`` makes and cleans up.
 
         Args:
-            session_id: Empty: one is made up. One that exists and was made in the same way is used as it is.
+            session_id: Empty: one is made up. A session that exists and was made in the same way is used.
             callback_address: Where we serve the same service, for tools of ours that the bridge may call.
             metadata: Kept with the session.
             max_concurrent_tools: How many tools may run in it at once; 0: the bridge's default.
             default_timeout_s: The time limit of a call without one of its own; 0: the bridge's default.
             caching: Answer a repeated ``request_id`` from memory.
             telemetry: Count the calls of this session by its name.
-            keep: Whether to leave the session at the end; the bridge cleans it up some time after the last call.
+            keep: Whether the session stays at the end of the block; the bridge cleans it up some time after the last
+                call.
 
         Raises:
             RuntimeError: The client is not open.
@@ -123,19 +124,19 @@ class ToolBridge:
     async def metrics(
         self, *names: str, start: datetime | None = None, end: datetime | None = None
     ) -> dict[str, int | float | str | Histogram]:
-        """What the bridge has counted.
+        """The counts of the bridge.
 
         Args:
             names: The metrics; none: all. Unknown ones are left out.
-            start: Only what was counted from here on, of the last hour; with its zone, or in UTC.
-            end: Only what was counted up to here.
+            start: Only counts from this time on, within the last hour; with its zone, or in UTC.
+            end: Only counts up to this time.
         """
         request = pb.GetMetricsRequest(metric_names=names, start_time=_stamp(start), end_time=_stamp(end))
         answer = await self._link.ask("GetMetrics", request, pb.MetricsResponse)
         return {name: metric_in(value) for name, value in answer.metrics.items()}
 
     async def close(self) -> None:
-        """Cancel what is under way and close the connection. Idempotent."""
+        """Cancel the running calls and close the connection. Idempotent."""
         link, self._made = self._made, None
         if link is not None:
             await link.close()

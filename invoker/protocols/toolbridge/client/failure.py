@@ -1,8 +1,8 @@
-"""How a request to a tool bridge ends when it does not end well, as its caller sees it.
+"""The errors with which a request to a tool bridge fails, as its caller sees them.
 
 A bridge reports an error in one of three places: in the field `error` of a response, in the last chunk of a stream, or
 by the status of the rpc with an `ErrorInfo` in the trailer ``dspex-error-bin`` (T-160). Snakepit ends a stream by a
-status whose text is JSON (T-079). All of these are a `ToolExecutionError`; a status that says nothing more is a
+status whose text is JSON (T-079). All of these are a `ToolExecutionError`; a status without further data is a
 `ToolCommunicationError`.
 
 Source: docs/reference/tool-bridge.md 2.10 (T-159 to T-162).
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError as WireError
@@ -21,19 +21,9 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.connect.failure import CallFailed, explained
 from invoker.errors import Status
 from invoker.message import EMPTY
+from invoker.protocols.toolbridge.wire import KINDS, TRAILER
 
-__all__ = ["ToolCommunicationError", "ToolExecutionError", "failed", "from_status", "status_of"]
-
-TRAILER: Final = "dspex-error-bin"
-
-_STATUS: Final = {
-    "ToolNotFound": Status.NOT_FOUND,
-    "ValidationError": Status.INVALID_ARGUMENT,
-    "TimeoutError": Status.DEADLINE_EXCEEDED,
-    "ResourceExhausted": Status.RESOURCE_EXHAUSTED,
-    "SessionExpired": Status.NOT_FOUND,
-    "InternalError": Status.INTERNAL,
-}
+__all__ = ["ToolCommunicationError", "ToolExecutionError", "failed", "from_status", "status_of", "told_in"]
 
 
 class ToolExecutionError(CallFailed):
@@ -44,7 +34,7 @@ class ToolExecutionError(CallFailed):
         type: ``ToolNotFound``, ``ValidationError``, ``TimeoutError``, ``ResourceExhausted``, ``SessionExpired`` or
             ``InternalError``; other bridges may have more.
         message: The bridge's text.
-        details: What the bridge adds, such as ``code`` and ``field``.
+        details: Details from the bridge, such as ``code`` and ``field``.
         stacktrace: The stacktrace of the tool; most bridges keep it to themselves.
     """
 
@@ -58,7 +48,7 @@ class ToolExecutionError(CallFailed):
         status: Status | None = None,
         stacktrace: str = "",
     ) -> None:
-        super().__init__(status or _STATUS.get(type, Status.UNKNOWN), message)
+        super().__init__(status or KINDS.get(type, Status.UNKNOWN), message)
         self.args = (tool, type, message, dict(details))
         self.tool = tool
         self.type = type
@@ -72,7 +62,7 @@ class ToolExecutionError(CallFailed):
 
     @property
     def code(self) -> str:
-        """Which error of its type it is, such as ``missing_arg``; empty if the bridge does not say."""
+        """The error within its type, such as ``missing_arg``; empty if the bridge gives none."""
         return self.details.get("code", "")
 
     def __str__(self) -> str:
@@ -93,7 +83,7 @@ class ToolCommunicationError(CallFailed):
 
 
 def failed(tool: str, info: pb.ErrorInfo) -> ToolExecutionError:
-    """Make the exception for what a bridge sent."""
+    """Make the exception for an error that a bridge sent."""
     return ToolExecutionError(tool, info.type, info.message, info.details, stacktrace=info.stacktrace)
 
 
@@ -106,14 +96,14 @@ def from_status(tool: str, error: grpc.RpcError, target: str) -> CallFailed:
         target: The address of the bridge, for texts.
     """
     status, text, trailers = _parts(error)
-    if info := _told(trailers):
+    if info := told_in(trailers):
         return ToolExecutionError(
             tool, info.type, info.message, info.details, status=status, stacktrace=info.stacktrace
         )
     if told := _snakepit(tool, status, text):
         return told
     if status is Status.UNIMPLEMENTED:
-        text = f"{text} ({target} serves no tool bridge, or not this rpc of it; the log of its start says why)"
+        text = f"{text} ({target} serves no tool bridge, or not this rpc of it; see the log of its start)"
     return ToolCommunicationError(status, explained(status, text, target))
 
 
@@ -127,18 +117,19 @@ def _parts(error: Any) -> tuple[Status, str, Iterable[tuple[str, str | bytes]]]:
     return Status(number), error.details() or "", error.trailing_metadata() or ()
 
 
-def _told(trailers: Iterable[tuple[str, str | bytes]]) -> pb.ErrorInfo | None:
+def told_in(trailers: Iterable[tuple[str, str | bytes]]) -> pb.ErrorInfo | None:
+    """The error in the trailers of an rpc; None if there is none, or it cannot be read."""
     for key, value in trailers:
         if key == TRAILER and isinstance(value, bytes):
             try:
                 return pb.ErrorInfo.FromString(value)
             except WireError:
-                return None  # its details are lost; the status stays
+                break  # its details are lost; the status stays
     return None
 
 
 def _snakepit(tool: str, status: Status, text: str) -> ToolExecutionError | None:
-    """What Snakepit means by a status: the text of INTERNAL is JSON, that of NOT_FOUND names a session or a tool."""
+    """The error in a status of Snakepit: the text of INTERNAL is JSON, that of NOT_FOUND names a session or a tool."""
     if tool and status is Status.NOT_FOUND:
         is_session = text.lower().startswith("session")
         return ToolExecutionError(tool, "SessionExpired" if is_session else "ToolNotFound", text, status=status)
@@ -150,7 +141,7 @@ def _snakepit(tool: str, status: Status, text: str) -> ToolExecutionError | None
         return None
     if not isinstance(said, dict) or not isinstance(message := said.get("message"), str):
         return None
-    # Its type is the name of a Python class and not one of the bridge's kinds (T-065 has a place for it).
+    # the type is the name of a Python class and not one of the bridge's kinds (T-065 has a field for it)
     details = {"exception": said["type"]} if isinstance(said.get("type"), str) else {}
     trace = said.get("traceback")
     return ToolExecutionError(

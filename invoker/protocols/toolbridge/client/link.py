@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.connect.metadata import metadata_pairs
-from invoker.connect.tls import Tls
+from invoker.connect.tls import Tls, open_channel
 from invoker.errors import Status
 from invoker.protocols.toolbridge.client.failure import from_status, status_of
 
@@ -35,7 +35,7 @@ class Link:
         target: ``host:port``, or any name that gRPC understands.
         tls: How to secure the connection; None: plain text.
         metadata: Sent with every rpc.
-        max_output_bytes: The largest message that is received.
+        max_output_bytes: The largest message that is accepted.
         retry_waits_s: How long to wait before each further attempt at a call that may be repeated.
     """
 
@@ -52,19 +52,9 @@ class Link:
         self._metadata = metadata_pairs(metadata)
         self._retry_waits_s = tuple(retry_waits_s)
         self._methods: dict[str, Any] = {}
-        options: tuple[tuple[str, Any], ...] = (
-            ("grpc.max_receive_message_length", max_output_bytes),
-            ("grpc.enable_http_proxy", 0),
-            # Two clients of one target have two connections, so neither disturbs the other.
-            ("grpc.use_local_subchannel_pool", 1),
-            # T-163: this notices a bridge that has vanished.
-            ("grpc.keepalive_time_ms", KEEPALIVE_MS),
-            ("grpc.keepalive_timeout_ms", ACK_MS),
-        )
-        if tls is None:
-            self._channel = grpc.aio.insecure_channel(target, options=options)
-        else:
-            self._channel = grpc.aio.secure_channel(target, tls.credentials(), options=(*options, *tls.options()))
+        # T-163: keepalive notices a bridge that has vanished
+        alive = ("grpc.keepalive_time_ms", KEEPALIVE_MS), ("grpc.keepalive_timeout_ms", ACK_MS)
+        self._channel = open_channel(target, tls, max_output_bytes, *alive)
 
     async def ask(
         self, method: str, request: Message, answer: type[M], *, tool: str = "", deadline_s: float | None = None
@@ -83,7 +73,7 @@ class Link:
     async def insist(
         self, method: str, request: Message, answer: type[M], *, tool: str, deadline_s: float | None = None
     ) -> M:
-        """As `ask`, but try again when it is unknown whether the bridge got the request (T-162)."""
+        """Do the same as `ask`, but try again when it is unknown whether the bridge got the request (T-162)."""
         for wait_s in self._retry_waits_s:
             try:
                 return await self._once(method, request, answer, deadline_s)
@@ -108,7 +98,7 @@ class Link:
         return made
 
     async def close(self) -> None:
-        """Cancel what is under way and close the connection."""
+        """Cancel the running calls and close the connection."""
         await self._channel.close()
 
     async def _once(self, method: str, request: Message, answer: type[M], deadline_s: float | None) -> M:

@@ -1,4 +1,4 @@
-"""`ToolSession`: tools are called, and variables and agents live, in a session of the bridge."""
+"""`ToolSession`: a session of the bridge, in which tools are called, and which has variables and agents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LATE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a batch; `ToolCall.of` writes it as a call is written."""
+    """One call of a batch; `ToolCall.of` has the form of a call."""
 
     tool: str
     args: Sequence[Any] = ()
@@ -41,7 +41,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
-    """The options of a session; what is not given is the bridge's default.
+    """The options of a session; an option that is not given has the bridge's default.
 
     Attributes:
         callback_address: Where we serve the same service, for tools of ours that the bridge may call.
@@ -79,7 +79,7 @@ class ToolSession:
         id: The id of the session.
         variables: Its variables.
         tool_count: How many tools it can call; known once it is open.
-        capabilities: What the bridge says that it can; known once it is open.
+        capabilities: The capabilities that the bridge reports; known once the session is open.
     """
 
     def __init__(self, link: Link, session_id: str, options: SessionOptions, *, is_kept: bool) -> None:
@@ -105,7 +105,7 @@ class ToolSession:
                 raise
 
     async def open(self) -> None:
-        """Make the session; one that was made in the same way before is as it was.
+        """Make the session; a session that exists and was made in the same way is unchanged.
 
         Raises:
             ToolExecutionError: The bridge refused; ``code`` is ``session_exists`` if it was made in another way.
@@ -118,13 +118,13 @@ class ToolSession:
         self.capabilities = tuple(answer.capabilities)
 
     async def close(self, *, force: bool = False) -> str:
-        """Clean up the session with all its variables and agents; one that is gone already is no error.
+        """Clean up the session with all its variables and agents; a session that is already gone is no error.
 
         Args:
             force: Also while tools run in it, which are cancelled.
 
         Returns:
-            What the bridge says about it.
+            The bridge's message about it.
 
         Raises:
             ToolExecutionError: Tools run in it.
@@ -136,7 +136,7 @@ class ToolSession:
         return answer.message
 
     async def info(self) -> SessionInfo:
-        """What the bridge knows of the session."""
+        """Get the bridge's data of the session."""
         request = pb.GetSessionInfoRequest(session_id=self.id)
         return info_in(await self._link.ask("GetSessionInfo", request, pb.SessionInfo))
 
@@ -152,7 +152,7 @@ class ToolSession:
         Raises:
             ToolExecutionError: The bridge answered with an error.
             ToolCommunicationError: The rpc failed.
-            EncodeError: There is no form for an argument; nothing was sent.
+            EncodeError: An argument has no form on the wire; nothing was sent.
         """
         return (await self.execute(tool, args, kwargs)).value
 
@@ -174,7 +174,7 @@ class ToolSession:
             kwargs: The keyword arguments by name.
             request_id: Identifies repeated calls. Only a call with one is tried again, up to three times, when the rpc
                 fails with UNAVAILABLE or DEADLINE_EXCEEDED; a session with caching runs it only once.
-            timeout_s: The time limit of the tool; 0: that of the session.
+            timeout_s: The time limit of the tool; 0: the limit of the session.
             context: Values for the tool, beside its arguments.
         """
         request = pb.ToolCallRequest(
@@ -214,7 +214,7 @@ class ToolSession:
             args: By position.
             kwargs: The keyword arguments by name.
             stream_id: Repeated in each chunk; empty: the bridge makes one.
-            chunk_size: Bytes that are larger travel in several chunks; 0: 64 KiB.
+            chunk_size: Larger bytes are sent in several chunks; 0: 64 KiB.
             buffer_size: How many values the tool may be ahead of us; 0: 16.
             backpressure: Whether the tool waits for us; if not, it runs ahead until the bridge holds too much.
             deadline_s: When we give up; None: never.
@@ -247,7 +247,7 @@ class ToolSession:
             calls: The calls in the order of the answers.
             parallel: Whether several run at once; if not, one after the other.
             stop_on_error: Whether no further call begins after one has failed.
-            max_parallel: How many at once; 0: the bridge's default.
+            max_parallel: How many calls run at once; 0: the bridge's default.
             batch_id: Repeated in the answer.
         """
         items = [
@@ -272,8 +272,8 @@ class ToolSession:
         """Make an agent.
 
         Args:
-            signature: Such as ``question, context -> answer: int``.
-            tools: Names of those that it may choose from; none: all.
+            signature: The inputs and outputs, such as ``question, context -> answer: int``.
+            tools: Names of the tools that it may use; none: all.
             max_iters: The most steps before it has to answer; 0: 5.
             llm: The model: ``provider``, or ``model`` and ``base_url``, as far as the bridge allows.
             verbose: Whether the bridge logs more.

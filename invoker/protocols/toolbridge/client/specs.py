@@ -14,7 +14,7 @@ __all__ = ["Argument", "Limits", "Rules", "Tool", "tool_in"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a value has to obey; None, an empty text and no names: nothing.
+    """The rules that a value must obey; None, an empty text and no names: nothing.
 
     Attributes:
         pattern: A regular expression that matches anywhere in the value.
@@ -35,7 +35,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a tool may take; 0: the bridge gives no limit."""
+    """The limits of a tool; 0: the bridge gives no limit."""
 
     timeout_s: float = 0.0
     memory_bytes: int = 0
@@ -55,7 +55,7 @@ class Argument:
         default: The default; None as well where there is none.
         allowed_values: The allowed values as text; empty: any.
         description: The description from the docstring.
-        rules: What a value has to obey.
+        rules: The rules for its value.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Tool:
         id: ``module:qualname``; ``callback:name`` for tools of the host.
         name: The name that most callers give.
         kind: ``STANDARD``, ``STREAMING``, ``BATCH`` or ``COMPOSITE``.
-        rules: What the result obeys.
+        rules: The rules that the result obeys.
     """
 
     id: str

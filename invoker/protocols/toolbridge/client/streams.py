@@ -1,4 +1,4 @@
-"""`Stream` is an rpc that answers with a stream, read as an async iterator; `ToolStream` is one of a tool."""
+"""`Stream` is an rpc that answers with a stream, read as an async iterator; `ToolStream` is the stream of a tool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Stream(AsyncIterator[T], Generic[M, T]):
     """Iterates over the values of a streaming call; the request is sent when the first value is asked for.
 
     Leave it by ``async with`` or `close`, which cancel what still runs; one that is dropped is cancelled, too. The
-    bridge goes on only as fast as it is read.
+    bridge continues only as fast as the stream is read.
     """
 
     def __init__(self, start: Callable[[], grpc.aio.UnaryStreamCall[Any, M]], tool: str, target: str) -> None:
@@ -52,7 +52,7 @@ class Stream(AsyncIterator[T], Generic[M, T]):
                 frame = await self._next()
             except asyncio.CancelledError:
                 if self._is_cancelled:  # another task than the one that reads
-                    raise ToolCommunicationError(Status.CANCELLED, "the caller cancelled") from None
+                    raise ToolCommunicationError.by_caller() from None
                 self.cancel()
                 raise
             except grpc.RpcError as error:
@@ -71,7 +71,7 @@ class Stream(AsyncIterator[T], Generic[M, T]):
         raise StopAsyncIteration
 
     def cancel(self) -> None:
-        """Cancel what still runs; who iterates gets `ToolCommunicationError` with CANCELLED. Idempotent."""
+        """Cancel what still runs; its reader gets `ToolCommunicationError` with CANCELLED. Idempotent."""
         self._is_over = self._is_cancelled = True
         if self._rpc is not None:
             self._rpc.cancel()
@@ -102,7 +102,7 @@ class ToolStream(Stream[pb.ToolStreamChunk, Any]):
         index: The index of the tool's output that gave the last value (T-086).
         metadata: The tool's metadata that came up to the last value, by key.
         total_chunks: At the end: how many chunks of data there were.
-        metrics: At the end: what the call took.
+        metrics: At the end: the time and memory of the call.
 
     Bytes that the bridge has split come as they were (T-080).
     """

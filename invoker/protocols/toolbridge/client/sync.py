@@ -1,15 +1,14 @@
 """`SyncToolBridge`: the client for code without an event loop; it runs one in a thread of its own.
 
-What each class does, its namesake without ``Sync`` does; only the waiting is different.
+Each class does the same as its namesake without ``Sync``, but blocks instead of being awaited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from invoker.connect.portal import Portal
-from invoker.connect.sync import SyncClient, SyncPart, blocking, giving, opening
+from invoker.connect.sync import SyncClient, SyncIterator, SyncPart, blocking, giving, opening, soon
 from invoker.protocols.toolbridge.client.agents import Agent, Step
 from invoker.protocols.toolbridge.client.client import ToolBridge
 from invoker.protocols.toolbridge.client.session import ToolSession
@@ -21,13 +20,15 @@ __all__ = ["SyncAgent", "SyncStream", "SyncToolBridge", "SyncToolSession", "Sync
 T = TypeVar("T")
 
 
-class SyncStream(Iterator[T], Generic[T]):
-    """Iterate it for the values; see `Stream`. One thread may iterate while another cancels."""
+class SyncStream(SyncIterator[T]):
+    """Iterate the stream for its values; see `Stream`. One thread may iterate while another cancels."""
 
     def __init__(self, portal: Portal, stream: Stream[Any, T]) -> None:
-        self._portal = portal
+        super().__init__(portal, stream)
         self.source = stream
         """The stream itself, for what it knows beside the values; see `ToolStream`."""
+
+    cancel = close = soon(Stream.cancel)
 
     def __enter__(self) -> Self:
         return self
@@ -37,25 +38,6 @@ class SyncStream(Iterator[T], Generic[T]):
 
     def __del__(self) -> None:
         self.close()
-
-    def __next__(self) -> T:
-        got = self._portal.run(self._next())
-        if got is None:
-            raise StopIteration
-        return got[0]
-
-    def cancel(self) -> None:
-        """Cancel what still runs; who iterates gets `ToolCommunicationError` with CANCELLED. Idempotent."""
-        self._portal.soon(self.source.cancel)
-
-    def close(self) -> None:
-        """As `cancel`."""
-        self.cancel()
-
-    async def _next(self) -> tuple[T] | None:
-        async for value in self.source:
-            return (value,)
-        return None
 
 
 class SyncAgent(SyncPart[Agent]):
@@ -99,12 +81,12 @@ class SyncToolSession(SyncPart[ToolSession]):
 
     @property
     def tool_count(self) -> int:
-        """How many tools it can call; known once it is open."""
+        """The number of tools that the session can call; known once it is open."""
         return self._source.tool_count
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """What the bridge says that it can; known once it is open."""
+        """The capabilities that the bridge reports; known once the session is open."""
         return self._source.capabilities
 
     open = blocking(ToolSession.open)
@@ -123,7 +105,8 @@ class SyncToolBridge(SyncClient[ToolBridge]):
     """A connection to one bridge; the arguments are those of `ToolBridge`. Several threads may use it at once."""
 
     @opening(ToolBridge)
-    def __init__(self) -> None: ...
+    def __init__(self, source: ToolBridge) -> None:
+        super().__init__(source)
 
     session = giving(ToolBridge.session, SyncToolSession)
     health = blocking(ToolBridge.health)

@@ -1,4 +1,4 @@
-"""Values on their way to and from a bridge: each is a `google.protobuf.Any`."""
+"""Converts values to and from the form for a bridge, which is `google.protobuf.Any`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def packed(value: Any) -> AnyMessage:
     """A value as it travels; nothing is coerced silently (T-104).
 
     Raises:
-        EncodeError: There is no form for it.
+        EncodeError: The value has no form on the wire.
     """
     return AnyMessage.FromString(pack(value))
 
@@ -36,7 +36,7 @@ def read(value: AnyMessage) -> Any:
     """The plain Python value of a received message.
 
     Raises:
-        DecodeError: It is of no known type, or its bytes are broken.
+        DecodeError: The value is of no known type, or its bytes are broken.
     """
     return unpack(value.SerializeToString())
 
@@ -47,7 +47,7 @@ def read_each(values: Mapping[str, AnyMessage]) -> dict[str, Any]:
 
 
 def struct(values: Mapping[str, Any]) -> Struct:
-    """Several values as the one message that agents take."""
+    """Several values as the one message that agents accept."""
     made = Struct()
     packed(dict(values)).Unpack(made)
     return made

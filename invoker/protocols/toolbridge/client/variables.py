@@ -28,11 +28,11 @@ MISSING: Any = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable and what is known of it.
+    """A variable and its data.
 
     Attributes:
         type: ``integer``, ``string``, ``map`` and so on.
-        created_by: ``elixir`` or ``python``: who made it.
+        created_by: Its maker: ``elixir`` or ``python``.
     """
 
     value: Any
@@ -61,7 +61,7 @@ class Change:
     """One change of a variable.
 
     Attributes:
-        operation: ``set`` (it is new, or was there when the watch began), ``update`` or ``delete``.
+        operation: ``set`` (the variable is new, or existed when the watch began), ``update`` or ``delete``.
         value: The new one; None after ``delete``.
     """
 
@@ -72,7 +72,7 @@ class Change:
 
 
 class Watch(Stream[pb.VariableUpdate, Change]):
-    """The changes of variables, as they are made; of one that changes faster than they are read, the latest."""
+    """The changes of variables, as they are made; only the latest of a variable that changes faster than it is read."""
 
     def _read(self, frame: pb.VariableUpdate) -> tuple[Change]:
         value = read(frame.value) if frame.HasField("value") else None
@@ -87,13 +87,13 @@ class Variables:
         self._session_id = session_id
 
     async def get(self, name: str, default: Any = MISSING) -> Any:
-        """The value of a variable, or ``default`` if it is not there."""
+        """The value of a variable, or ``default`` if it does not exist."""
         request = pb.GetVariableRequest(session_id=self._session_id, variable_name=name)
         answer = await self._link.ask("GetSessionVariable", request, pb.VariableResponse)
         return read(answer.value) if answer.exists else default
 
     async def describe(self, name: str) -> Variable | None:
-        """A variable with all that is known of it; None if it is not there."""
+        """A variable with all its data; None if it does not exist."""
         request = pb.GetVariableRequest(session_id=self._session_id, variable_name=name, include_metadata=True)
         answer = await self._link.ask("GetSessionVariable", request, pb.VariableResponse)
         if not answer.exists:
@@ -117,11 +117,11 @@ class Variables:
             name: The name of the variable.
             value: Anything that a tool can take.
             tags: New tags, which replace the old ones; None: these stay.
-            created_by: ``python`` or ``elixir``; empty: the bridge takes ``elixir``. It only matters for new variables.
-            create: Whether to make it if it is not there.
+            created_by: ``python`` or ``elixir``; empty: the bridge takes ``elixir``. Used only for new variables.
+            create: Whether to make it if it does not exist.
 
         Raises:
-            ToolExecutionError: The bridge refused; ``code`` is ``variable_not_found`` if it is not there.
+            ToolExecutionError: The bridge refused; ``code`` is ``variable_not_found`` if it does not exist.
         """
         request = pb.SetVariableRequest(
             session_id=self._session_id, variable_name=name, value=packed(value), create_if_missing=create
@@ -131,10 +131,10 @@ class Variables:
         await self._change(request)
 
     async def delete(self, name: str) -> None:
-        """Remove a variable; the wire has no rpc for this, so a value is set that is absent (T-119).
+        """Remove a variable; the wire has no rpc for this, so an absent value is set (T-119).
 
         Raises:
-            ToolExecutionError: It is not there.
+            ToolExecutionError: The variable does not exist.
         """
         await self._change(pb.SetVariableRequest(session_id=self._session_id, variable_name=name))
 
@@ -143,7 +143,7 @@ class Variables:
 
         Args:
             prefix: The prefix of the names to list.
-            tags: Each is ``key`` or ``key=value``; all have to fit.
+            tags: Each is ``key`` or ``key=value``; all must match.
             limit: How many at most; 0: the bridge's limit, which is 1000.
         """
         request = pb.ListVariablesRequest(session_id=self._session_id, prefix=prefix, tags=tags, limit=limit)
@@ -155,7 +155,7 @@ class Variables:
 
         Args:
             names: The names of the variables; none: all.
-            initial: Whether to begin with the values that are there. Without this, changes before the bridge has the
+            initial: Whether to begin with the existing values. Without ``initial``, changes before the bridge has the
                 request are missed.
         """
         request = pb.WatchVariablesRequest(session_id=self._session_id, variable_names=names, include_initial=initial)

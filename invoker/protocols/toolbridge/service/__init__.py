@@ -1,3 +1,3 @@
-"""The tool bridge's place at the transports."""
+"""Attaches the tool bridge to the transports."""
 
 __all__: list[str] = []

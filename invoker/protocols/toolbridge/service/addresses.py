@@ -1,8 +1,8 @@
-"""`Addresses`: where hosts of the tool bridge may be called back, so that nobody makes this server reach others.
+"""`Addresses`: where hosts of the tool bridge may be called back, so that no caller can misuse this server.
 
-A host says in InitializeSession where it serves its own tools. Its text is checked in two steps, as that of a reference
-is (`invoker.fetch.hosts`): the name as it is written, and all addresses that it stands for. The connection is then made
-to those addresses and not to the name, since a name may stand for others a moment later. The path of a Unix socket is
+A host names the address of its own tools in InitializeSession. It is checked in two steps, as a reference is
+(`invoker.fetch.hosts`): the name as it is written, and all addresses that it resolves to. The connection is then made
+to those addresses and not to the name, since a name may resolve to others a moment later. The path of a Unix socket is
 judged by where its links lead, and the connection is made there.
 """
 
@@ -38,7 +38,7 @@ class Addresses:
         resolver: Finds the addresses of a name.
 
     Raises:
-        ConfigError: The list names something that is neither a host nor an absolute path.
+        ConfigError: An entry of the list is neither a host nor an absolute path.
     """
 
     def __init__(self, setting: str, resolver: Resolver = resolve) -> None:
@@ -67,7 +67,7 @@ class Addresses:
             text: ``host:port``, ``[IPv6]:port``, or ``unix:PATH``.
 
         Raises:
-            BridgeError: It is no address (T-169), or one that must not be called (T-170).
+            BridgeError: The text is no address (T-169), or one that must not be called (T-170).
         """
         if text.startswith(_UNIX):
             return await asyncio.to_thread(self._socket, text)
@@ -90,7 +90,7 @@ class Addresses:
         return "ipv6:" + ",".join(f"[{one}]:{digits}" for one in same)
 
     def _socket(self, text: str) -> str:
-        """The target of a Unix socket, written so that gRPC connects to the path that was checked."""
+        """The target of a Unix socket, in the form in which gRPC connects to the checked path."""
         scheme, _, rest = text.partition(":")
         name = unquote(rest.removeprefix("//"))
         if not name or not name.isprintable():
@@ -132,6 +132,6 @@ def _none(text: str) -> BridgeError:
 def _forbidden(text: str) -> BridgeError:
     return BridgeError(
         Kind.VALIDATION,
-        f"callback_address {text[:_SHOWN]!a} is none that this server may call; INVOKER_CALLBACK_HOSTS lists those",
+        f"callback_address {text[:_SHOWN]!a} is not one that this server may call; INVOKER_CALLBACK_HOSTS lists those",
         code="callback_forbidden", field="callback_address",
     )  # fmt: skip

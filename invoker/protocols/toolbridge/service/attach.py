@@ -52,8 +52,8 @@ class ToolBridgeService(Service):
         """One method for each rpc of the service.
 
         Raises:
-            SpecError: A function cannot be a tool, and INVOKER_PROTOCOLS asks for the bridge (T-022). Where it does
-                not, that function is left out.
+            SpecError: A function cannot be a tool, and INVOKER_PROTOCOLS asks for the bridge (T-022). Otherwise that
+                function is left out.
         """
         from invoker.protocols.toolbridge.service.bridge import Bridge
         from invoker.protocols.toolbridge.service.rpcs import methods_of
@@ -81,7 +81,7 @@ class ToolBridgeService(Service):
         return methods_of(bridge, phase=known.tool_phase)
 
     def numbers(self) -> Numbers | None:
-        """What the bridge has counted; None before it is served."""
+        """The counts of the bridge; None before it is served."""
         return self._bridge.watch.numbers() if self._bridge is not None else None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:
@@ -91,7 +91,7 @@ class ToolBridgeService(Service):
         return families(numbers)
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nothing here takes long
-        """Leave the store and the hosts, and write what waits for the audit log."""
+        """Leave the store and the hosts, and write the waiting lines of the audit log."""
         if self._bridge is not None:
             self._bridge.keeper.close()
             await self._bridge.callbacks.close()
@@ -101,7 +101,7 @@ class ToolBridgeService(Service):
 
 
 def _has_tools(tools: Tools) -> bool:
-    """Whether the bridge is served: there is a tool, or there was no function. Logs functions that are left out."""
+    """Whether the bridge is served: there is a tool, or there was no function. Logs the functions that are left out."""
     for name, why in tools.left_out.items():
         log.warning("%r is left out of the tool bridge: %s", name, why)
     if tools.left_out and not len(tools):

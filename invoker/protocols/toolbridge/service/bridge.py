@@ -1,4 +1,4 @@
-"""`Bridge`: what the rpcs of the tool bridge share in one process."""
+"""`Bridge`: the objects that the rpcs of the tool bridge share in one process."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Bridge:
         callbacks: Connects to hosts that are called back.
         host_sessions: The host sessions of this process.
         driver: Runs invocations; has the store.
-        keeper: Keeps `HostSessions` and the store true to each other.
-        settings: The settings as given.
+        keeper: Keeps `HostSessions` and the store consistent.
+        settings: Limits and defaults.
         watch: Metrics, health and audit.
     """
 

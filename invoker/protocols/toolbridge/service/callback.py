@@ -48,10 +48,10 @@ _COPIES: Final = 3
 it."""
 
 _OPTIONS: Final = (
-    ("grpc.enable_http_proxy", 0),  # the address was checked, a proxy would connect to another one
+    ("grpc.enable_http_proxy", 0),  # the address was checked, but a proxy would connect to another one
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),  # the connection is closed with its channel
-    ("grpc.http2.bdp_probe", 0),  # otherwise a host gets a window of some 12 MiB for each stream that nobody reads
+    ("grpc.http2.bdp_probe", 0),  # otherwise a host gets a window of some 12 MiB for each unread stream
     ("grpc.http2.lookahead_bytes", 1024 * 1024),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
@@ -69,7 +69,7 @@ class Callbacks:
     Args:
         addresses: The addresses that may be called.
         message_bytes: Largest request and response.
-        memory: What the process may hold; None: as much as is usual.
+        memory: The budget of the process; None: as much as is usual.
     """
 
     def __init__(self, addresses: Addresses, message_bytes: int, memory: ProcessBudget | None = None) -> None:
@@ -84,7 +84,7 @@ class Callbacks:
         """Connect to a host, and list its tools.
 
         Raises:
-            BridgeError: The address is forbidden (T-170), or nobody there lists tools within 5 s (T-169).
+            BridgeError: The address is forbidden (T-170), or no server there lists tools within 5 s (T-169).
             Overloaded: The process holds too much already for the list of tools.
         """
         target = await self._addresses.target(address)
@@ -132,7 +132,7 @@ class HostTools:
     """The tools of one host session's host.
 
     Attributes:
-        specs: What the host has listed, with names that begin with `PREFIX`.
+        specs: The tools that the host has listed, with names that begin with `PREFIX`.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class HostTools:
         """Ask the host for its tools.
 
         Raises:
-            BridgeError: It does not answer within 5 s, or its answer is no list of tools.
+            BridgeError: The host does not answer within 5 s, or its answer is no list of tools.
         """
         ask: Any = self._channel.unary_unary(
             f"{_PATH}GetSessionTools",
@@ -164,7 +164,7 @@ class HostTools:
         try:
             response = pb.GetSessionToolsResponse.FromString(data)
         except WireError:
-            raise unlisted("with what is no GetSessionToolsResponse") from None
+            raise unlisted("with bytes that are not a valid GetSessionToolsResponse") from None
         self._share.grow(_COPIES * len(data))
         if len(response.tools) > _MOST_TOOLS:
             raise unlisted(f"with {len(response.tools)} tools, and the limit is {_MOST_TOOLS}")
@@ -188,7 +188,7 @@ class HostTools:
         """Call a tool of the host; gives each of its values as a serialised ``Any``, and its metadata by the header.
 
         Args:
-            tool: As `find` gives it.
+            tool: The tool, as found by `find`.
             args: By position, each a serialised ``Any``.
             kwargs: By keyword, likewise.
             deadline: The deadline on the clock of ``time.monotonic``, or None.
@@ -269,9 +269,10 @@ class HostTools:
         raise incomplete("has ended the stream of its tool without saying that it is complete")
 
     def close(self) -> None:
-        """The session is gone; from any thread."""
+        """Close the tools, since the session is gone; may be called from any thread."""
         release, self._release = self._release, None
-        self.specs, self._tools = (), {}  # the session and its scope know each other, and so keep this for a while
+        # the session and its scope refer to each other, so this object stays alive for a while
+        self.specs, self._tools = (), {}
         self._share.close()
         if release is not None:
             later(self._loop, release)

@@ -1,7 +1,7 @@
 """Reads and checks the answers of a host that is called back: its list of tools, its streams, values and errors.
 
 A host is another program, which may be wrong. Its mistakes are reported as errors of the host, with ``remote=true``,
-and not as bugs of ours or mistakes of the caller.
+not as bugs of the invoker or mistakes of the caller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from google.protobuf.message import Message as Protobuf
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import BadAny, known, pack, unpack
 from invoker.errors import NestedError, Status
-from invoker.protocols.toolbridge.errors import TRAILER, BridgeError, Kind
+from invoker.protocols.toolbridge.client.failure import told_in
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.tools import TOOL_NAME, TOOL_NAMES
 
 __all__ = ["Count", "Parts", "by_name", "failed", "failure", "incomplete", "read", "readable", "remote", "unlisted"]
@@ -30,7 +31,7 @@ _SHOWN: Final = 80
 class Count:
     """Checks that no chunk of a stream is lost, and that as many are data as the host says (T-076, T-077).
 
-    A host that numbers no chunk, or does not say how many there were, is believed.
+    A host that numbers no chunk, or gives no total, is not checked.
     """
 
     def __init__(self) -> None:
@@ -41,13 +42,13 @@ class Count:
         """Take the next chunk.
 
         Raises:
-            NestedError: It is not the next one, or others are missing at the end.
+            NestedError: The chunk is not the next one, or others are missing at the end.
         """
         if self._next == 1:
             self._is_numbered = chunk.sequence != 0
         wanted = self._next if self._is_numbered is not False else 0
         if chunk.sequence != wanted:
-            raise incomplete(f"has sent chunk {chunk.sequence} of its stream where {wanted} is the next one")
+            raise incomplete(f"has sent chunk {chunk.sequence} of its stream where {wanted} was expected")
         self._next += 1
         self._data += what == "data"
         if what == "complete" and chunk.complete.total_chunks not in (0, self._data):
@@ -110,7 +111,7 @@ def by_name(specs: Iterable[pb.ToolSpec]) -> dict[str, pb.ToolSpec]:
     ids: dict[str, pb.ToolSpec] = {}
     for spec in specs:
         if TOOL_NAME(spec.name) is None:
-            raise unlisted(f"with the tool {spec.name[:_SHOWN]!r}, whose name is none: it must be {TOOL_NAMES}")
+            raise unlisted(f"with the tool {spec.name[:_SHOWN]!r}, whose name is not valid: it must be {TOOL_NAMES}")
         if len(spec.tool_id) > _ID_CHARS or not spec.tool_id.isprintable():
             raise unlisted(
                 f"with the tool {spec.name!r}, whose id is longer than {_ID_CHARS} characters or not printable"
@@ -142,12 +143,8 @@ _KINDS: Final = {
 
 def failed(error: grpc.aio.AioRpcError) -> NestedError:
     """The error of a failed rpc: from its trailer, or else from its status."""
-    for name, value in error.trailing_metadata() or ():
-        if name == TRAILER and isinstance(value, bytes):
-            try:
-                return remote(pb.ErrorInfo.FromString(value))
-            except WireError:
-                break
+    if info := told_in(error.trailing_metadata() or ()):
+        return remote(info)
     code = error.code()
     if code is grpc.StatusCode.UNAVAILABLE:
         return _nested(BridgeError(Kind.INTERNAL, "the host is gone", code="callback_unreachable"))
@@ -162,40 +159,40 @@ def read(kind: type[M], data: bytes) -> M:
     """A message of the host's.
 
     Raises:
-        NestedError: It is no message of this kind.
+        NestedError: The bytes are no message of this kind.
     """
     try:
         return kind.FromString(data)
     except WireError:
-        raise failure(f"the host sent what is no {kind.__name__}") from None
+        raise failure(f"the host sent bytes that are not a valid {kind.__name__}") from None
 
 
 def _unpacked(value: AnyMessage) -> Any:
     try:
         return unpack(value.SerializeToString())
     except BadAny as error:
-        raise failure(f"the host sent what cannot be read: {error.detail}") from None
+        raise failure(f"the host sent a value that cannot be read: {error.detail}") from None
 
 
 def readable(payload: bytes) -> bytes:
     """Check that a function can read a value of a host's tool; if it cannot, the error is the host's.
 
     Raises:
-        NestedError: Nobody can read it.
+        NestedError: The value cannot be read.
     """
     try:
         return known(payload, unpack(payload), Any)
     except BadAny as error:
-        raise failure(f"the host sent what cannot be read: {error.detail}") from None
+        raise failure(f"the host sent a value that cannot be read: {error.detail}") from None
 
 
 def incomplete(text: str) -> NestedError:
-    """The error of a stream in which something is missing."""
+    """The error of a stream in which a chunk is missing."""
     return _nested(BridgeError(Kind.INTERNAL, f"the host {text}", code="callback_incomplete"))
 
 
 def failure(text: str) -> NestedError:
-    """The error of a host that has sent what cannot be used."""
+    """The error of a host that has sent an unusable answer."""
     return _nested(BridgeError(Kind.INTERNAL, text, code="callback_failed"))
 
 

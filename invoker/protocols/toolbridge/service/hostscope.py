@@ -1,8 +1,8 @@
 """`HostScope`: what a tool can reach by its context: the tools of this process, and those of its session's host.
 
 A tool of this process is called by the same pipeline as from outside (`ToolCall`): its arguments are validated, it
-counts against the limits of the session, and observers hear of it, as `nested`. A name that no local tool has is
-looked for among the tools of the host, whose calls observers hear of as `callback`.
+counts against the limits of the session, and observers are notified of it, as `nested`. A name that no local tool has
+is looked up among the tools of the host; observers are notified of these calls as `callback`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _DIGITS: Final = 5
 
 
 class HostScope:
-    """What the tools of one host session can reach.
+    """The scope of the tools of one host session.
 
     Args:
         host_sessions: Knows the local tools.
@@ -70,7 +70,7 @@ class HostScope:
     async def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
     ) -> AsyncGenerator[Message[bytes], None]:
-        """Call a tool of this process, or else one of the host; see `invoker.context.Scope`."""
+        """Call a tool of this process, or otherwise one of the host; see `invoker.context.Scope`."""
         check_depth(caller, name, self._driver.settings.depth)
         if self._is_no_tool(caller, name):
             found = self._catalog.call(caller, name, args, kwargs, streams=streams)
@@ -203,14 +203,14 @@ class HostScope:
                 yield Message(readable(_joined(values, is_one=not tools.gives_stream(spec))), EMPTY, ANY)
 
     async def forward(self, call: ToolCall, within_s: float) -> bytes:
-        """Call a tool of the host for a caller that is no function (T-171).
+        """Call a tool of the host for a caller outside of a function (T-171).
 
         Args:
             call: The call, which has begun; it is finished here only if the caller leaves.
             within_s: How long it may take.
 
         Returns:
-            What the tool gives, as a serialised ``Any``; of a stream the list of its values.
+            The result of the tool, as a serialised ``Any``; of a stream, the list of its values.
 
         Raises:
             InvocationError: The host reported an error, or the session is gone.
@@ -251,7 +251,7 @@ class HostScope:
             raise
 
     async def _found(self, asked: Asked) -> tuple[HostTools, pb.ToolSpec]:
-        """The host's tools, and the one that is asked for."""
+        """The host's tools, and the requested one."""
         tools = await self._tools()
         spec = None if tools is None else tools.find(asked.tool_id)
         if tools is None or spec is None:
@@ -293,7 +293,7 @@ class _Rpc:
         self._is_over = False
 
     def begun(self, cancel: Callable[[], object]) -> None:
-        """The rpc has begun, and ``cancel`` ends it; at once if the call is over."""
+        """Note that the rpc has begun, and that ``cancel`` ends it; it is cancelled at once if the call is over."""
         self._cancel = cancel
         if self._is_over:
             cancel()
@@ -333,7 +333,7 @@ def _telling(caller: Context, call: ToolCall) -> Iterator[None]:
         check_caller(caller, error)
         raise _nested_error(call.error or error) from error
     except BaseException:
-        call.finish(Cancelled("its caller takes no more values, or is over"))
+        call.finish(Cancelled("its caller reads no more values, or is over"))
         raise
     call.finish(None)
 
@@ -382,7 +382,7 @@ def _call_of(caller: Context) -> ToolCall | None:
 
 
 def _listed(argument: Any) -> Any:
-    """An argument of a tool is one value, so what an iterator gives is a list."""
+    """Collect an iterator into a list, since an argument of a tool is one value."""
     return list(argument) if is_iterator(argument) else argument
 
 
@@ -393,5 +393,5 @@ async def _collected(argument: Argument) -> bytes:
 
 
 def _payload(message: Message[bytes]) -> bytes:
-    """An argument as tools get it; of bytes that have a media type, those."""
+    """An argument in the form that tools get; if it is bytes with a media type, the bytes."""
     return message.payload if message.media_type == ANY else pack(message.payload)

@@ -1,11 +1,11 @@
 """`HostKeeper`: keeps `HostSessions` of the tool bridge and the store true to each other, on the loop.
 
 It is a subscriber of the store for each host session that this process knows: it is notified of the end of the
-session's space, and holds the space while something runs in it. It asks the store about a session at most once a
-second, however many calls run, so what it does comes up to a second late:
+session's space, and holds the space while a call runs in it. It asks the store about a session at most once a
+second, however many calls run, so its actions are up to a second late:
 
 * a use here reaches the store a second later at most, and counts from then on;
-* the space is held, or let go of, by then as well; a call that is shorter than that costs no question;
+* the space is also held or released by then; a call that is shorter costs no question;
 * before a space is dropped, `settle` makes this certain.
 
 When a space is gone, what still runs in its session is asked to end.
@@ -16,9 +16,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from invoker.core.store import Hold, Look, News, Reason, Refused
+from invoker.core.store import Hold, Look, Reason, Refused, Store
+from invoker.execution.asker import Asker
 from invoker.execution.bodies.runner import later
 from invoker.execution.driver import Driver
 from invoker.protocols.toolbridge.errors import session_gone
@@ -44,21 +44,22 @@ class HostKeeper:
         self._driver = driver
         self._posts: dict[HostSession, _Post] = {}
         self._waiting: dict[HostSession, set[asyncio.Future[None]]] = {}
+        self._expiring: dict[HostSession, asyncio.TimerHandle] = {}  # sessions with results that will expire
 
     def watch(self, session: HostSession) -> None:
-        """A session has become known here; from any thread."""
+        """Watch a session of which this process has just learned; may be called from any thread."""
         self._on_loop(self._watch, session)
 
     def touch(self, session: HostSession) -> None:
-        """A session is in use; from any thread."""
+        """Note that a session is in use; the store learns of it within a second. May be called from any thread."""
         self._on_loop(self._touch, session)
 
     def idle(self, session: HostSession) -> None:
-        """Nothing runs any more in a session that is closing or gone; from any thread."""
+        """Note that no call runs any more in a session that is closing or gone; may be called from any thread."""
         self._on_loop(self._idle, session)
 
     def freed(self, session: HostSession) -> None:
-        """A tool call has ended for which somebody waits; from any thread."""
+        """Note that a tool call has ended for which another call waits; may be called from any thread."""
         self._on_loop(self._wake, session)
 
     async def room(self, session: HostSession, within_s: float) -> None:
@@ -82,17 +83,15 @@ class HostKeeper:
                     self._waiting.pop(session, None)
 
     def settle(self, session: HostSession) -> None:
-        """Hold the session's space if something runs in it, else let go of it; on the loop."""
+        """Hold the session's space if a call runs in it, otherwise release it; on the loop."""
         post = self._posts.get(session)
         if post is not None:
             post.hold(is_wanted=bool(session.operations))
-            self._driver.sweep_store()
 
     def close(self) -> None:
         """Leave the store; on the loop."""
-        posts, self._posts = self._posts, {}
-        for post in posts.values():
-            post.leave()
+        for session in tuple(self._posts):
+            self._leave(session)
 
     def _on_loop(self, call: Callable[[HostSession], None], session: HostSession) -> None:
         running = asyncio._get_running_loop()  # noqa: SLF001 - asks what get_running_loop answers by raising
@@ -102,8 +101,7 @@ class HostKeeper:
             later(self._driver.loop, call, session)
 
     def _watch(self, session: HostSession) -> None:
-        self._posts[session] = _Post(session, self._driver, self._gone)
-        self._driver.sweep_store()
+        self._posts[session] = _Post(session, self._driver.store, self._gone)
 
     def _touch(self, session: HostSession) -> None:
         delay_s = min(_DELAY_S, session.ttl_ns / 1e9 / _PARTS)
@@ -116,7 +114,17 @@ class HostKeeper:
         if post is None or session.gone is not None:
             return
         post.use(is_running=bool(session.operations))
-        self._driver.sweep_store()
+        if session not in self._expiring:
+            self._expire(session)
+
+    def _expire(self, session: HostSession) -> None:
+        """Forget the expired results of a session, now and whenever others expire."""
+        self._expiring.pop(session, None)
+        results = session.results
+        due_s = None if results is None else results.expire(self._host_sessions.now_ns())
+        if due_s is not None:
+            loop = asyncio.get_running_loop()
+            self._expiring[session] = loop.call_later(max(_DELAY_S, due_s), self._expire, session)
 
     def _wake(self, session: HostSession) -> None:
         """Wake the callers that wait for a place in a session."""
@@ -134,7 +142,7 @@ class HostKeeper:
                 self._leave(session)
 
     def _gone(self, session: HostSession, reason: Reason) -> None:
-        """The space of a session is gone: end what runs in it."""
+        """End the operations of a session whose space is gone."""
         self._host_sessions.remove(session, reason)
         self._wake(session)
         operations = set(session.operations)
@@ -155,81 +163,65 @@ class HostKeeper:
         post = self._posts.pop(session, None)
         if post is not None:
             post.leave()
+        if (timer := self._expiring.pop(session, None)) is not None:
+            timer.cancel()
 
 
 class _Post:
-    """The place of one host session at the store.
+    """Asks the store about one host session.
 
     Args:
         session: The host session.
-        driver: Knows the store.
-        gone: Called when its space is gone.
+        store: The store.
+        gone: Called in a later turn when its space is gone.
     """
 
-    def __init__(self, session: HostSession, driver: Driver, gone: Callable[[HostSession, Reason], None]) -> None:
+    def __init__(self, session: HostSession, store: Store, gone: Callable[[HostSession, Reason], None]) -> None:
         self._space = space_of(session.id)
-        self._store = driver.store
+        self._store = store
         self._gone = partial(gone, session)
-        self._holder: _Holder | None = None
+        self._holder: Asker | None = None
         self._has_left = False
-        self._loop = asyncio.get_running_loop()
-        self._store.subscribe(self, News(self._space, (), self.has_news))
+        self._listen()
 
     def use(self, *, is_running: bool) -> None:
         """Report to the store that the space is in use."""
         self.hold(is_wanted=is_running)
         if not is_running:
-            self._store.ask(self, "use", Look(self._space))
+            self._asker.later(Look(self._space))
 
     def hold(self, *, is_wanted: bool) -> None:
-        """Hold the space, or let go of it."""
+        """Hold the space, or release it."""
         if is_wanted and self._holder is None:
-            self._holder = _Holder()
-            self._store.ask(self._holder, "hold", Hold(self._space))
+            self._holder = Asker(self._store)
+            self._holder.later(Hold(self._space))
         elif not is_wanted and self._holder is not None:
-            holder, self._holder = self._holder, None
-            self._store.leave(holder)
+            self._holder.leave()
+            self._holder = None
 
     def leave(self) -> None:
         """Release the space, and end the subscription to it."""
         self._has_left = True
-        self._let_go()
+        self.hold(is_wanted=False)
+        self._asker.leave()
 
-    # The methods of `Subscriber`, which the store calls.
+    def _listen(self) -> None:
+        self._asker = Asker(self._store)
+        self._asker.on_end(self._space, self._ended)
 
-    def answered(self, key: str, value: Any) -> None:
-        """Ignore the answer: that the space is gone comes as news."""
-
-    def has_news(self, news: News) -> None:
-        """Take the news in a later turn, since the store is still working on something."""
-        self._loop.call_soon(self._take, news)
-
-    def _take(self, news: News) -> None:
-        while (change := news.take()) is not None:
-            if isinstance(change, Refused) and change.reason is Reason.UNAVAILABLE:
-                self._loop.call_later(_DELAY_S, self._listen_again)
-            elif isinstance(change, Refused):
-                self._gone(change.reason)
+    def _ended(self, why: Refused) -> None:
+        """Report the end in a later turn, since the store is still in the middle of a change."""
+        if why.reason is Reason.UNAVAILABLE:
+            asyncio.get_running_loop().call_later(_DELAY_S, self._listen_again)
+        else:
+            asyncio.get_running_loop().call_soon(self._gone, why.reason)
 
     def _listen_again(self) -> None:
-        """Subscribe and hold anew, since the store could not be reached; it then reports whether the space is gone."""
+        """Subscribe and hold again, since the store could not be reached; it then reports whether the space is gone."""
         if self._has_left:
             return
         is_held = self._holder is not None
-        self._let_go()
-        self._store.subscribe(self, News(self._space, (), self.has_news))
-        self.hold(is_wanted=is_held)
-
-    def _let_go(self) -> None:
         self.hold(is_wanted=False)
-        self._store.leave(self)
-
-
-class _Holder:
-    """A subscriber of the store that holds one space until it leaves."""
-
-    def answered(self, key: str, value: Any) -> None:
-        """Ignore the answer: that the space is gone comes as news."""
-
-    def has_news(self, news: News) -> None:
-        raise AssertionError(f"it has subscribed to nothing, but hears of {news.space}")
+        self._asker.leave()
+        self._listen()
+        self.hold(is_wanted=is_held)

@@ -51,7 +51,7 @@ class Row(NamedTuple):
         make: Makes the session of one call.
         is_call: Whether a call is one invocation, which may run in a thread of its own; others run on the loop.
         is_built: Whether it is served.
-        reactor: What runs it on the loop.
+        reactor: Runs it on the loop.
     """
 
     name: str
@@ -123,7 +123,7 @@ _PHASES = {
 
 
 def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS, *, phase: int = 4) -> tuple[Method, ...]:
-    """The methods that the gRPC transport serves; `HostSessions` gets the capabilities that hosts see."""
+    """The methods that the gRPC transport serves; It also gives `HostSessions` the capabilities that hosts see."""
     rows = [one if _phase_of(one.name) <= phase else unbuilt(one.name) for one in rows]
     bridge.host_sessions.capabilities = tuple(
         _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES

@@ -1,4 +1,4 @@
-"""`Watch`: sees what the bridge does in one process: its metrics, its health, its audit log."""
+"""`Watch`: observes the bridge of one process, for its metrics, its health and its audit log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Watch:
 
     Attributes:
         audit: The audit log; None: there is none.
-        dependencies: By name whether something works that the bridge depends on; None: nobody has tried.
+        dependencies: The dependencies of the bridge by name, each with whether it works; None: not yet tried.
         groups: Functions that give further dependencies, which come and go.
         tally: The counts.
     """
@@ -140,7 +140,7 @@ class Watch:
         return Numbers(counters | tool_numbers(tools, total.outcomes, durations), gauges)
 
     def close(self) -> None:
-        """Write what waits for the audit log."""
+        """Write the waiting lines of the audit log."""
         if self.audit is not None:
             self.audit.close()
 

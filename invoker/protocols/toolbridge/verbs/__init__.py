@@ -1,3 +1,3 @@
-"""What the command line offers of the tool bridge."""
+"""The command line's verbs of the tool bridge."""
 
 __all__: list[str] = []

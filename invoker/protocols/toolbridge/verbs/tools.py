@@ -1,4 +1,4 @@
-"""``python -m invoker inspect --tools``: the functions as callers of the tool bridge see them."""
+"""``python -m invoker inspect --tools``: shows the functions as callers of the tool bridge see them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(functions: Sequence[FunctionSpec]) -> tuple[list[dict[str, Any]], str
 
 
 def described_tools(functions: Iterable[FunctionSpec]) -> list[dict[str, Any]]:
-    """The tools with values that JSON knows, sorted by name; the fields are those of a ToolSpec.
+    """The tools with values that JSON has, sorted by name; the fields are those of a ToolSpec.
 
     Raises:
         SpecError: A function cannot be a tool.

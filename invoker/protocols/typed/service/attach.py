@@ -1,4 +1,4 @@
-"""`TypedService`: serves each function as a typed gRPC method, whose messages are made of its signature."""
+"""`TypedService`: serves each function as a typed gRPC method, whose messages are made from its signature."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["TypedService"]
 class TypedService(Service):
     """Functions as methods of typed services.
 
-    What the start takes of it are the names of the methods; messages are made when the first one comes, or when
-    reflection is asked for them.
+    The start only needs the names of the methods; messages are made when the first one comes, or when reflection asks
+    for them.
     """
 
     name = "typed"
@@ -43,8 +43,8 @@ class TypedService(Service):
 
     @classmethod
     def unfit(cls, config: Config) -> str:
-        """Functions that are made anew for each invocation have other classes than the messages were made of."""
-        return "--reload-per-invocation makes its classes anew for each call" if config.reload_per_invocation else ""
+        """Functions that are loaded again for each invocation have other classes than the messages."""
+        return "--reload-per-invocation makes new classes for each call" if config.reload_per_invocation else ""
 
     def grpc_methods(self) -> Sequence[Method]:
         """A typed gRPC method for each function."""

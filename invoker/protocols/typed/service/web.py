@@ -36,11 +36,11 @@ class MethodHandler(PromptHandler):
         self._timeout_s = timeout_s
 
     def prompt(self, head: RequestHead) -> Begin:  # noqa: ARG002 - whatever the head says
-        """No request needs a task of its own."""
+        """Give the callback for every request, since none needs a task of its own."""
         return self._begin
 
     async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Handler`
-        """Never called, since `prompt` answers every request."""
+        """Raise an error: this is never called, since `prompt` answers every request."""
         raise AssertionError("prompt() answers every request")
 
     def _begin(self, exchange: Exchange) -> Streamed:

@@ -1,6 +1,6 @@
 """``python -m invoker proto mymod:fn``: prints a .proto file of the signatures, for generated clients.
 
-The server answers the same methods, see docs/reference/typed.md. With ``--out`` the file is written where its package
+The server serves the same methods, see docs/reference/typed.md. With ``--out`` the file is written where its package
 wants it, as buf and protoc expect.
 """
 
@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("entrypoint", help="module:function, file.py:function, file.pkl or a module")
     parser.add_argument(
-        "--out", metavar="FOLDER", help="write below this folder, where the package says, and print the path"
+        "--out",
+        metavar="FOLDER",
+        help="directory to write to, below the name of the package; prints the path",
     )
     parser.add_argument(
         "--allow-pickle", action="store_true", help="load a .pkl, which runs any code it holds with all your rights"
@@ -32,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the file of the functions' module, or of each module.
 
     Returns:
-        The exit code: 0, that of the error, or 1 where a file cannot be written.
+        The exit code: 0, that of the error, or 1 if a file cannot be written.
     """
     from invoker.author.prepare import prepare
     from invoker.protocols.typed.schema import schemas_of

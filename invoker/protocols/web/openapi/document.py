@@ -1,8 +1,8 @@
 """`Document`: the whole document, of OpenAPI 3.1.
 
-Each function has a path with POST, and with GET if it is safe. What a request may look like follows from the same
-signature by which requests are bound (R-169), so a client that is made from the document is understood. The paths are
-relative to where the document is, since the transport may be mounted below another application.
+Each function has a path with POST, and with GET if it is safe. The form of a request follows from the same signature by
+which requests are bound (R-169), so the requests of a generated client are understood. The paths are relative to where
+the document is, since the transport may be mounted below another application.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Document:
     """A document in the making.
 
     Args:
-        title: For readers.
+        title: A description for readers.
     """
 
     def __init__(self, title: str = "invoker") -> None:
@@ -43,11 +43,11 @@ class Document:
         self._versions: set[str] = set()
 
     def add(self, function: Described, signature: Signature) -> None:
-        """Add the path of a function, unless the process answers there.
+        """Add the path of a function, unless the process itself answers at this path.
 
         Args:
-            function: As callers see it.
-            signature: As requests are bound to it.
+            function: The function as callers see it.
+            signature: The signature to which requests are bound.
         """
         path = path_of(function.name)
         if path not in PROCESS:
@@ -55,7 +55,10 @@ class Document:
             self._versions.add(function.spec.version)
 
     def finished(self) -> dict[str, Any]:
-        """All of it. The version is what the author has said, if that is the same for all functions; else 0."""
+        """The whole document.
+
+        The version is the author's, if it is the same for all functions; otherwise 0.
+        """
         version = next(iter(self._versions)) if len(self._versions) == 1 else ""
         return {
             "openapi": _VERSION,
@@ -105,7 +108,7 @@ def _operation(function: Described, name: str) -> dict[str, Any]:
 
 
 def _named(name: str, names: set[str]) -> str:
-    """A unique identifier, since clients make names of functions of them."""
+    """A unique identifier, since generators of clients make function names from it."""
     plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "function"
     own, count = plain, 1
     while own in names:

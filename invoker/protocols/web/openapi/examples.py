@@ -58,7 +58,7 @@ def _call(text: str) -> ast.Call | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     while isinstance(tree, ast.Call) and _name(tree.func) in ("list", "next", "print", "tuple", "sorted") and tree.args:
-        tree = tree.args[0]  # authors wrap a call of a generator to show what it gives
+        tree = tree.args[0]  # authors wrap a call of a generator to show its values
     return tree if isinstance(tree, ast.Call) else None
 
 

@@ -1,4 +1,4 @@
-"""The paths that are not functions, which every HTTP transport has."""
+"""Describes the paths that are not functions, which every HTTP transport has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request may give to a function: parameters of the query, and bodies by their media types."""
+"""Describes the requests of a function: parameters of the query, and bodies by their media types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILE: Final = {"type": "string", "format": "binary", "contentMediaType": _OCTETS
 def items(schema: Schema, words: str) -> dict[str, Any]:
     """The media type of a sequence of items, in a way that tools of OpenAPI 3.1 accept.
 
-    To them the whole is a text; ``x-itemSchema`` says what ``itemSchema`` says in OpenAPI 3.2.
+    To them the whole is a text; ``x-itemSchema`` means the same as ``itemSchema`` in OpenAPI 3.2.
     """
     made: dict[str, Any] = {"schema": {"type": "string", "description": words}}
     return {**made, "x-itemSchema": schema} if schema else made
@@ -33,8 +33,8 @@ class Requests:
     """The requests of one function.
 
     Args:
-        function: As callers see it.
-        signature: As requests are bound to it.
+        function: The function as callers see it.
+        signature: The signature to which requests are bound.
         name: The name of its operation; those of definitions begin with it.
         schemas: Take the definitions.
     """
@@ -49,7 +49,7 @@ class Requests:
         self._each = {one.name: told.shared_schema(schemas) for one, told in self._fields}
 
     def parameters(self, *, is_body: bool) -> list[dict[str, Any]]:
-        """The parameters of the query; those without default are among them where there is no body."""
+        """The parameters of the query; without a body, also the parameters without a default."""
         fields = [one for one in self._fields if one[0].is_option or not is_body]
         found = [self._parameter(one, told, is_body=is_body) for one, told in fields]
         return found if is_body or not self._signature.is_open else [*self._queried(), *found]
@@ -131,11 +131,11 @@ class Requests:
         return not is_whole or (len(self._fields) > 1 and first.keys is not None)
 
     def _object(self, what: str, of_bytes: Schema | None) -> Schema | None:
-        """The object with a member for each parameter; None if it cannot give one that is needed.
+        """The object with a member for each parameter; None if it cannot give a required parameter.
 
         Args:
             what: The last part of its name.
-            of_bytes: The schema of a member that is bytes; None: an object cannot give it.
+            of_bytes: The schema of members that are bytes; None: an object cannot give it.
         """
         each: dict[str, Schema] = {}
         for one, told in self._fields:
@@ -158,7 +158,7 @@ class Requests:
         return {"additionalProperties": schema} if schema else {}
 
     def _several(self) -> dict[str, Any]:
-        """The bodies for a function with any number of inputs: a part for each; an object; or the first input alone."""
+        """The bodies of a function with any number of inputs: parts, an object of all inputs, or the first input."""
         inputs, content = self._inputs(), dict[str, Any]()
         choices = [self._named()] if self._signature.opens_fields and inputs else []
         if len(inputs) == 1:
@@ -182,8 +182,8 @@ class Requests:
         each[last.name] = {"type": "array", "items": items} if self._signature.opens_values else items
         required = list(each)
         each |= {one.name: self._each[one.name] for one, told in self._fields if not _is_bytes(told)}
-        made = {"type": "object", "properties": each, "required": required, "additionalProperties": False}
-        return self._schemas.add(f"{self._name}_input", made)
+        made = {"type": "object", "properties": each, "required": required}
+        return self._schemas.add(f"{self._name}_input", {**made, **self._more()})
 
     def _queried(self) -> list[dict[str, Any]]:
         """The parameters of the query for such inputs; the last one may be repeated."""
@@ -199,14 +199,14 @@ class Requests:
         return [*found, {"name": last.name, "in": "query", "schema": schema}]
 
     def _whole(self, media_type: str, told: DescribedInput) -> Schema:
-        """The schema of a body that is the first parameter's value."""
+        """The schema of a body that is the value of the first parameter."""
         if _is_bytes(told) or media_type not in (_JSON, _TEXT):
             return dict(FILE) if media_type == _OCTETS else {"type": "string", "format": "binary"}
         schema = told.shared_schema(self._schemas)
         return {"type": "string"} if media_type == _TEXT and not _is_flat(schema) else _bare(schema)
 
     def _item(self) -> Schema | None:
-        """One line of a body of lines of JSON; None if no line can be for an input that is bytes."""
+        """One line of a body of lines of JSON; None if an input of bytes cannot come in a line."""
         free = self._fields[: max(len(self._signature.inputs), 1)]
         if any(_is_bytes(told) for _, told in free):
             return None
@@ -217,7 +217,7 @@ class Requests:
 
 
 def _is_bytes(told: DescribedInput) -> bool:
-    """Whether a value is its payload as it is, so that JSON has none."""
+    """Whether a value is the payload itself, which JSON cannot represent."""
     kinds = [one for one in members(told.stream.type) if one is not type(None)]
     return bool(kinds) and all(bytes_like(one) is not None for one in kinds)
 
@@ -230,7 +230,7 @@ def _is_flat(schema: Schema) -> bool:
 
 
 def _bare(schema: Schema) -> Schema:
-    """The schema without the default, which has no meaning for a body that is there."""
+    """The schema without the default, which has no meaning for a body that was sent."""
     return {name: value for name, value in schema.items() if name != "default"}
 
 

@@ -1,4 +1,4 @@
-"""What a function answers: one value, a stream of them, or an error."""
+"""Describes the responses of a function: one value, a stream of values, or an error."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Replies:
         """The responses of one function by their statuses.
 
         Args:
-            function: As callers see it.
+            function: The function as callers see it.
             pieces: As `Signature`.
         """
         content: dict[str, Any] = {}

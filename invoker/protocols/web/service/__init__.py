@@ -1,3 +1,3 @@
-"""Attaches the HTTP API to the transports, and drives what is not pure."""
+"""Attaches the HTTP API to the transports, with the code that is not pure."""
 
 __all__: list[str] = []

@@ -29,7 +29,7 @@ class RiffHttpService(Service):
         return is_chosen and has_http
 
     async def start(self) -> None:
-        """Read the functions' signatures, so that the first request need not wait for that."""
+        """Read the functions' signatures, so that the first request need not wait for this."""
         from invoker.protocols.web.service.http import RiffHandler
         from invoker.protocols.web.service.sockets import NoSocketHandler, Sockets
         from invoker.transports.http.app import SocketSettings
@@ -46,9 +46,9 @@ class RiffHttpService(Service):
         )
 
     def http_handler(self, path: str) -> Handler | None:
-        """The handler of any path; that of a WebSocket refuses requests for a page."""
+        """The handler of any path; the handler of a WebSocket's path refuses requests for a page."""
         return self._no_socket if self.socket_handler(path) is not None else self._handler
 
     def socket_handler(self, path: str) -> SocketHandler | None:
-        """The handler of WebSockets at this path; None if no function is there."""
+        """The handler of WebSockets at this path; None if the path has no function."""
         return None if self._sockets is None else self._sockets.handler(path)

@@ -1,4 +1,4 @@
-"""`FunctionsService`: describes over HTTP what is served: a list of the functions, and an OpenAPI document.
+"""`FunctionsService`: describes the functions over HTTP: by a list, and by an OpenAPI document.
 
 Both are made when they are first asked for, and served from memory. Their content is the same for as long as the
 process serves, but for the addresses of transports that open later; a document is known by these.
@@ -33,7 +33,7 @@ Spoken = tuple[tuple[str, str], ...]
 
 
 class FunctionsService(Service):
-    """Describes what the functions take and give, while the setting ``reflection`` is on (H-060)."""
+    """Describes the inputs and outputs of the functions, while the setting ``reflection`` is on (H-060)."""
 
     name = "functions"
     on_http = True
@@ -44,7 +44,7 @@ class FunctionsService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """On the HTTP transport only, and only if callers may ask."""
+        """Whether the service is served: only on the HTTP transport, and only if callers may ask."""
         return is_chosen and has_http and config.reflection
 
     def http_handler(self, path: str) -> FunctionsHandler | None:
@@ -53,7 +53,7 @@ class FunctionsService(Service):
 
 
 class Page(NamedTuple):
-    """What is sent.
+    """The body.
 
     Attributes:
         body: The JSON document.
@@ -98,7 +98,7 @@ class FunctionsHandler:
         return Response(200, (("Content-Type", "application/json"), *headers), page.body)
 
     async def page(self, path: str) -> Page:
-        """What is sent for a path; from memory, unless transports have opened or closed since it was made."""
+        """The page of a path; from memory, unless transports have opened or closed since it was made."""
         spoken = self._spoken()
         known = self._pages.get(path)
         if known is None or known[0] != spoken:
@@ -116,7 +116,7 @@ class FunctionsHandler:
         functions = []
         for one in self._engine.catalog:
             functions.append(self._placed(listed(described(one.spec))))
-            await asyncio.sleep(0)  # a function takes up to some milliseconds, and others want the loop
+            await asyncio.sleep(0)  # a function takes up to some milliseconds, and other tasks need the loop
         protocols = [{"name": name, "address": address} for name, address in self._spoken()]
         return {"functions": functions, "protocols": protocols, "version": __version__}
 
@@ -157,6 +157,6 @@ def _add(document: Document, function: Function, engine: Engine) -> None:
 
 
 def _is_known(head: RequestHead, tag: str) -> bool:
-    """Whether the client has what it asks for (RFC 9110, 13.1.2)."""
+    """Whether the client already has the current page (RFC 9110, 13.1.2)."""
     known = [one.strip().removeprefix("W/") for one in head.value("if-none-match").split(",")]
     return tag in known or "*" in known

@@ -38,9 +38,9 @@ class RiffHandler(PromptHandler, WholeHandler):
     Args:
         driver: Runs the conversations.
         max_body_bytes: A longer body is refused with 413.
-        timeout_s: The time from the head to the end of the response, else 504; None means no limit.
+        timeout_s: The time limit from the head to the end of the response, after which it is 504; None means no limit.
         settle_s: As `Streamed`.
-        ignores_unknown: Whether fields and members that are no parameter's are ignored; else they are refused.
+        ignores_unknown: Whether fields and members with unknown names are ignored; otherwise they are refused.
     """
 
     def __init__(
@@ -90,24 +90,27 @@ class RiffHandler(PromptHandler, WholeHandler):
         return None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
     def _begin(self, known: HttpSession | None, request: Exchange) -> Reactor:
-        """Run one invocation, driven by what the request brings.
+        """Run one invocation, driven by the frames of the request.
 
         Args:
-            known: Has read the head of the request; None if that is refused.
+            known: Has read the head of the request; None if the head is refused.
             request: Brings the rest.
         """
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes) if known is None else known.again()
         reply = _Reply(session, request)
         reactor = Reactor(session, reply, self._driver, reply.close, deadline=self._until(), is_counted=False)
         if self._timeout_s is not None:
-            late = DeadlineExceeded("the deadline has passed")
+            late = DeadlineExceeded()
             reply.timer = asyncio.get_running_loop().call_later(self._timeout_s, reactor.fail, late)
         if known is None:
             reactor.arrived(request.head)
         return reactor
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """How a thread answers requests with this head; None for one that is refused, or may not come here."""
+        """How a thread answers requests with this head.
+
+        None for a request that is refused, or cannot be handled here.
+        """
         session = self._read(head)
         asked = session.asked
         if session.state is State.READING and asked.streams and asked.reading is Reading.WHOLE:
@@ -171,7 +174,7 @@ class _Reply:
         raise AssertionError("there is always room")
 
     def close(self, close: Close) -> None:
-        """The conversation is over: send its response, or that of the error."""
+        """Send the response of a conversation that is over, or the response of its error."""
         if self.timer is not None:
             self.timer.cancel()
         request = self._request
@@ -196,7 +199,7 @@ class _Requests(PreparedRequest):
 
 
 class _Streams(PreparedRequest):
-    """Requests with one head, whose bodies are read as one, and whose responses stream."""
+    """Requests with one head, whose bodies are read as a whole, and whose responses stream."""
 
     is_stream = True
 

@@ -59,7 +59,7 @@ class RiffSocketHandler:
         self._shape = shape
 
     def meet(self, head: RequestHead) -> Conversation:
-        """Let every client in: errors are sent in the conversation, where a browser can see them."""
+        """Accept every client: errors are sent in the conversation, where a browser can read them."""
         return _Conversation(self._driver, SocketSession(self._shape), head)
 
 
@@ -95,7 +95,7 @@ class _Conversation:
         return _REFUSED if isinstance(status, int) and status < 500 else _INTERNAL
 
     def over(self) -> None:
-        """Nothing is to be done: the invocation has ended by now."""
+        """Do nothing, since the invocation has ended by now."""
 
 
 class NoSocketHandler:

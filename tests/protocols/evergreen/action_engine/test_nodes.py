@@ -109,7 +109,7 @@ def test_a_reader_that_is_too_late_is_refused() -> None:
     node.put(item(b"a"))
     early.seq = 1
     node.trim()
-    with pytest.raises(StatusError, match="'n' was read by another action already") as met:
+    with pytest.raises(StatusError, match="'n' was already read by another action") as met:
         node.attach(Reader("2", 0, node, 1))
     assert met.value.status == Status.FAILED_PRECONDITION
 

@@ -91,7 +91,9 @@ def test_an_id_that_runs_already_ends_the_session() -> None:
 
 def test_what_is_no_message_ends_the_session() -> None:
     """Saying what was expected."""
-    with pytest.raises(ProtocolViolation, match="3 bytes is no WireMessage: byte 0xff was met at 0; bin was expected"):
+    with pytest.raises(
+        ProtocolViolation, match="3 bytes is not a valid WireMessage: byte 0xff was met at 0; bin was expected"
+    ):
         made().receive(b"\xff\xfe\xfd")
 
 

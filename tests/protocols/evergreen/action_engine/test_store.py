@@ -170,7 +170,7 @@ def test_names_are_limited() -> None:
         Action("A", "n", ((long, "x"),)),
         Action("A", "n", (), (("y", long),)),
     ):
-        with pytest.raises(LimitExceeded, match="more than 8 bytes"):
+        with pytest.raises(LimitExceeded, match="exceeds the limit of 8 bytes"):
             kept.check_names(action)
     with pytest.raises(LimitExceeded, match="the id of a node"):
         kept.put(item(long))

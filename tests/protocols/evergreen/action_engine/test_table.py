@@ -92,7 +92,7 @@ def test_outputs_of_any_number_are_those_with_ports() -> None:
         (concat, ports("a", "a", "b"), (), "'concat' is given its input 'a' twice"),
         (split, ports("xs"), ports("odd", "odd"), "'split' has the output 'odd' twice"),
         (split, ports("xs"), ports("odd", "even", "third"), "no output 'third'; it has even, odd"),
-        (split, ports("xs"), (("odd", "n"), ("even", "n")), "two outputs one node"),
+        (split, ports("xs"), (("odd", "n"), ("even", "n")), "the same node to two outputs"),
     ],
 )
 def test_ports_that_do_not_fit_are_refused(function: Any, inputs: Any, outputs: Any, text: str) -> None:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from invoker._pb.evergreen import evergreen_pb2 as pb
+
+
+def parsed(frames: Iterable[bytes]) -> list[pb.NodeFragment]:
+    """The fragments in serialised messages, of which each has one."""
+    return [one for frame in frames for one in pb.SessionMessage.FromString(frame).node_fragments]
 
 
 class Noted:
@@ -12,9 +19,9 @@ class Noted:
         self.sent: list[pb.NodeFragment] = []
         self.rooms = 0
 
-    def send(self, *fragments: pb.NodeFragment) -> None:
-        """Note them."""
-        self.sent.extend(fragments)
+    def send(self, *frames: bytes) -> None:
+        """Note their fragments."""
+        self.sent += parsed(frames)
 
     async def room(self) -> None:
         """Count who asks."""

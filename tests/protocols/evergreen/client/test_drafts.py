@@ -15,7 +15,7 @@ from invoker.message import Message
 from invoker.protocols.evergreen.client.drafts import Draft, packed
 from invoker.protocols.evergreen.client.media import Ref
 from invoker.protocols.evergreen.client.nodes import FRAGMENT_BYTES, Node
-from tests.protocols.evergreen.client.sessions import Noted
+from tests.protocols.evergreen.client.sessions import Noted, parsed
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def draft() -> Draft:
 def test_list_is_a_sequence_at_the_top_and_json_below(draft: Draft) -> None:
     """Unless it holds what is no JSON."""
     root = draft.node(["a", [1, 2], [b"b", Message("c")]])
-    (tree, a, numbers, inner, b, c) = draft.fragments
+    (tree, a, numbers, inner, b, c) = parsed(draft.frames)
     assert tree.id == root.id
     assert list(tree.child_ids) == [a.id, numbers.id, inner.id]
     assert numbers.chunk_fragment.data == b"[1,2]"
@@ -44,13 +44,13 @@ def test_iterators_are_streams(draft: Draft) -> None:
     for values in (later(), iter(["x"]), (one for one in "ab")):
         tree = draft.node(values)
         assert draft.streams[-1] == (tree, values)
-    assert draft.fragments == []
+    assert draft.frames == []
 
 
 def test_large_leaf_is_cut(draft: Draft) -> None:
     """Metadata on the first fragment only."""
     draft.node(bytes(FRAGMENT_BYTES + 1))
-    first, second = draft.fragments
+    first, second = parsed(draft.frames)
     assert (first.continued, second.continued) == (True, False)
     assert first.chunk_fragment.metadata.mimetype == "application/octet-stream"
     assert not second.chunk_fragment.HasField("metadata")
@@ -59,7 +59,7 @@ def test_large_leaf_is_cut(draft: Draft) -> None:
 def test_reference_travels_as_one(draft: Draft) -> None:
     """With its type and headers."""
     draft.node(Ref("data:,x", "image/png", {"role": "user"}))
-    (only,) = draft.fragments
+    (only,) = parsed(draft.frames)
     assert only.chunk_fragment.ref == "data:,x"
     assert (only.chunk_fragment.metadata.mimetype, only.chunk_fragment.metadata.role) == ("image/png", "user")
 

@@ -50,7 +50,7 @@ def test_values_choose_their_type(value: object, media_type: str, payload: bytes
 
 def test_type_without_codec_wants_bytes() -> None:
     """And says so."""
-    with pytest.raises(NotAcceptable, match="no codec makes 'image/png' of dict; give bytes"):
+    with pytest.raises(NotAcceptable, match="no codec encodes dict as 'image/png'; give bytes"):
         encode({}, "image/png", REGISTRY)
 
 
@@ -97,6 +97,8 @@ def test_headers_travel_as_metadata_and_back() -> None:
     assert metadata.experimental[0] == packed
     assert dict(headers_of(metadata)) == headers
     assert headers_of(pb.ChunkMetadata()) == {}
+    metadata.capture_time.seconds = 1 << 60  # not a date
+    assert set(headers_of(metadata)) == {*headers} - {"capture-time"}
 
 
 @pytest.mark.parametrize(

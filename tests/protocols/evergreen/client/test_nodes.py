@@ -8,7 +8,7 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.codecs import builtin
 from invoker.protocols.evergreen.client.drafts import Draft
 from invoker.protocols.evergreen.client.nodes import CHILDREN, FRAGMENT_BYTES, LeafNode, children, new_id, payloads
-from tests.protocols.evergreen.client.sessions import Noted
+from tests.protocols.evergreen.client.sessions import Noted, parsed
 
 
 async def test_leaf_is_sent_as_it_is_written() -> None:
@@ -60,10 +60,10 @@ def test_large_things_travel_in_several_fragments() -> None:
     data = bytes(2 * FRAGMENT_BYTES + 1)
     assert [len(one) for one in payloads(data)] == [FRAGMENT_BYTES, FRAGMENT_BYTES, 1]
     ids = [str(number) for number in range(2 * CHILDREN)]
-    parts = list(children("n", ids))
+    parts = parsed(children("n", ids))
     assert [child for one in parts for child in one.child_ids] == ids
     assert [(one.seq, one.continued) for one in parts] == [(0, True), (1, False)]
-    (empty,) = children("n", [])
+    (empty,) = parsed(children("n", []))
     assert (empty.continued, list(empty.child_ids)) == (False, [])
 
 

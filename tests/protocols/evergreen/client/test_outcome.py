@@ -50,7 +50,7 @@ async def test_status_that_is_none(peer: Peer) -> None:
         inbox = Inbox("peer", held_bytes=1 << 20)
         outcome = Outcome(inbox, "status")
         receive(inbox, leaf("status", data, media_type="application/x-protobuf; type=google.rpc.Status"))
-        with pytest.raises(CallFailed, match="INTERNAL: peer sent a status that is none"):
+        with pytest.raises(CallFailed, match="INTERNAL: peer sent an invalid status"):
             await outcome.settled()
 
 

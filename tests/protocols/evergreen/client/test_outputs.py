@@ -76,7 +76,7 @@ async def test_text_is_all_text_and_json_as_it_is_written(peer: Peer) -> None:
     peer.scripts["REF"] = sending(inner("R", "r"), MIXED[-1])
     async with EvergreenSession(peer.target) as session:
         assert await session.act("JSON").text() == '{"a": 1}'
-        with pytest.raises(ValueError, match="image/png, which is no text"):
+        with pytest.raises(ValueError, match="image/png, which is not text"):
             await session.act("PNG").text()
         with pytest.raises(ValueError, match="refers to 'data:,x'"):
             await session.act("REF").text()

@@ -10,7 +10,6 @@ import pytest
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.client import CallFailed, EvergreenSession
 from invoker.protocols.evergreen.client.answer import Answer
-from invoker.protocols.evergreen.client.reading import on_loop
 from tests.protocols.evergreen.client.peer import Peer, Talk, inner, leaf, sending
 
 
@@ -74,11 +73,3 @@ async def test_server_that_sends_what_cannot_be_read_is_named(peer: Peer) -> Non
     async with EvergreenSession(peer.target) as session:
         with pytest.raises(CallFailed, match=f"{peer.target} sent in output 'response' node 'y' which includes itself"):
             await session.act("CYCLE").items()
-
-
-async def test_finalizers_of_other_threads_come_to_the_loop() -> None:
-    """What they do is the loop's."""
-    loop = asyncio.get_running_loop()
-    done = asyncio.Event()
-    await asyncio.to_thread(on_loop, loop, done.set)
-    await asyncio.wait_for(done.wait(), 5)

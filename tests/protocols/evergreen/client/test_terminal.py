@@ -30,7 +30,7 @@ async def test_pieces_that_are_no_text_are_told_or_written_as_json(
         terminal = Terminal(session, Talk(session, "MIXED"))
         await terminal.hold(typed("hi", "/quit", "never"))
     shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ('{"a": "é"}\n\n', "(4 bytes that are no text)\n")
+    assert (shown.out, shown.err) == ('{"a": "é"}\n\n', "(4 bytes that are not text)\n")
     assert len(peer.talks[0].actions) == 1
     assert not terminal.has_failed
 

@@ -43,7 +43,7 @@ async def test_a_host_that_cannot_be_is_told_before_a_port_opens():
     [
         ((("a", "y"),), "no function has a parameter 'y'"),
         ((("a", "xx"),), "did you mean 'x'"),
-        ((("a", "x"), ("a", "x")), "'a' stands for another parameter already"),
+        ((("a", "x"), ("a", "x")), "'a' is already an alias of another parameter"),
     ],
 )
 async def test_E075_an_alias_for_nothing_stops_the_start(inputs, text):

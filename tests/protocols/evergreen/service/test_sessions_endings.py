@@ -146,7 +146,7 @@ def test_E127_actions_may_clean_up_after_the_end_of_the_session(kind):
             done.set()
 
     atidy.__name__ = "tidy"
-    with Served(kind, form(kind, tidy, atidy)) as served:
+    with Served(kind, form(kind, tidy, atidy), grace_s=0.5 * SLOW) as served:
         talk = served.talk(act("tidy", {}, {"out": "r"}))
         talk.hear()
         talk.cancel()

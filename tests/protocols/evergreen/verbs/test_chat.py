@@ -16,9 +16,9 @@ import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from tests.protocols.evergreen.client.peer import SCRIPTS, Peer, Talk, inner, leaf, serve_in_thread
-from tests.serving import run, serving
+from tests.serving import forked_python, run, serving
 
-CHAT = [sys.executable, "-W", "error", "-m", "invoker", "chat"]
+CHAT = ["-W", "error", "-m", "invoker", "chat"]
 
 
 async def _listed(talk: Talk, action: pb.Action) -> None:
@@ -57,7 +57,8 @@ def chat(peer: Peer | str, *arguments: str, stdin: bytes = b"") -> tuple[int, st
 
 def begin(peer: Peer, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen([*CHAT, peer.target, *arguments], bufsize=0, **pipes)
+    python = sys.executable if "preexec_fn" in options else forked_python()  # a fork has no terminal
+    return subprocess.Popen([python, *CHAT, peer.target, *arguments], bufsize=0, **pipes)
 
 
 def test_lines_are_turns(peer: Peer) -> None:

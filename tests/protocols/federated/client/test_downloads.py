@@ -128,13 +128,17 @@ def test_F070_each_answer_has_a_status(server: Server, downloads: Downloads, cod
     [
         (answer(b"plan!", length=4), Status.OUT_OF_RANGE, "more than the 4 bytes"),
         (answer(b"pla", length=4), Status.INVALID_ARGUMENT, "has 3 bytes of 4"),
-        (answer(b"plan", "Content-Encoding: gzip"), Status.INVALID_ARGUMENT, "packed as 'gzip'"),
-        (answer(bytes(1001)), Status.RESOURCE_EXHAUSTED, "has 1001 bytes, and 1000 are taken"),
-        (b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1001), Status.RESOURCE_EXHAUSTED, "more than 1000 bytes"),
+        (answer(b"plan", "Content-Encoding: gzip"), Status.INVALID_ARGUMENT, "compressed with 'gzip'"),
+        (answer(bytes(1001)), Status.RESOURCE_EXHAUSTED, "has 1001 bytes, which exceeds the limit of 1000 bytes"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1001), Status.RESOURCE_EXHAUSTED, "exceeds the limit of 1000 bytes"),
         (answer(b"plan", "Content-Type: a/b+gzip"), Status.INVALID_ARGUMENT, "cannot be inflated"),
         (answer(gzip.compress(b"plan")[:-3], "Content-Type: a/b+gzip"), Status.INVALID_ARGUMENT, "cut off"),
         (answer(gzip.compress(b"plan") + b"x", "Content-Type: a/b+gzip"), Status.INVALID_ARGUMENT, "follows it"),
-        (answer(gzip.compress(bytes(1001)), "Content-Type: a/b+gzip"), Status.RESOURCE_EXHAUSTED, "inflates to more"),
+        (
+            answer(gzip.compress(bytes(1001)), "Content-Type: a/b+gzip"),
+            Status.RESOURCE_EXHAUSTED,
+            "when it is decompressed",
+        ),
         (b"no HTTP", Status.UNAVAILABLE, "localhost"),
     ],
 )
@@ -182,6 +186,6 @@ def test_F073_slices_have_addresses_made_of_a_template() -> None:
     template = "https://h/{served_at_id}/k={key_base10}&again={key_base10}"
     assert select_uri(template, "a/b", 17) == "https://h/a/b/k=17&again=17"
     for wrong in ("http://h/{served_at_id}/{key_base10}", "https://h/{served_at_id}", "https://h/{key_base10}", ""):
-        with pytest.raises(CallFailed, match="is not https://") as caught:
+        with pytest.raises(CallFailed, match="cannot name a slice; expected") as caught:
             select_uri(wrong, "a", 1)
         assert caught.value.status is Status.INVALID_ARGUMENT

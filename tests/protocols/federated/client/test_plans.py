@@ -58,7 +58,7 @@ def test_F074_code_is_taken_only_with_a_key_and_a_valid_signature() -> None:
     plan = read_plan(data, pickle_key=KEY)
     assert plan.function is not None
     assert (plan.fn, plan.function(7, **plan.params)) == ("double", 21)
-    with pytest.raises(CallFailed, match="it brings code, and this client takes none"):
+    with pytest.raises(CallFailed, match="it contains code, and this client does not allow code"):
         read_plan(data)
     with pytest.raises(CallFailed, match="its signature is wrong"):
         read_plan(data, pickle_key=b"another key 1234")

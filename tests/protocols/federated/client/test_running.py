@@ -78,7 +78,7 @@ async def test_F076_examples_are_read_as_the_function_reads_them() -> None:
 async def test_F075_a_plan_gives_exactly_one_update(count: int) -> None:
     """None and two are refused; one of an iterator is right."""
     assert (await runner(1)(Plan("m:several"), MODEL)).value == Update({"w": [1.0, 2.0]})
-    with pytest.raises(ValueError, match=f"the plan gave {count} updates, and not one"):
+    with pytest.raises(ValueError, match=f"the plan gave {count} updates instead of one"):
         await runner(*range(count))(Plan("m:several"), MODEL)
 
 
@@ -99,7 +99,7 @@ def test_updates_are_reported_as_bytes_or_as_vectors() -> None:
     for value in (update, bytes_of(update)):
         assert {name: array.tolist() for name, array in arrays_of(value).items()} == {"w": [1, 1, 1, 1]}
     for wrong in (None, {"w": 1}, "text"):
-        with pytest.raises(TypeError, match="neither an Update nor bytes"):
+        with pytest.raises(TypeError, match="expected an Update or bytes"):
             bytes_of(wrong)
 
 
@@ -112,7 +112,7 @@ def test_F078_weights_are_a_dict_by_tasks(wrong: Any) -> None:
     for bad in (-1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="task 'train' the weight"):
             weights_of({"train": bad})
-    with pytest.raises(TypeError, match="no dict of weights by tasks"):
+    with pytest.raises(TypeError, match="expected a dict of weights by tasks"):
         weights_of(wrong)
 
 

@@ -95,10 +95,10 @@ def test_F100_a_device_must_find_itself_once(change: Callable[[Any], Any], text:
     [
         (lambda pairs: [pairs.pop() for _ in range(3)], "2 pairs of keys came; there must be 3 to 5"),
         (lambda pairs: pairs.append((KeyPair().public, KeyPair().public)), "6 pairs of keys came"),
-        (lambda pairs: pairs.__setitem__(3, (pairs[3][0][:32], pairs[3][1])), "no compressed point"),
-        (lambda pairs: pairs.__setitem__(3, (pairs[3][0], pairs[3][1] + b"\0")), "no compressed point"),
-        (lambda pairs: pairs.__setitem__(3, (b"\x02" + bytes(31) + b"\x01", pairs[3][1])), "no compressed point"),
-        (lambda pairs: pairs.__setitem__(3, (b"", b"\x02" + bytes(31) + b"\x01")), "no compressed point"),
+        (lambda pairs: pairs.__setitem__(3, (pairs[3][0][:32], pairs[3][1])), "not a compressed point"),
+        (lambda pairs: pairs.__setitem__(3, (pairs[3][0], pairs[3][1] + b"\0")), "not a compressed point"),
+        (lambda pairs: pairs.__setitem__(3, (b"\x02" + bytes(31) + b"\x01", pairs[3][1])), "not a compressed point"),
+        (lambda pairs: pairs.__setitem__(3, (b"", b"\x02" + bytes(31) + b"\x01")), "not a compressed point"),
         (lambda pairs: pairs.__setitem__(3, pairs[0]), "two devices have the same public key"),
         (lambda pairs: pairs.__setitem__(3, (pairs[0][0], pairs[3][1])), "two devices have the same public key"),
         (lambda pairs: pairs.__setitem__(3, (pairs[OWN][0], pairs[3][1])), "two devices have the same public key"),
@@ -153,7 +153,7 @@ def test_D9_a_threshold_that_is_no_majority_is_refused() -> None:
     assert script.hear(script.keys()).error is None
     six = Scripted(SecAggTask({"w": 1000003}, 6, 3, 3))
     six.pairs.append((KeyPair().public, KeyPair().public))
-    assert_objects(six.hear(six.keys()), "3 of 6 devices are no majority")
+    assert_objects(six.hear(six.keys()), "3 of 6 devices are not a majority")
     with pytest.raises(ValueError, match="the threshold is 1; it must be at least 2"):
         SecAggClient(SecAggTask({"w": 5}, 5, 1, 1), {"w": [1]})
 
@@ -163,7 +163,7 @@ def test_D9_a_threshold_that_is_no_majority_is_refused() -> None:
     [
         (lambda entries: entries.pop(), "4 shares came for 5 devices"),
         (lambda entries: entries.append(b""), "6 shares came for 5 devices"),
-        (lambda entries: entries.__setitem__(OWN, entries[0]), "device 2 came, which takes no part"),
+        (lambda entries: entries.__setitem__(OWN, entries[0]), "device 2 came, which is not a participant"),
         (lambda entries: entries.__setitem__(0, entries[2]), "could not be decrypted"),
         (lambda entries: entries.__setitem__(0, entries[0][:-1]), "could not be decrypted"),
         (lambda entries: entries.__setitem__(0, b"x"), "could not be decrypted"),
@@ -180,7 +180,7 @@ def test_F105_a_share_from_a_device_that_was_dead() -> None:
     script = Scripted()
     script.pairs[4] = b"", b""
     script.until("masked_input_request")
-    assert_objects(script.hear(script.shares()), "device 5 came, which takes no part")
+    assert_objects(script.hear(script.shares()), "device 5 came, which is not a participant")
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_F105_shares_that_open_and_are_none(plain: bytes) -> None:
     script = Scripted().until("masked_input_request")
     sealed = seal(script.enc[0].agree(script.hello.enc_pk), plain)
     turn = script.hear(script.shares(lambda entries: entries.__setitem__(0, sealed)))
-    assert_objects(turn, "could not be read" if plain == b"\xff\xff" else "has not 36 bytes")
+    assert_objects(turn, "could not be read" if plain == b"\xff\xff" else "does not have 36 bytes")
 
 
 def test_F105_shares_of_another_size() -> None:
     """Those of 20 bytes are a legacy client's."""
     script = Scripted().until("masked_input_request")
-    assert_objects(script.hear(script.shares(size=20)), "has not 36 bytes")
+    assert_objects(script.hear(script.shares(size=20)), "does not have 36 bytes")
 
 
 def test_F106_a_device_without_shares_is_dead() -> None:
@@ -335,8 +335,8 @@ def test_F097_no_secret_is_kept_after_the_session() -> None:
 @pytest.mark.parametrize(
     ("vectors", "text"),
     [
-        ({}, r"has the vectors \[\]; the task wants \['w'\]"),
-        ({"w": [1], "x": [1]}, "the task wants"),
+        ({}, r"has the vectors \[\]; the task needs \['w'\]"),
+        ({"w": [1], "x": [1]}, "the task needs"),
         ({"w": []}, "vector 'w' is empty"),
         ({"w": [1000003]}, "from 1000003 to 1000003; they must be from 0 to 1000002"),
         ({"w": [-1, 0]}, "from -1 to 0"),

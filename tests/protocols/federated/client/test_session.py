@@ -211,8 +211,8 @@ def bad_modulus() -> pb.ServerStreamMessage:
             "empty",
         ),
         ([ack(), bad_level()], Status.INTERNAL, "no compression level 9"),
-        ([ack(), no_eligibility(), bad_modulus()], Status.INTERNAL, "the modulus 1 of vector 'w' cannot be"),
-        ([ack(), no_eligibility(), accepted(**SECAGG)], Status.INTERNAL, "another variant"),
+        ([ack(), no_eligibility(), bad_modulus()], Status.INTERNAL, "the modulus 1 of vector 'w' is not possible"),
+        ([ack(), no_eligibility(), accepted(**SECAGG)], Status.INTERNAL, "a variant"),
         (
             [pb.ServerStreamMessage(secure_aggregation_server_message=secagg_pb.ServerToClientWrapperMessage())],
             Status.INTERNAL,
@@ -235,7 +235,7 @@ def test_bytes_that_are_no_message_end_the_conversation() -> None:
     """So does a chunk that was not agreed on (F-028)."""
     device = Device().start()
     device.session.receive(b"\xff")
-    assert "1 bytes are no ServerStreamMessage" in device.session.attempt().detail
+    assert "1 bytes are not a valid ServerStreamMessage" in device.session.attempt().detail
     message = pb.ServerStreamMessage()
     message.chunked_transfer.end.chunk_count = 1
     assert "a message ends that has not begun" in Device().start().hear(message).session.attempt().detail

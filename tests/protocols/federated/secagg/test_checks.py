@@ -34,8 +34,8 @@ def alone(step: str, change: Callable[[UP], Any], reason: Drop, text: str, *, is
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        (OFF_CURVE, "no point of P-256"),
-        (bytes(33), "no point of P-256"),
+        (OFF_CURVE, "not a point of P-256"),
+        (bytes(33), "not a point of P-256"),
         (b"\x00", "has 1 bytes"),
         (b"", "has 0 bytes"),
         (b"\x04" + bytes(64), "has 65 bytes"),
@@ -209,7 +209,7 @@ def test_what_a_dead_device_sends_is_not_looked_at() -> None:
     pair = KeyPair()
     good.advertise_keys.pair_of_public_keys.noise_pk = pair.public
     good.advertise_keys.pair_of_public_keys.enc_pk = KeyPair().public
-    rounds = alone(KEYS, lambda _: [bad, good, good], Drop.INVALID_PUBLIC_KEY, "no point")
+    rounds = alone(KEYS, lambda _: [bad, good, good], Drop.INVALID_PUBLIC_KEY, "not a point")
     assert len(rounds.sent[HOSTILE]) == 1
 
 

@@ -13,6 +13,7 @@ from invoker.codecs.chunks import Packed
 from invoker.core.spaces import StoreLimits
 from invoker.core.store import Item
 from invoker.errors import Cancelled, InvocationError
+from invoker.execution.asker import Asker
 from invoker.execution.driver import Driver
 from invoker.message import EMPTY, Message
 from invoker.protocols.federated import saved
@@ -20,7 +21,6 @@ from invoker.protocols.federated.aggregating import CHECKPOINT, AggregatingSessi
 from invoker.protocols.federated.backing import Commit
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.service import backing
-from invoker.protocols.federated.service.asker import Asker
 from invoker.protocols.federated.service.backing import RoundBacking
 from invoker.protocols.federated.service.resources import Resources
 from tests.conftest import SLOW
@@ -39,7 +39,7 @@ class World:
         self.driver: Driver = driver_of(add)
         self.behind: list[str] = []
         self.backing = RoundBacking(self.driver, Resources(str, nothing), lambda at: None, self.behind.append)
-        self.asker = Asker(self.driver)
+        self.asker = Asker(self.driver.store)
 
     async def begin(self) -> None:
         await self.asker.ask(saved.create("iris", "train"))

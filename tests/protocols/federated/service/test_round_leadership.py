@@ -13,8 +13,8 @@ import pytest
 
 from invoker.core.spaces import MemoryStore
 from invoker.core.store import Create, Hold, Space
+from invoker.execution.asker import Asker
 from invoker.protocols.federated.service import round_leadership as leading
-from invoker.protocols.federated.service.asker import Asker
 from invoker.protocols.federated.service.round_leadership import RoundLeadership
 from tests.conftest import SLOW
 from tests.execution.memory import driver_of
@@ -145,7 +145,7 @@ async def test_one_that_cannot_begin_tries_again(processes: list[Process], caplo
     processes[0].failing = 2
     await processes[0].start()
     await until(lambda: processes[0].leadership.is_here)
-    assert caplog.text.count("the rounds of a population cannot be led") == 2
+    assert caplog.text.count("this process cannot run the rounds of a population") == 2
 
 
 async def test_one_that_gives_up_follows_who_leads(processes: list[Process]) -> None:
@@ -175,7 +175,7 @@ async def test_the_space_of_another_is_not_taken_for_its_own(processes: list[Pro
             rival.later(Hold(SPACE), seen.append)
         ask(subscriber, key, question)  # type: ignore[arg-type]
 
-    other, seen, rival = list[None](), list[object](), Asker(first.driver)
+    other, seen, rival = list[None](), list[object](), Asker(first.driver.store)
     store.ask = raced  # type: ignore[method-assign,assignment]
     await first.start()
     await until(lambda: first.leadership.leader)
@@ -186,7 +186,7 @@ async def test_the_space_of_another_is_not_taken_for_its_own(processes: list[Pro
 async def test_one_does_not_follow_what_is_left_of_itself(processes: list[Process]) -> None:
     """Such as a space that it held until its lease was over, and that nobody else has taken."""
     first = processes[0]
-    rival = Asker(first.driver)
+    rival = Asker(first.driver.store)
     left = leading.Leader(first.address, "a", leading.socket.gethostname(), "before")
     await rival.ask(Create(SPACE, 60, leading.msgspec.json.encode(left)))
     await first.start()

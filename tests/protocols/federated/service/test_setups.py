@@ -174,7 +174,9 @@ def test_F137_secure_rounds_without_their_packages_are_told(tmp_path: Path, monk
     monkeypatch.setattr(
         "invoker.protocols.federated.service.setups.find_spec", lambda name: None if name == "numpy" else name
     )
-    with pytest.raises(ConfigError, match=r"task 'train': secagg takes numpy, which this process has not; pip install"):
+    with pytest.raises(
+        ConfigError, match=r"task 'train': secagg needs numpy, which this process does not have; " r"pip install"
+    ):
         made(tmp_path, text)
 
 
@@ -185,7 +187,7 @@ def test_F137_what_no_device_can_take_stops_the_start(tmp_path: Path, key: str) 
         file.truncate(64 * 2**20)
     line = {"initial_file": f'initial = "{MODULE}:initial"', "plan_file": 'plan = "devices:train"'}.get(key, "")
     text = rounds().replace(line, f'{key} = "large"') if line else rounds(head=f'{key} = "large"')
-    said = "checkpoint has [0-9]+ bytes and the plan [0-9]+; devices take 67043328 together"
+    said = "checkpoint has [0-9]+ bytes and the plan [0-9]+; the limit for both together is 67043328 bytes"
     with pytest.raises((ConfigError, LoadError), match=f"population 'iris'.*{said}"):
         made(tmp_path, text).initial("iris", "train")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from invoker.errors import Status
 from invoker.protocols.federated.verbs.device import _awaited, _ended, _said
 from tests.protocols.federated.client.peer import PeerCall, serving
 from tests.protocols.federated.client.script import accepted, ack, no_eligibility, rejected, taken
+from tests.serving import forked_python
 
 ROOT = Path(__file__).resolve().parents[4]
 TRAIN = "functions.federated:train"
@@ -61,7 +62,7 @@ async def command(target: str, *more: str) -> Any:
     words = ["-m", "invoker", "device", TRAIN, "--server", target, "--population", "iris"]
     words += ["--examples", "functions.federated:examples", *more]
     pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(sys.executable, *words, cwd=ROOT, stdout=pipe, stderr=pipe)
+    return await asyncio.create_subprocess_exec(forked_python(), *words, cwd=ROOT, stdout=pipe, stderr=pipe)
 
 
 async def test_a_device_tells_what_happens() -> None:
@@ -72,7 +73,7 @@ async def test_a_device_tells_what_happens() -> None:
     assert (process.returncode, err) == (0, b"")
     lines = out.decode().splitlines()
     assert lines[0] == "device: accepted for train"
-    assert lines[1].startswith("device: trained in 0.")
+    assert re.fullmatch(r"device: trained in \d+\.\d+ s, \d+ bytes", lines[1])
     assert lines[2].startswith("device: reported; may come again in ")
     found = read_checkpoint(peer.calls[0].heard[-1].report_request.report.update_checkpoint, Update)
     flowers = iter(federated.examples(0, 1))
@@ -186,7 +187,7 @@ async def test_F145_an_interrupt_stops_the_device(number: signal.Signals) -> Non
         (["--server", "nowhere"], "is not HOST:PORT"),
         (["--examples", "functions.federated:none"], "give mymod:fn"),
         (["--examples", "functions.federated"], "give mymod:fn"),
-        (["--examples", "functions.federated:SCALE"], "is float, and no function"),
+        (["--examples", "functions.federated:SCALE"], "is float, and not a function"),
         (["--cert", "x"], "cannot read x"),
         (["--population", "Blüten"], "must be printable ASCII text"),
         (["--api-key", "a\nb"], "must be printable ASCII text"),
@@ -226,5 +227,5 @@ def test_an_end_is_told_with_what_to_look_for() -> None:
             f"not counted: {detail}; may"
         )
     gone = Attempt("lost", window, Status.CANCELLED, "SecAgg aborted")
-    assert "SecAgg aborted; the server gave the secure round up: too many devices left" in _ended(gone)
+    assert "SecAgg aborted; the server ended the secure round: too many devices left" in _ended(gone)
     assert _said(CallFailed(Status.UNIMPLEMENTED, "this device has none")) == "the plan failed: this device has none"

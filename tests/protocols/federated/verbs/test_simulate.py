@@ -50,17 +50,17 @@ def test_json_is_alone_on_the_output_and_the_same_each_time(tmp_path: Path, caps
 
 def test_too_few_devices_end_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", rounds(tmp_path), "--devices", "2", "--updates", f"{HERE}:given"]) == 1
-    assert "ended early: no round of 'p' comes about" in capsys.readouterr().err
+    assert "ended early: no round of 'p' can take place" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--dropout", "1.5"], "'1.5' is no probability"),
-        (["--latency", "x"], "'x' is no distribution"),
-        (["--devices", "0"], "'0' is no count"),
-        (["--seed", "-1"], "'-1' is no whole number"),
-        (["--every-s", "1..2"], "'1..2' is no time"),
+        (["--dropout", "1.5"], "'1.5' is not a probability"),
+        (["--latency", "x"], "'x' is not a distribution"),
+        (["--devices", "0"], "'0' is not a count"),
+        (["--seed", "-1"], "'-1' is not a whole number"),
+        (["--every-s", "1..2"], "'1..2' is not a time"),
         (["--updates", "nowhere:fn"], "--updates nowhere:fn cannot be imported"),
     ],
 )

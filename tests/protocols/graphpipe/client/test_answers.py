@@ -104,7 +104,7 @@ def test_G098_another_number_of_outputs_is_an_error(sent: int, wanted: int) -> N
     """Else names would stand at wrong arrays."""
     error = refused(outputs(*[ONE] * sent), wanted=wanted)
     assert error.code == Code.BAD_OUTPUT
-    assert f"{sent} outputs, {wanted} were asked for" in error.message
+    assert f"{sent} outputs, and {wanted} were asked for" in error.message
 
 
 def test_G096_answers_are_read_with_the_same_care() -> None:

@@ -174,7 +174,7 @@ def test_G096_the_limit_of_answers_can_be_set() -> None:
     """Smaller ones are read, larger ones refused."""
     with serving(echoing) as peer, GraphPipe(peer.http, limit_bytes=4096, timeout_s=10) as model:
         assert model.infer(np.zeros(100)).shape == (100,)
-        with pytest.raises(GraphPipeError, match="limit is 4096") as refused:
+        with pytest.raises(GraphPipeError, match="limit of 4096 bytes") as refused:
             model.infer(np.zeros(1000))
         assert refused.value.code == Code.TOO_LARGE
 

@@ -113,4 +113,4 @@ def test_G096_an_answer_that_is_too_large_says_so() -> None:
     """With our own code for it."""
     error = too_large(100, 10, 200)
     assert (error.code, error.http_status, error.status) == (Code.TOO_LARGE, 200, Status.UNKNOWN)
-    assert "100 bytes, the limit is 10" in error.message
+    assert "100 bytes, which exceeds the limit of 10" in error.message

@@ -61,7 +61,7 @@ def test_G094_names_that_do_not_match_are_not_sent() -> None:
 
 def test_G098_outputs_that_are_missing_are_an_error() -> None:
     """Else the names would not fit."""
-    with serving(echoing) as peer, pytest.raises(GraphPipeError, match="1 outputs, 2 were asked for") as found:
+    with serving(echoing) as peer, pytest.raises(GraphPipeError, match="1 outputs, and 2 were asked for") as found:
         execute_multi(peer.http, [1], None, ["a", "b"])
     assert found.value.code == 18
 

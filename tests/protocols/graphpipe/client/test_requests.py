@@ -39,7 +39,7 @@ def test_numpy_is_asked_for_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> No
         for ask in (lambda: written([[1.0]], None, b"", scalar_as_vector=False), lambda: result_of(REPLY, 1000, None)):
             with pytest.raises(ModuleNotFoundError) as caught:
                 ask()
-            text = "the GraphPipe client takes numpy, which is not installed; pip install numpy"
+            text = "the GraphPipe client needs numpy, which is not installed; pip install numpy"
             assert (caught.value.name, str(caught.value)) == ("numpy", text)
     monkeypatch.setitem(sys.modules, "invoker.tensors.arrays", None)
     with pytest.raises(ModuleNotFoundError, match=r"tensors\.arrays"):
@@ -82,7 +82,7 @@ def test_G094_names_are_counted_before_anything_is_sent() -> None:
 
 def test_a_value_that_is_no_tensor_is_named() -> None:
     """By its name, or its number."""
-    with pytest.raises(ValueError, match=r"input 'phase': .*complex128 has no type"):
+    with pytest.raises(ValueError, match=r"input 'phase': .*complex128 has no tensor type"):
         request_of({"size": 1, "phase": 1j})
     with pytest.raises(ValueError, match="input #1: "):
         request_of(1, [[1], [2, 3]])
@@ -124,7 +124,7 @@ def test_results_have_the_form_of_the_question() -> None:
 
 def test_G098_one_name_is_one_output() -> None:
     """Two arrays for it are an error, and so is none."""
-    with pytest.raises(GraphPipeError, match="2 outputs, 1 were asked for"):
+    with pytest.raises(GraphPipeError, match="2 outputs, and 1 were asked for"):
         result_of(reply([1], [2]), LIMIT_BYTES, "y")
 
 

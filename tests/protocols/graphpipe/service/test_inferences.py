@@ -86,7 +86,7 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     good, bad = (record for record in caplog.records if record.name == "invoker.protocols.graphpipe.service.inferences")
     assert good.getMessage() == "POST /graphpipe answered"
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
-    assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are no buffer")  # type: ignore[attr-defined]
+    assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are too few for a buffer")  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(one)) for one in (good, bad))
 
 

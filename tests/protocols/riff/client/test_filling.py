@@ -59,12 +59,16 @@ def test_names_of_required_inputs_and_of_the_options_that_are_given(
 
 
 def test_further_inputs_that_are_not_given_are_not_announced() -> None:
-    """Of a function with ``*args`` behind other inputs; with ``--arg`` the caller says by index what is given."""
+    """Of a function with ``*args`` behind other inputs; those that are given by index get labels."""
     many = Known(pb.Function(open_inputs=True, inputs=[pb.Input(name="a"), pb.Input(name="rest")]))
     assert filled("-d 3", many).inputs == ("a",)
-    assert filled("-d 3 --arg 1=4", many).inputs is None
+    assert filled("--arg 0=3", many).inputs == ("a",)
+    assert filled("-d 3 --arg 1=4", many).inputs == ("a", "rest1")
+    assert filled("--arg 3=4 --arg 1=4", many).inputs == ("a", "rest1", "rest2", "rest3")
+    assert filled("--arg 1000=4", many).inputs is filled("--arg b=4 --arg 1=4", many).inputs is None
     alone = Known(pb.Function(open_inputs=True, inputs=[pb.Input(name="rest"), pb.Input(name="k", is_option=True)]))
     assert filled("-d 3", alone).inputs is None
+    assert filled("--arg 1=3", alone).inputs == ("rest0", "rest1")
 
 
 @pytest.mark.parametrize(
@@ -79,14 +83,16 @@ def test_a_required_input_for_which_nothing_is_given_is_a_mistake(words: str, mi
     if not missing:
         make_plan(typed(words), taking("a", "b", "k="))
         return
-    with pytest.raises(UsageError, match=f"nothing is given for input '{missing}'; give --arg {missing}=VALUE, or"):
+    with pytest.raises(
+        UsageError, match=f"needs its input '{missing}', which is not given; give --arg {missing}=VALUE"
+    ):
         make_plan(typed(words), taking("a", "b", "k="))
     make_plan(typed("--arg b=@-"), taking("a=", "b="))
 
 
 def test_all_required_inputs_for_which_nothing_is_given_are_told() -> None:
     """At once, each with the argument that gives it."""
-    text = "inputs 'b', 'c'; give --arg b=VALUE --arg c=VALUE, or"
+    text = "needs its input 'b', which is not given; give --arg b=VALUE --arg c=VALUE, or"
     with pytest.raises(UsageError, match=text):
         make_plan(typed("-d 1"), taking("a", "b", "c"))
 
@@ -135,7 +141,8 @@ def test_a_name_may_wait_for_the_server() -> None:
     with pytest.raises(UnknownName):
         make_plan(typed("--arg name=x"))
     assert make_plan(typed("--arg name=x"), taking("name")).inputs == ((Part(b"x"),),)
-    for key, hint in (("temprature", "; did you mean 'temperature'?"), ("zebra", ""), ("2", "")):
+    listed = "it has name, temperature"
+    for key, hint in (("temprature", "did you mean 'temperature'?"), ("zebra", listed), ("2", listed)):
         with pytest.raises(UsageError) as caught:
             make_plan(typed(f"--arg {key}=x"), taking("name", "temperature="))
-        assert str(caught.value) == f"--arg '{key}': the function takes name, temperature{hint}"
+        assert str(caught.value) == f"--arg '{key}': '' has no input '{key}'; {hint}"

@@ -67,7 +67,7 @@ def test_message_brings_its_own_headers_and_type() -> None:
 
 def test_value_for_a_type_without_codec_is_refused() -> None:
     """The text says what would do."""
-    with pytest.raises(NotAcceptable, match="no codec makes 'image/png' of dict for input #1; give bytes"):
+    with pytest.raises(NotAcceptable, match="no codec encodes dict as 'image/png' for input #1; give bytes"):
         encode({}, "image/png")
 
 

@@ -6,7 +6,6 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ import trustme
 from invoker.protocols.riff.verbs.call import _is_json_sent_as_text
 from tests.connect.test_tls import credentials
 from tests.protocols.riff.client.peer import Peer, serve_in_thread
-from tests.serving import run
+from tests.serving import forked_python, run
 
-CALL = [sys.executable, "-W", "error", "-m", "invoker", "call"]
+CALL = ["-W", "error", "-m", "invoker", "call"]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def call(peer: Peer | str, *arguments: str, stdin: bytes = b"") -> tuple[int, by
 
 def begin(peer: Peer, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen([*CALL, peer.target, *arguments], bufsize=0, **pipes)
+    return subprocess.Popen([forked_python(), *CALL, peer.target, *arguments], bufsize=0, **pipes)
 
 
 def test_lines_of_stdin_are_values(peer: Peer) -> None:
@@ -79,7 +78,8 @@ def test_closed_stdin_is_an_empty_input(peer: Peer) -> None:
     """As with `<&-` in a shell."""
     command = 'exec "$@" <&-'
     done = subprocess.run(
-        ["/bin/sh", "-c", command, "sh", *CALL, peer.target], capture_output=True, check=False, timeout=20
+        ["/bin/sh", "-c", command, "sh", forked_python(), *CALL, peer.target], capture_output=True, check=False,
+        timeout=20,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"note: input 0 got nothing\n")
 

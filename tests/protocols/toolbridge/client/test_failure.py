@@ -6,9 +6,12 @@ import asyncio
 
 import pytest
 
+from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.client import CallFailed
 from invoker.client.toolbridge import ToolBridge, ToolCommunicationError, ToolExecutionError, ToolSession
 from invoker.errors import Status
+from invoker.protocols.toolbridge.client.failure import told_in
+from invoker.protocols.toolbridge.wire import TRAILER
 from tests.protocols.toolbridge.client.peer import Peer
 from tests.serving import serving
 
@@ -127,3 +130,11 @@ async def test_where_nothing_listens_the_text_says_so() -> None:
     async with ToolBridge("127.0.0.1:1") as bridge:
         with pytest.raises(ToolCommunicationError, match=r"nothing listens at 127\.0\.0\.1:1"):
             await bridge.health()
+
+
+def test_T160_an_error_in_the_trailers_is_read_unless_it_is_broken() -> None:
+    """By its key; a client then has the status alone."""
+    error = pb.ErrorInfo(type="ValidationError", message="no")
+    others = (("other", b"x"), (TRAILER, "text"))
+    assert told_in((*others, (TRAILER, error.SerializeToString()))) == error
+    assert told_in((*others, (TRAILER, b"\xff"))) is told_in(others) is None

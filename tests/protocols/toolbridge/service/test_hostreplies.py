@@ -17,6 +17,8 @@ from invoker.message import Metadata
 from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.protocols.toolbridge.service.addresses import Addresses
 from invoker.protocols.toolbridge.service.callback import Callbacks
+from invoker.protocols.toolbridge.service.hostreplies import failed
+from invoker.protocols.toolbridge.wire import TRAILER
 from tests.protocols.toolbridge.service.hosts import any_of
 
 TOOLS = [pb.ToolSpec(name="plain"), pb.ToolSpec(name="streams", type=pb.STREAMING)]
@@ -82,10 +84,10 @@ async def test_T021_an_id_of_the_host_wins_over_a_name(raw: Raw, callbacks: Call
 @pytest.mark.parametrize(
     ("tools", "words"),
     [
-        (b"\xff\xff", "what is no GetSessionToolsResponse"),
-        (b"\x0a\x04\x12\x02\xff\xfe", "what is no GetSessionToolsResponse"),
+        (b"\xff\xff", "bytes that are not a valid GetSessionToolsResponse"),
+        (b"\x0a\x04\x12\x02\xff\xfe", "bytes that are not a valid GetSessionToolsResponse"),
         (b"\x0a\x03\x12\x01a" * 1001, "1001 tools, and the limit is 1000"),
-        *((listed(pb.ToolSpec(name=name)), "whose name is none: it must be 1 to 64 of") for name in ODD_NAMES),
+        *((listed(pb.ToolSpec(name=name)), "whose name is not valid: it must be 1 to 64 of") for name in ODD_NAMES),
         *((listed(pb.ToolSpec(name="a", tool_id=one)), "whose id is longer than 256") for one in ("x" * 257, "x\ny")),
         (listed(pb.ToolSpec(name="a", tool_id="1"), pb.ToolSpec(name="a", tool_id="2")), "two tools named 'a'"),
         (listed(pb.ToolSpec(name="a", tool_id="1"), pb.ToolSpec(name="b", tool_id="1")), "two tools with the id '1'"),
@@ -114,11 +116,11 @@ def total(value: AnyMessage) -> bytes:
 @pytest.mark.parametrize(
     ("tool", "frames", "words"),
     [
-        ("plain", [b"\xff"], "what is no ToolCallResponse"),
-        ("streams", [b"\xff"], "what is no ToolStreamChunk"),
-        ("streams", [total(ODD)], "what cannot be read"),
+        ("plain", [b"\xff"], "bytes that are not a valid ToolCallResponse"),
+        ("streams", [b"\xff"], "bytes that are not a valid ToolStreamChunk"),
+        ("streams", [total(ODD)], "a value that cannot be read"),
         ("streams", [total(any_of(2**62))], "about to send 4611686018427387904 bytes"),
-        ("streams", [total(any_of(5)), chunk(data=ODD)], "what cannot be read"),
+        ("streams", [total(any_of(5)), chunk(data=ODD)], "a value that cannot be read"),
         ("streams", [total(any_of(5)), chunk(data=any_of("x"))], "no bytes where some are missing"),
         ("streams", [total(any_of(5)), chunk(data=any_of(b"123456"))], "6 bytes of a value of which 5 are missing"),
     ],
@@ -222,3 +224,18 @@ async def test_T076_a_stream_with_a_gap_is_no_complete_one(raw: Raw, callbacks: 
     error = caught.value
     assert (error.kind, error.details["remote"]) == ("InternalError", "true")
     assert error.details["code"] in ("callback_incomplete", "callback_failed")
+
+
+@pytest.mark.parametrize(
+    ("trailer", "kind", "text"),
+    [
+        (pb.ErrorInfo(type="TimeoutError", message="slow").SerializeToString(), "TimeoutError", "slow"),
+        (b"\xff", "ToolNotFound", "no tool"),
+    ],
+)
+def test_T173_the_error_of_a_failed_rpc_is_that_of_its_trailer_or_of_its_status(
+    trailer: bytes, kind: str, text: str
+) -> None:
+    metadata = grpc.aio.Metadata((TRAILER, trailer))
+    error = failed(grpc.aio.AioRpcError(grpc.StatusCode.NOT_FOUND, grpc.aio.Metadata(), metadata, "no tool"))
+    assert (error.kind, error.detail, error.details["remote"]) == (kind, text, "true")

@@ -324,7 +324,7 @@ def test_E129_tools_call_themselves_sixteen_deep(kind: str) -> None:
             assert unpacked(bridged.execute(one.__name__, 16).result) == 16
             error = bridged.execute(one.__name__, 17).error
             assert error.type == "ResourceExhausted"
-            assert "16 deep at most" in error.message
+            assert "exceed the limit of 16 levels" in error.message
 
 
 def test_T022_functions_reach_one_that_cannot_be_a_tool(kind: str) -> None:

@@ -105,6 +105,34 @@ async def test_T011_a_session_whose_space_has_expired_is_forgotten(kept):
     assert session.gone is Reason.EXPIRED
 
 
+async def test_T070_results_are_forgotten_after_their_time(kept, monkeypatch):
+    """By themselves, as long as there are any; nothing waits for those of a session that is gone."""
+    session = kept.session(ttl_s=3600)
+    looked: list[int] = []
+
+    class Kept:
+        def expire(self, now_ns: int) -> float | None:
+            looked.append(now_ns // SECOND)
+            return 0.0 if len(looked) < 3 else None
+
+        def close(self) -> None:
+            """There is nothing to give back."""
+
+    session.results = Kept()
+    kept.host_sessions.end(began(kept.host_sessions, session))
+    await turns()
+    assert looked == [1000] * 3
+    assert kept.keeper._expiring == {}
+    monkeypatch.setattr(Kept, "expire", lambda _, __: 200.0)
+    kept.host_sessions.end(began(kept.host_sessions, session))
+    await turns()
+    (timer,) = kept.keeper._expiring.values()
+    kept.ask(Drop(space_of("s1"), is_forced=True))
+    await turns()
+    assert kept.keeper._expiring == {}
+    assert timer.cancelled()
+
+
 async def test_a_store_that_cannot_be_reached_ends_no_session(kept):
     """The keeper listens and holds again, and hears of the end of the space then."""
     session = kept.session()

@@ -196,7 +196,7 @@ def test_T081_a_stalled_reader_stalls_the_generator(kind):
         assert eventually(stands_still)
         assert tool.given < 400
         call.cancel()
-        assert tool.closed.wait(5)
+        assert tool.closed.wait(20)
 
 
 def test_T082_without_back_pressure_too_much_ends_the_stream(kind):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import grpc
 import pytest
@@ -23,9 +24,9 @@ async def asquare(x: int) -> int:
     return x * x
 
 
-def watching(served, *names, initial=False):
+def watching(served, *names, initial=False, channel=None):
     """A watch, which has begun once its first update has come."""
-    make = served.channel.unary_stream(
+    make = (channel or served.channel).unary_stream(
         f"/{SERVICE}/WatchSessionVariables", pb.WatchVariablesRequest.SerializeToString, pb.VariableUpdate.FromString
     )
     request = pb.WatchVariablesRequest(session_id="s1", variable_names=names, include_initial=initial)
@@ -129,3 +130,32 @@ def test_T052_values_are_read_when_they_are_set(kind):
                     "value",
                 )
             assert unpacked(served.rpc("GetSessionVariable", session_id="s1", variable_name="a").value) == value
+
+
+@pytest.mark.parametrize("kind", TRANSPORTS)
+def test_watches_share_a_large_update_until_the_last_has_sent_it_or_is_gone(kind):
+    """Then nothing is kept, although watches go on."""
+    size = 3_900_000
+    with ExitStack() as stack, Bridged(kind, form(kind, square, asquare)) as served:
+        served.session()
+        put(served, "a", 0)
+        updates = served.bridge.host_sessions.updates
+        stack.enter_context(channel := served.connect(**{"http2.bdp_probe": 0}))  # its window does not grow
+        watches = [watching(served, initial=True, channel=channel) for _ in range(3)]
+        for letters in (b"xy", b"zw"):
+            for watch in watches:
+                next(watch)
+            for letter in letters:  # the client receives the first one although nobody reads it, and no more
+                put(served, "a", bytes([letter]) * size)
+            assert eventually(lambda: len(updates) == 1)
+            watches.pop().cancel()
+            for watch in watches:
+                assert unpacked(next(watch).value)[:1] == letters[:1]
+                assert unpacked(next(watch).value) == letters[1:] * size
+            assert eventually(lambda: not len(updates))
+            put(served, "a", 0)
+        put(served, "a", b"x" * size)
+        put(served, "a", b"y" * size)
+        assert eventually(lambda: len(updates) == 1)
+        watches.pop().cancel()
+        assert eventually(lambda: not len(updates))

@@ -143,7 +143,7 @@ def test_T057_T155_each_of_hundreds_of_tools_is_told_exactly(is_shared):
     inside, go = threading.Semaphore(0), threading.Event()
 
     def made(number):
-        @function(name=f"a_tool_with_a_name_of_some_length_{number}", timeout_s=0.1 if number % 2 else None)
+        @function(name=f"a_tool_with_a_name_of_some_length_{number}", timeout_s=0.2 * SLOW if number % 2 else None)
         def deaf(x: int) -> int:
             inside.release()
             assert go.wait(LIMIT_S * SLOW)

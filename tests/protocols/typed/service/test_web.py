@@ -19,6 +19,7 @@ from invoker.protocols.typed.calls import calls_of
 from invoker.protocols.typed.envelopes import END, Envelopes, envelope
 from invoker.server.server import Server
 from invoker.server.table import TABLE
+from tests.conftest import SLOW
 
 LEFT = threading.Event()
 GO = threading.Event()
@@ -208,9 +209,8 @@ async def test_H110_many_small_messages_are_taken_as_the_function_reads_them(cli
 
 async def test_H114_the_deadline_of_the_caller_ends_a_call(client):
     """With what was given before."""
-    answer = await post(
-        client, "forever", "application/connect+json", envelope(b'{"word":"a"}'), **{"Connect-Timeout-Ms": "200"}
-    )
+    limit = {"Connect-Timeout-Ms": f"{200 * SLOW:.0f}"}
+    answer = await post(client, "forever", "application/connect+json", envelope(b'{"word":"a"}'), **limit)
     first, last = messages(answer.content)
     assert first[1] == b'{"out": "a"}'
     assert json.loads(last[1])["error"]["code"] == "deadline_exceeded"
@@ -219,7 +219,8 @@ async def test_H114_the_deadline_of_the_caller_ends_a_call(client):
 
 async def test_H114_the_limit_of_http_ends_a_call():
     """Also one without a deadline of its own; the session of another carrier is no concern of it."""
-    config = TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, protocols=("http", "typed"), http_timeout_s=0.2)
+    given = {"protocols": ("http", "typed"), "http_timeout_s": 0.2 * SLOW}
+    config = TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, **given)
     server = Server(config, Catalog([prepare_function(forever).function]), builtin(entry_points=False))
     await server.start()
     LEFT.clear()

@@ -201,6 +201,12 @@ def test_H210_any_number_of_values_is_a_list() -> None:
     assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/joined_input"}
     assert [one["name"] for one in made["paths"]["/joined"]["post"]["parameters"]] == ["scale"]
 
+    def every(*xs: int, **names: float) -> int:
+        return 0
+
+    of_names = document(every)["components"]["schemas"]["every_input"]
+    assert of_names["additionalProperties"] == {"type": "number"}
+
     def merged(*xs: Iterator[int]) -> Iterator[int]:
         yield from xs[0]
 

@@ -127,8 +127,8 @@ async def test_R169_an_object_is_given_by_the_name_of_each_of_several_inputs() -
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        ({"x": 5, "k": 3}, "data has the member 'k', which is no field of parameter 'cells'"),
-        ({"cells": {"x": 5}, "k": 3}, "data has the member 'k' beside 'cells'"),
+        ({"x": 5, "k": 3}, "data has the member 'k', which is not a field of parameter 'cells'"),
+        ({"cells": {"x": 5}, "k": 3}, "data has the member 'k' besides 'cells'"),
     ],
 )
 async def test_R169_a_value_that_would_be_lost_is_refused(data: Any, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a simulation leaves to chance: how long things take, and where a device leaves; all of it by a seed."""
+"""The random choices of a simulation: durations, and the points at which devices leave, all from a seed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Spread(msgspec.Struct, frozen=True):
     Attributes:
         kind: ``uniform`` from first to second, ``exp`` with the mean first, or ``lognormal`` with the median first and
             sigma second.
-        first: The first number of the kind, in seconds.
-        second: The second number of the kind.
+        first: The first parameter of the kind, in seconds.
+        second: The second parameter of the kind.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Spread(msgspec.Struct, frozen=True):
     second: float = 0.0
 
     def draw(self, dice: Random) -> float:
-        """One time, in seconds."""
+        """Draw one time, in seconds."""
         if self.kind == "uniform":
             return dice.uniform(self.first, self.second)
         if self.kind == "exp":
@@ -39,14 +39,14 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Chances(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left to chance.
+    """The options of the random choices.
 
     Attributes:
         latency: The latency of each frame, one way, in simulated seconds; drawn once for a conversation.
         train_s: How long a plan takes.
         dropout: Probability that a device leaves in a conversation.
-        every_s: About how often a device comes; 0: so that a round fills in half the time that it has.
-        seed: The seed of all of it.
+        every_s: About how often a device checks in; 0: so often that a round fills in half of its time.
+        seed: The seed of all random choices.
     """
 
     latency: Spread
@@ -70,4 +70,4 @@ def read_spread(text: str) -> Spread:
         return Spread("exp", float(found[1]))
     if found := re.fullmatch(rf"lognormal:{_NUMBER},{_NUMBER}", text):
         return Spread("lognormal", float(found[1]), float(found[2]))
-    raise ValueError(f"{text!r} is no distribution of times; {_WORDS}")
+    raise ValueError(f"{text!r} is not a distribution of times; {_WORDS}")

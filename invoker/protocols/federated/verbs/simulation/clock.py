@@ -1,4 +1,4 @@
-"""An event loop with simulated time: when nothing is left to run, its clock jumps to the next timer.
+"""An event loop with simulated time: when no callback is left to run, its clock jumps to the next timer.
 
 Computing takes real time and no simulated time. While a function runs in a thread, the clock stands still, so that what
 happens when does not depend on how fast this machine is.
@@ -53,7 +53,7 @@ class _Leaper(selectors.DefaultSelector):
             return super().select(0)
         if self._loop.is_computing():
             return super().select(_POLL_S)
-        # A thread that has just stopped computing may have left a result: that comes first.
+        # A thread that has just stopped computing may have left a result, which comes first.
         if events := super().select(0):
             return events
         if timeout is None:

@@ -1,4 +1,4 @@
-"""`Crowd`: all devices of one population, each of which comes again and again."""
+"""`Crowd`: all devices of one population, each of which checks in again and again."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Crowd:
     Args:
         house: The server.
         population: Its name.
-        work: What devices do.
+        work: The work of the devices.
         results: Records what happens.
         devices: How many there are.
-        chances: ``every_s`` is as often as a device comes, if the server does not want it to come later.
-        stalled: Called when no round comes about.
+        chances: ``every_s`` is how often a device checks in, unless the server asks for a later time.
+        stalled: Called when no round can take place.
 
     Attributes:
         is_closing: No device comes any more.
@@ -57,7 +57,7 @@ class Crowd:
         self._in_vain = 0
 
     def start(self) -> None:
-        """Let all devices come, each in its time."""
+        """Let all devices check in, each at its time."""
         for number in range(self._devices):
             self._loop.call_later(self._dice(number).uniform(0.0, self.chances.every_s), self._come, number)
 
@@ -67,7 +67,7 @@ class Crowd:
             Conversation(self, number, self._tokens.get(number, ""), self._dice(number)).start()
 
     def _dice(self, number: int) -> Random:
-        """The random numbers of one conversation, which do not depend on others."""
+        """The random generator of one conversation, which does not depend on others."""
         return Random(f"{self.chances.seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - it is no secret
 
     # Conversations call these.
@@ -82,7 +82,7 @@ class Crowd:
         self._results.left(one)
 
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
-        """A conversation is over; the device comes again when the server wants it."""
+        """Count a conversation that is over; the device checks in again when the server asks for it."""
         self._results.ended(one, attempt, has_left=has_left)
         if not self.house.coordinator.is_busy:
             self._in_vain += 1

@@ -45,14 +45,14 @@ _EARLY_S: Final = 1e-6
 
 
 class Means(Protocol):
-    """What conversations of a population share.
+    """The objects that conversations of a population share.
 
     Attributes:
         house: The server.
         population: Its name.
         work: Runs plans.
-        chances: How long things take, and how probable it is that a device leaves.
-        new_secagg: Makes a device's side of secure aggregation; None: no task wants it.
+        chances: The random choices: durations, and whether a device leaves.
+        new_secagg: Makes a device's side of secure aggregation; None: no task uses it.
     """
 
     house: House
@@ -62,20 +62,20 @@ class Means(Protocol):
     new_secagg: NewSecAgg | None
 
     def accepted(self, one: Conversation) -> None:
-        """A device was notified that it takes part."""
+        """Note that a device was notified that it takes part."""
 
     def left(self, one: Conversation) -> None:
-        """A device has left, and the server would have waited for it."""
+        """Note that a device has left while the server waits for it."""
 
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
-        """A conversation is over; ``has_left``: the device ended it, not the server."""
+        """Note that a conversation is over; ``has_left``: the device ended it, not the server."""
 
 
 class Conversation:
     """One conversation.
 
     Args:
-        means: What the conversation needs.
+        means: The objects that the conversation needs.
         number: The number of the device.
         token: The retry token that it sends.
         dice: The random generator for all that is left to chance here.
@@ -87,7 +87,7 @@ class Conversation:
         began: In simulated seconds.
         accepted_at: When it heard that it takes part.
         reported_at: When it heard that its report was taken, or that the conversation is over.
-        leaves: Where it leaves; empty: it stays.
+        leaves: The point at which the device leaves; empty: it stays.
     """
 
     def __init__(self, means: Means, number: int, token: str, dice: Random) -> None:
@@ -134,7 +134,7 @@ class Conversation:
             self._reactor.arrived(frame)
 
     def _close(self, close: Close) -> None:
-        """The server has ended the conversation."""
+        """Handle the end of the conversation by the server."""
         self._is_closed = True
         self._down.put(close)
 
@@ -176,14 +176,15 @@ class Conversation:
                 self.leaves = BEFORE
             self._leave()
         elif not self._has_left and not self._session.has_ended:
-            if assigned.secagg is None and self.leaves:  # it was to leave in a round that this task lacks
+            # the device was to leave in a round of secure aggregation, which this task lacks
+            if assigned.secagg is None and self.leaves:
                 self._leave(BEFORE)
                 return
             self._session.report(self._means.work.report(self.number, assigned, self._train_s))
             self._flush()
 
     def _leave(self, where: str = "") -> None:
-        """Leave without a message; for the server it is a broken connection."""
+        """Leave without a message; the server sees a broken connection."""
         if self._has_left or self._session.has_ended:
             return
         if self.leaves == WAITING and self.phase_id:
@@ -209,7 +210,7 @@ class Conversation:
 
 
 class _Watched:
-    """The device's side of secure aggregation, until the device leaves."""
+    """Wraps the device's side of secure aggregation, until the device leaves."""
 
     def __init__(self, secagg: SecAgg, may_answer: Callable[[str], bool]) -> None:
         self._secagg, self._may_answer = secagg, may_answer
@@ -251,7 +252,7 @@ class _Lane:
 
 
 class _Wire:
-    """The server's end of the line, which always has room."""
+    """The server's end of the connection, which always has room."""
 
     is_gone = False
 

@@ -1,4 +1,4 @@
-"""The results of simulated rounds: `Results` gathers what the server and the devices know of each."""
+"""The results of simulated rounds: `Results` gathers the reports of the server and the devices about each round."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Result(msgspec.Struct, frozen=True):
         outcome: ``committed`` or ``failed``.
         why: Why it failed, in a short word; empty: it did not.
         accepted: Devices that took part.
-        reported: Those whose reports the aggregation function has got, by itself or in the sum.
-        failed: Those that have reported a failure of their plan.
-        invalid: Those whose report could not be read, or that broke the protocol.
-        late: Those whose report had not come when the round closed.
+        reported: Devices whose reports the aggregation function has got, directly or in the sum.
+        failed: Devices that have reported a failure of their plan.
+        invalid: Devices whose report could not be read, or that broke the protocol.
+        late: Devices whose report had not come when the round closed.
         dropped: Devices that left before their report.
-        cut: Those whose round failed before they were done.
-        summed: Updates in the sum of secure aggregation; those who left in R3 are among them.
-        left: Where devices left, while the round waited for them: ``before report``, or R0 to R3.
+        cut: Devices whose round failed before they were done.
+        summed: Updates in the sum of secure aggregation; including those of devices that left in R3.
+        left: The points at which devices left, while the round waited for them: ``before report``, or R0 to R3.
         rejected: Devices since the round before, by reason.
         checkin_to_accept_s: Seconds from the checkin until the device was notified that it takes part.
         accept_to_report_s: Seconds from then until its report was answered.
@@ -143,7 +143,7 @@ class Results:
     # The server calls these.
 
     def recorded(self, record: RoundRecord) -> None:
-        """A round has ended; some of its devices may not have heard of it."""
+        """Take the record of a round that has ended; some of its devices may not be notified yet."""
         one = self._round(record.phase_id)
         one.record, one.ended_at = record, self._now()
         one.rejected = self._newly_rejected(record.population)
@@ -198,7 +198,7 @@ class Results:
             self.close(phase_id)
 
     def close(self, phase_id: str) -> None:
-        """Report a round that has ended, even if some devices left before they heard of its end."""
+        """Report a round that has ended, even if some devices left before they were notified of its end."""
         one = self._open.get(phase_id)
         if one is None or one.record is None:
             return
@@ -229,7 +229,7 @@ _DIGITS: Final = 6
 
 
 def _result(one: _Open, of: RoundRecord) -> Result:
-    unheard = of.accepted - len(one.accepts)  # they left before they heard that they were accepted
+    unheard = of.accepted - len(one.accepts)  # devices that left before they were notified that they were accepted
     left = one.left + Counter({"before report": unheard})
     return Result(
         of.population, of.task, of.number, of.outcome, of.reason,

@@ -32,8 +32,8 @@ class SceneOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a simulation.
 
     Attributes:
-        work: What devices send.
-        chances: How long things take, and how often devices come and leave.
+        work: The data that devices send.
+        chances: Durations, and how often devices come and leave.
         metric: Called with the checkpoint of a round that was committed; None: nothing is.
     """
 
@@ -47,13 +47,13 @@ class Scene:
 
     Args:
         house: The server, which is not open yet.
-        options: All the rest.
+        options: The other options.
         told: Called with the result of each round.
         note: Called with each warning for the user.
         bar: The progress bar.
 
     Attributes:
-        why: Why it has ended: ``done``, ``interrupted``, or in plain words.
+        why: Why it has ended: ``done``, ``interrupted``, or a sentence.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Scene:
         return Crowd(
             self._house, population, work, self._results,
             devices=devices, chances=msgspec.structs.replace(options.chances, every_s=every_s),
-            stalled=partial(self._stop, f"no round of {population!r} comes about"),
+            stalled=partial(self._stop, f"no round of {population!r} can take place"),
         )  # fmt: skip
 
     async def _tick(self) -> None:
-        """Move the bar while there is work."""
+        """Update the bar while there is work."""
         while True:
             await asyncio.sleep(1.0)
             self._bar.tick(len(self._results.rounds), self._results.totals)

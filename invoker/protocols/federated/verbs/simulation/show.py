@@ -1,4 +1,4 @@
-"""How a simulation is shown: lines for people, JSON for machines, and a bar on a terminal meanwhile."""
+"""Shows a simulation: lines for people, JSON for machines, and a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _AGAIN_S: Final = 0.1
 
 
 class Bar:
-    """A line at the bottom of a terminal; elsewhere it is nothing.
+    """A line at the bottom of a terminal; on other outputs it does nothing.
 
     Args:
-        out: Where it is drawn.
-        rounds: How many there will be.
+        out: The stream on which it is drawn.
+        rounds: The number of rounds.
     """
 
     def __init__(self, out: TextIO, rounds: int) -> None:
@@ -31,7 +31,7 @@ class Bar:
         self._length = 0
 
     def tick(self, rounds: int, totals: Totals) -> None:
-        """Draw the bar anew, unless that was done just now."""
+        """Redraw the bar, unless it was drawn just now."""
         now = time.monotonic()
         if not self._is_shown or now - self._drawn_at < _AGAIN_S:
             return
@@ -83,7 +83,7 @@ def totals_text(totals: Totals, rounds: list[Result], wall_s: float) -> str:
 
 
 def report_json(given: Mapping[str, Any], totals: Totals, rounds: list[Result], why: str) -> str:
-    """Everything, the same for the same seed."""
+    """The whole report as JSON, the same for the same seed."""
     told = {"given": given, "rounds": rounds, "totals": totals, "ended": why}
     return msgspec.json.format(msgspec.json.encode(told, order="sorted"), indent=2).decode()
 

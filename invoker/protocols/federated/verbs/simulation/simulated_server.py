@@ -1,4 +1,4 @@
-"""The server of a simulation: what ``invoker rounds.toml`` runs, without sockets, threads of its own and real time."""
+"""The server of a simulation: the same as ``invoker rounds.toml``, without sockets, threads and real time."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close
 from invoker.errors import ConfigError
+from invoker.execution.asker import Asker
 from invoker.execution.driver import Driver, Placement, placement_of
 from invoker.execution.loop.wire import Wire
 from invoker.execution.nested.scope import CatalogScope
@@ -29,7 +30,6 @@ from invoker.protocols.federated.backing import Commit, PopulationSetup
 from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.coordinator import CoordinatorLimits, RoundCoordinator
 from invoker.protocols.federated.saved import Saved
-from invoker.protocols.federated.service.asker import Asker
 from invoker.protocols.federated.service.backing import RoundBacking
 from invoker.protocols.federated.service.devices import DeviceReactor
 from invoker.protocols.federated.service.mailbox import MailBox
@@ -54,17 +54,17 @@ class House:
 
     Args:
         path: The file of rounds.
-        populations: Those that are simulated; empty: all.
-        rounds: The number of rounds of each task; 0: as the file says, and ten where it says for ever.
+        populations: The populations that are simulated; empty: all.
+        rounds: The number of rounds of each task; 0: as many as the file says, and ten if it says no limit.
         seed: The seed of the choice of tasks, and of the tokens.
 
     Attributes:
-        setups: What is simulated, by the names of populations, once it is open.
+        setups: The simulated populations by name, once it is open.
         backing: Knows the checkpoints that were committed.
         coordinator: Is open once `open` has returned.
 
     Raises:
-        StartupError: It could not be served.
+        StartupError: The file could not be served.
     """
 
     coordinator: RoundCoordinator
@@ -103,8 +103,8 @@ class House:
         loop.is_computing = self._is_computing
         for one in self._found:
             await one.function.start()
-        self._asker = Asker(self.driver)
-        resources = Resources(str, _no_miss)  # without a base there are no downloads, so bytes go with the offers
+        self._asker = Asker(self.driver.store)
+        resources = Resources(str, _no_miss)  # without a base URL there are no downloads, so bytes go with the offers
         self.backing = SimulatedBacking(self.driver, resources, self._wake, lambda _: None, seed=self._seed)
         limits = CoordinatorLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
         self.coordinator = RoundCoordinator(self.backing, loop.time, limits)
@@ -129,7 +129,7 @@ class House:
         return saved.saved_of(item)
 
     async def close(self) -> None:
-        """End what is left, and stop the functions."""
+        """End the remaining conversations, and stop the functions."""
         self.coordinator.stop()
         self._ticker.stop()
         self.backing.close()
@@ -157,7 +157,7 @@ class House:
 
 
 class SimulatedBacking(RoundBacking):
-    """What the coordinator needs; jobs run on the loop, so that they end in the order in which they began.
+    """The backing of a simulated coordinator; jobs run on the loop, so that they end in the order in which they began.
 
     Args:
         seed: The seed of the names of rounds.
@@ -180,7 +180,7 @@ class SimulatedBacking(RoundBacking):
         self._ids = Random(f"{seed}/ids")  # noqa: S311 - nobody is here who could guess them
 
     def new_id(self) -> str:
-        """A name that comes from the seed: how well a name compresses is seen in the sizes of frames."""
+        """A name from the seed, since the sizes of frames depend on how well a name compresses."""
         return base64.urlsafe_b64encode(self._ids.randbytes(18)).decode()
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
@@ -198,7 +198,7 @@ class SimulatedBacking(RoundBacking):
 
 
 class _Alone:
-    """A process without others, in which all conversations go on where they begin."""
+    """Stands for a process without others, in which all conversations stay where they begin."""
 
     path = ""
 

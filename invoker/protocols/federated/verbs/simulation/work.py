@@ -1,4 +1,4 @@
-"""What simulated devices do with a plan: they run its function, if there is one here, or send a given update."""
+"""Does the work of simulated devices: runs the function of a plan, if it is available, or gives a fixed update."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MOST_LINES: Final = 3
 
 
 class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What devices send.
+    """The data that devices send.
 
     Attributes:
         devices: How many there are.
         examples: Gives the examples of a device by its number and the number of all.
-        updates: Gives the update of a device, likewise; None: its plan does.
+        updates: Gives the update of a device, likewise; None: its plan gives the update.
         update_bytes: Size of an update of random bytes; 0: another one.
         seed: The seed of such updates, and of given vectors.
     """
@@ -48,7 +48,7 @@ class Work:
     """Runs plans for all devices of a population, one after the other.
 
     Args:
-        options: What is sent.
+        options: The options for the data that is sent.
         tasks: Names of all tasks, which a device without an eligibility function is eligible for.
         lengths: The lengths of the vectors of secure aggregation, by task.
         note: Called once with a warning for the user, such as the first error of a function.
@@ -104,7 +104,7 @@ class Work:
         return self._given(number, assigned)
 
     def _given(self, number: int, assigned: Assigned) -> Any:
-        """An update for a task whose function is not here: the checkpoint itself, or random integers."""
+        """An update for a task whose function is not available: the checkpoint itself, or random integers."""
         if assigned.secagg is None:
             return Update(read_checkpoint(assigned.checkpoint.data, Checkpoint), examples=1.0)
         import numpy as np
@@ -126,7 +126,7 @@ class Work:
                 self._functions[plan.fn] = function_at(plan.fn, "the plan's function")
             except UsageError as error:
                 self._functions[plan.fn] = None
-                self._say(f"{error}; devices send given updates instead")
+                self._say(f"{error}; devices send the given updates instead")
         return self._functions[plan.fn]
 
     def _failed(self, what: str, number: int, error: Exception) -> None:
@@ -149,7 +149,7 @@ def function_at(entrypoint: str, what: str) -> Callable[..., Any]:
     """The function that ``mod:fn`` names.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such function.
     """
     name, _, attribute = entrypoint.partition(":")
     try:
@@ -157,13 +157,13 @@ def function_at(entrypoint: str, what: str) -> Callable[..., Any]:
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"{what} {entrypoint} cannot be imported: {error}; give mod:fn") from None
     if not callable(found):
-        raise UsageError(f"{what} {entrypoint} is {type(found).__name__}, and no function")
+        raise UsageError(f"{what} {entrypoint} is {type(found).__name__}, and not a function")
     made: Callable[..., Any] = found
     return made
 
 
 def numbered(entrypoint: str, what: str) -> Callable[[int, int], Any]:
-    """A function of a device's number and the number of all devices, of which it may take fewer.
+    """Load a function that takes a device's number and the number of all devices, or fewer of these.
 
     Raises:
         UsageError: There is none.
@@ -175,7 +175,7 @@ def numbered(entrypoint: str, what: str) -> Callable[[int, int], Any]:
 
 
 def _plan(data: bytes) -> Plan | None:
-    """A plan, if it is one of ours; others belong to programs that are not here."""
+    """A plan, if it has the invoker's form; other plans are for programs that are not available here."""
     try:
         return read_plan(data)
     except Exception:  # noqa: BLE001 - whatever it is, it is not ours

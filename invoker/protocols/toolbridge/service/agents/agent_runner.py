@@ -1,4 +1,4 @@
-"""`AgentHouse`: where agents of the tool bridge are made and run; it loads DSPy for the first of them."""
+"""`AgentHouse`: makes and runs the agents of the tool bridge; it loads DSPy for the first one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AgentHouse:
         environ: Has the API keys.
 
     Attributes:
-        llms: The models that are allowed.
+        llms: The allowed models.
         is_well: Whether the last answer of a model came; None before the first.
 
     Raises:

@@ -1,6 +1,6 @@
 """The language models of agents, as engines of DSPy's LM: an OpenAI-compatible endpoint, and a function.
 
-An engine makes one answer of one request, and raises errors of ``dspy.lm15``. No routing of DSPy is used: it would
+An engine makes one answer for each request, and raises errors of ``dspy.lm15``. No routing of DSPy is used: it would
 choose a provider by the text of the model, which a caller gives.
 """
 
@@ -38,7 +38,7 @@ class Nowhere:
 class Endpoint:
     """An OpenAI-compatible endpoint (T-145).
 
-    It follows no redirects. The texts of its errors are dropped, since some endpoints repeat the API key there.
+    It follows no redirects. The texts of its errors are dropped, since some endpoints repeat the API key in them.
 
     Args:
         url: Base URL, such as ``https://host/v1``.
@@ -64,12 +64,12 @@ class Endpoint:
         self._tell = tell
 
     async def complete(self, request: Any) -> Any:
-        """Ask it, again after errors that may pass."""
+        """Ask the endpoint, and retry after temporary errors."""
         for delay_s in (*self._delays_s, None):
             try:
                 async with asyncio.timeout(self._timeout_s):
                     response = await self._provider.complete(request)
-                if not response.message.text:  # such as that of a redirect
+                if not response.message.text:  # such as the answer of a redirect
                     raise lm15.ProviderError("no text")
             except TimeoutError:
                 error: Exception = lm15.TimeoutError(f"no answer within {self._timeout_s:g} s")
@@ -136,13 +136,13 @@ class FunctionModel:
         )
 
     async def aclose(self) -> None:
-        """Drop calls that wait for a thread, and take no more."""
+        """Drop calls that wait for a thread, and accept no more."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _check_size(text: str) -> None:
-    """Refuse an answer that would hold up the process while it is read."""
+    """Refuse an answer that would block the process while it is read."""
     if len(text) > MOST_CHARACTERS:
         why = f"its answer has {len(text)} characters and exceeds the limit of {MOST_CHARACTERS}"
         log.warning("a language model has failed: %s", why)

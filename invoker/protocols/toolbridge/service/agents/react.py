@@ -1,7 +1,7 @@
 """`Runner`: an agent on DSPy's ReAct, whose steps are reported as they come.
 
 Theory. The loop is DSPy's own: `dspy.ReAct` asks the model, calls the tool, and in the end asks for the outputs. Three
-of its public attributes are replaced, and everything that a run has of its own is in a context variable::
+of its public attributes are replaced, and the state of each run is in a context variable::
 
     react.react   `_Step`: asks the model by the same instructions, but takes any text for the tool's name and
                   arguments, reports thought and action, and turns an answer that cannot be read into a failed step
@@ -79,7 +79,7 @@ class Runner:
         self._adapter = dspy.ChatAdapter()
 
     async def run(self, hands: Hands, given: dict[str, Any]) -> Result:
-        """Run it with the inputs of its signature.
+        """Run the agent with the inputs of its signature.
 
         Raises:
             BridgeError: The model has failed, or its last answer lacks the outputs.
@@ -100,7 +100,7 @@ class Runner:
 
 
 class _Step(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """Asks the model what to do next."""
+    """Asks the model for the next step."""
 
     def __init__(self, signature: Any, names: frozenset[str]) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class _Step(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         self._names = names
 
     async def aforward(self, **fields: Any) -> Any:
-        """Ask the model, and report what it thinks and does."""
+        """Ask the model, and report its thoughts and actions."""
         state = _RUN.get()
         state.problem = None
         try:
@@ -210,7 +210,7 @@ def _told(argument: pb.ArgumentSpec) -> dict[str, Any]:
 def _parsed(text: str) -> Any:
     """The arguments that a model gives: JSON, with or without a fence; or a dict that was read from JSON already.
 
-    A broken text is not repaired: a guess could call the tool with something that the model has not said.
+    A broken text is not repaired: a guess could call the tool with values that the model has not given.
     """
     text = text.strip()
     if text.startswith("```"):
@@ -228,7 +228,7 @@ def _parsed(text: str) -> Any:
 
 
 def _failed(error: Any) -> BridgeError:
-    """The model failed (T-145). Its own text is withheld, since some endpoints repeat the API key there."""
+    """The model failed (T-145). The error's own text is withheld, since some endpoints repeat the API key in it."""
     kind = Kind.EXHAUSTED if error.status == 429 else Kind.INTERNAL
     name = type(error).__name__.removeprefix("LM")
     text = f"the language model has failed: {name}" + (f", status {error.status}" if error.status else "")

@@ -1,7 +1,7 @@
-"""`Run`: one execution of an agent: a task that waits at each piece of news until that is taken.
+"""`Run`: one execution of an agent: a task that waits after each report until that is taken.
 
-The session of a run awaits `Run.next` again and again. If that is cancelled, or the run is dropped, its task is
-cancelled: the tool that runs ends with it, and the model is asked nothing more (T-149).
+The session of a run awaits `Run.next` again and again. If the wait for a report is cancelled, or the run is dropped,
+its task is cancelled: the running tool ends with it, and the model is not asked again (T-149).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Run:
     Args:
         host_sessions: Knows its session.
         agent: The agent.
-        running: What `HostSessions` knows of the run.
+        running: The run's entry in `HostSessions`.
         given: The inputs of the signature.
         metadata: The metadata of the rpc, for the tools.
 
@@ -48,12 +48,12 @@ class Run:
         self._hands = hands = Hands(running.session, Context(agent.id, agent.id, metadata=metadata, configs=(running,)))
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(agent.runner.run(hands, given), name=agent.id)
-        running.cancel = partial(_stop, hands, self._task)  # the task must not keep this object
+        running.cancel = partial(_stop, hands, self._task)  # the task must not refer to this object
         self._task.add_done_callback(lambda _task: _over(host_sessions, running, hands))
         weakref.finalize(self, later, loop, self._task.cancel)
 
     async def next(self) -> News:
-        """The next piece of news; the last one is a `Result`, or an InvocationError that is raised."""
+        """The next report; the last one is a `Result`, or an InvocationError that is raised."""
         news, task = self._hands.news, self._task
         taking = asyncio.ensure_future(news.get())
         try:
@@ -84,12 +84,12 @@ def _over(host_sessions: HostSessions, running: Running, hands: Hands) -> None:
 
 
 class Hands:
-    """What a run can do: report its news, and call the tools of its session.
+    """The actions of a run: it reports its progress, and calls the tools of its session.
 
     Attributes:
-        context: The context of the run, as that of a caller.
+        context: The context of the run, as the caller of tools.
         error: Why it was stopped.
-        news: The piece of news that nobody has taken yet.
+        news: The report that is not yet taken.
     """
 
     def __init__(self, session: HostSession, context: Context) -> None:
@@ -99,7 +99,7 @@ class Hands:
         self._scope = session.scope
 
     async def tell(self, news: News) -> None:
-        """Report a piece of news, and wait until it is taken."""
+        """Report news, and wait until they are taken."""
         await self.news.put(news)
         await self.news.join()
 
@@ -107,7 +107,7 @@ class Hands:
         """Call a tool as every other caller does: arguments are checked, and limits and the audit log apply (T-148).
 
         Raises:
-            InvocationError: It was refused, or has failed.
+            InvocationError: The call was refused, or has failed.
         """
         kwargs = {name: encode_argument(value, name, ANY) for name, value in given.items()}
         messages: AsyncIterator[Message[bytes]] = self._scope.call(self.context, tool, (), kwargs, streams=False)

@@ -1,4 +1,4 @@
-"""`Assets`: the files of the page, read when somebody first asks for one."""
+"""`Assets`: the files of the page, read on first use."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Assets:
         """
         file = self.files.get(name)
         if head.method not in ("GET", "HEAD"):
-            return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"GET reads this\n")
+            return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"use GET to read this\n")
         if file is None:
             return Response(404, (("Content-Type", "text/plain"), ("Cache-Control", "no-store")), b"no such file\n")
         always = (("ETag", file.etag), *_HEADERS, *headers)

@@ -30,11 +30,11 @@ class PageService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """On the HTTP transport only, unless it is switched off."""
+        """Whether the page is served: only on the HTTP transport, unless it is switched off."""
         return is_chosen and has_http and config.of(PageServiceSettings).page != "off"
 
     def http_handler(self, path: str) -> Handler | None:
-        """The handler of the files of the page, or that of the numbers."""
+        """The handler of the page's files, or the handler of the numbers."""
         if path == _NUMBERS and self.is_on:
             return self._numbers_handler
         return self._files if path.startswith(_FILES) and self.is_on else None

@@ -1,6 +1,6 @@
 """The handlers of the page.
 
-`PageHandler` stands at ``/``, in front of the handler that else answers there; besides, `FilesHandler` and
+`PageHandler` stands at ``/``, in front of the handler that otherwise answers there; besides, `FilesHandler` and
 `NumbersHandler`.
 """
 
@@ -42,7 +42,7 @@ _BEAT: Final = 60
 
 
 class PageHandler(PromptHandler, WholeHandler):
-    """Gives the page to clients that ask for HTML, and leaves all other requests to the handler below.
+    """Gives the page to clients that ask for HTML, and passes all other requests on to the handler below.
 
     Args:
         assets: Has the page.
@@ -60,11 +60,11 @@ class PageHandler(PromptHandler, WholeHandler):
         return await self._below.answer(exchange)
 
     def prompt(self, head: RequestHead) -> Begin | None:
-        """As the handler below; the page itself needs a task."""
+        """Decide as the handler below does; the page itself needs a task."""
         return None if wants_page(head) else prompt_of(self._below, head)
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """As the handler below; the page itself is answered on the loop."""
+        """Decide as the handler below does; the page itself is answered on the loop."""
         return None if wants_page(head) else whole_of(self._below, head)
 
 
@@ -98,8 +98,8 @@ class NumbersHandler(Handler):
     """Sends the live numbers: as server-sent events, four times a second while anything changes, or once as JSON.
 
     Args:
-        driver: Whose invocations they are; its drain ends the streams.
-        workers: Processes that share the port, of which this is one.
+        driver: The driver of the invocations; its drain ends the streams.
+        workers: The number of processes that share the port, this one included.
     """
 
     def __init__(self, driver: Driver, *, workers: int = 1) -> None:
@@ -114,7 +114,7 @@ class NumbersHandler(Handler):
             return only_read(head)
         found = rank(head.value("accept") or "*/*", [_JSON, _EVENTS])
         if not found:
-            text = f"the numbers are {_JSON} or {_EVENTS}, and Accept leaves both out\n"
+            text = f"the numbers are {_JSON} or {_EVENTS}, and Accept allows neither\n"
             return Response(406, (("Content-Type", "text/plain"),), text.encode())
         vary = (("Cache-Control", "no-store"), ("Vary", "Accept"))
         if found[0][0] == _JSON:
@@ -141,7 +141,10 @@ class NumbersHandler(Handler):
             self._leaving.discard(leaving)
 
     async def _tell(self, exchange: Exchange, leaving: asyncio.Event) -> None:
-        """Write snapshots until the client leaves or the drain begins; a slow client gets fewer, never old ones."""
+        """Write snapshots until the client leaves or the drain begins.
+
+        A slow client gets fewer snapshots, but never old ones.
+        """
         last: object = None
         quiet = 0
         while not (exchange.is_gone or leaving.is_set()):

@@ -27,5 +27,5 @@ def test_each_kind_is_what_it_says() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "3..1", "exp:", "lognormal:1", "1..2..3", "exp:-1", "1e3"])
 def test_what_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no distribution of times; give SECONDS"):
+    with pytest.raises(ValueError, match="not a distribution of times; give SECONDS"):
         read_spread(text)

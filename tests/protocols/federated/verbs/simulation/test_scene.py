@@ -115,7 +115,7 @@ def test_a_plan_that_is_not_here_is_replaced_and_that_is_told(tmp_path: Path) ->
 
 def test_rounds_that_never_come_about_end_the_simulation(tmp_path: Path) -> None:
     done = simulate(rounds(tmp_path), devices=5)
-    assert done.why == "no round of 'p' comes about"
+    assert done.why == "no round of 'p' can take place"
     assert done.results.rounds == []
     assert done.results.totals.ends["rejected"] > 0
 

@@ -121,7 +121,7 @@ function numeric(schema, about) {
 	return guarded(input, [input, rangeOf(schema)], () => {
 		const text = input.value.trim();
 		if (!text) return null;
-		if (!(isWhole ? INTEGER : NUMBER).test(text)) throw new Invalid(isWhole ? "This is no whole number." : "This is no number.");
+		if (!(isWhole ? INTEGER : NUMBER).test(text)) throw new Invalid(isWhole ? "This is not a whole number." : "This is not a number.");
 		const value = Number(text);
 		for (const [key, sign, holds] of BOUNDS) if (schema[key] !== undefined && !holds(value, schema[key])) throw new Invalid(`This is not ${sign} ${schema[key]}.`);
 		return isWhole ? BigInt(text.replace("+", "")).toString() : /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? text : String(value);
@@ -172,7 +172,7 @@ function written(schema, about) {
 		try {
 			return exactly(text);
 		} catch (error) {
-			throw new Invalid(`This is no JSON: ${error.message}`);
+			throw new Invalid(`This is not JSON: ${error.message}`);
 		}
 	}, about, pretty);
 }

@@ -1,4 +1,4 @@
-"""`lazy`: names of a package whose modules are imported when somebody asks for them (PEP 562)."""
+"""`lazy`: names of a package whose modules are imported on first use (PEP 562)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy"]
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """The error that Python itself raises for a name that a module does not have."""
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -20,7 +23,7 @@ def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], 
 
     def get(name: str) -> Any:
         if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise no_attribute(package, name)
         found = getattr(import_module(names[name]), name)
         setattr(sys.modules[package], name, found)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-from invoker.protocols.federated.timers import Timers
+from invoker.core.timers import Timers
 
 
 class Clock:

@@ -1,16 +1,19 @@
-"""`invoker.transports.http.inbox`: what a stream of HTTP/2 holds until it is taken, and what goes on meanwhile."""
+"""`invoker.transports.http.h2stream`: what a stream of HTTP/2 holds until it is taken, and what goes on meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 
+import h2.errors
 import h2.events
 import pytest
+from h2.connection import H2Connection
+from h2.events import InformationalResponseReceived, ResponseReceived, StreamEnded
 
 from invoker.core.http import ResponseHead
 from invoker.transports.http.exchange import Exchange
-from invoker.transports.http.inbox import Inbox
+from tests.attack.floods import DATA, END_STREAM, WINDOW_UPDATE, frame
 from tests.transports.http.test_transport import H2Wire, h2_wire
 from tests.transports.served import Served, until
 
@@ -66,42 +69,6 @@ async def fill(wire: H2Wire, stream: int) -> None:
         await wire.flush()
 
 
-async def test_bytes_become_one_message_and_are_told_when_they_are_taken() -> None:
-    """In steps of 16 KiB."""
-    taken: list[int] = []
-    inbox = Inbox(taken.append)
-    for part in (b"a" * 10_000, b"b" * 6000, b"c" * 1000):
-        await inbox.put({"type": "http.request", "body": part, "more_body": True})
-    assert taken == []
-    message = await inbox.get()
-    assert (len(message["body"]), message["more_body"], taken) == (17_000, True, [17_000])
-    await inbox.put({"type": "http.request", "body": b"", "more_body": False})
-    assert await inbox.get() == {"type": "http.request", "body": b"", "more_body": False}
-    assert taken == [17_000]
-
-
-async def test_behind_the_body_there_is_only_the_leaving() -> None:
-    """Who asks once more waits for that."""
-    inbox = Inbox(lambda _: None)
-    await inbox.put({"type": "http.request", "body": b"x", "more_body": False})
-    assert (await inbox.get())["more_body"] is False
-    asking = asyncio.create_task(inbox.get())
-    await asyncio.sleep(0)
-    assert not asking.done()
-    await inbox.put({"type": "http.disconnect"})
-    assert await asking == {"type": "http.disconnect"}
-
-
-async def test_a_leaving_overtakes_the_body() -> None:
-    """And is told at once to whoever wants to know, asking or not."""
-    inbox, gone = Inbox(lambda _: None), []
-    inbox.on_gone = lambda: gone.append(True)
-    await inbox.put({"type": "http.request", "body": b"x", "more_body": True})
-    await inbox.put({"type": "http.disconnect"})
-    assert gone == [True]
-    assert await inbox.get() == {"type": "http.disconnect"}
-
-
 @pytest.mark.parametrize("how", ["reset", "abort"])
 async def test_H160_who_leaves_a_stream_whose_body_is_not_taken_cancels_it(how: str) -> None:
     """By RST_STREAM, or with the connection."""
@@ -131,6 +98,45 @@ async def test_H160_a_stream_whose_body_is_not_taken_holds_up_no_other() -> None
         event = await wire.events(h2.events.DataReceived)
         assert isinstance(event, h2.events.DataReceived)
         assert (event.stream_id, event.data) == (3, b"8\n")
+
+
+@pytest.mark.parametrize("how", ["head", "trailers", "data"])
+async def test_H015_a_body_that_is_shorter_than_announced_is_not_its_end(how: str) -> None:
+    """Whatever frame ends it; the function commits nothing."""
+    ended: list[str] = []
+
+    async def count(xs: AsyncIterator[bytes]) -> int:
+        size = 0
+        try:
+            async for x in xs:
+                size += len(x)
+            ended.append("whole")
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return size
+
+    async with Served.at(count) as served, h2_wire(served) as wire:
+        head = [(":method", "POST"), (":path", "/count"), (":scheme", "http"), (":authority", "localhost")]
+        head += [("content-type", "application/octet-stream"), ("content-length", "10")]
+        wire.connection.send_headers(1, head, end_stream=how == "head")
+        if how != "head":
+            wire.connection.send_data(1, b"abc")
+            await wire.flush()
+            await asyncio.sleep(0.05)
+            if how == "trailers":
+                wire.connection.send_headers(1, [("x-sum", "1")], end_stream=True)
+                await wire.flush()
+            else:
+                await wire.wire.send(frame(DATA, END_STREAM, 1))
+        await wire.flush()
+        if how == "data":
+            await wire.wire.ended()
+        else:
+            event = await wire.events(h2.events.StreamReset)
+            assert event.error_code == h2.errors.ErrorCodes.PROTOCOL_ERROR
+        await until(lambda: not served.driver.engine.running)
+        assert "whole" not in ended
 
 
 async def test_H161_a_body_behind_the_end_of_its_response_is_not_wanted() -> None:
@@ -217,3 +223,60 @@ async def test_H160_who_leaves_a_handler_that_streams_without_reading_cancels_it
                 wire.wire.writer.transport.abort()
             await over.wait()
         await until(lambda: not any(one.get_name() in ("response", "watch") for one in asyncio.all_tasks()))
+
+
+@pytest.mark.parametrize("window", [0, 1])
+async def test_H166_what_waits_for_a_window_is_bounded(window: int) -> None:
+    """However often the client opens it by a byte."""
+    given = 0
+
+    async def endless() -> AsyncIterator[str]:
+        nonlocal given
+        while True:
+            given += 1
+            yield "x" * 1000
+
+    async with Served.at(endless) as served, served.wire() as wire:
+        client = H2Connection()
+        client.local_settings.initial_window_size = window
+        client.initiate_connection()
+        fields = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
+        client.send_headers(1, [*fields, ("accept", "application/x-ndjson")], end_stream=True)
+        await wire.send(client.data_to_send())
+        await until(lambda: given > 100)
+        for _ in range(100 * window):
+            await wire.send(frame(WINDOW_UPDATE, 0, 1, b"\0\0\0\x01"))
+            await asyncio.sleep(0.001)
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert given < 400
+
+
+@pytest.mark.parametrize(("expects", "ends"), [(True, False), (True, True), (False, False)])
+async def test_H246_who_expects_to_be_told_to_go_on_is_told(expects: bool, ends: bool) -> None:
+    """Before the body comes; not who sends none, or does not ask."""
+
+    def size(x: bytes) -> int:
+        return len(x)
+
+    async with Served.at(size) as served, served.wire() as wire:
+        client, events = H2Connection(), []
+        client.initiate_connection()
+        fields = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
+        fields += [("content-type", "application/octet-stream"), *([("expect", "100-continue")] if expects else [])]
+        client.send_headers(1, fields, end_stream=ends)
+        await wire.send(client.data_to_send())
+
+        async def read(*kinds: type) -> None:
+            while not any(isinstance(one, kinds) for one in events):
+                events.extend(client.receive_data(await wire.reader.read(65_536)))
+
+        if expects and not ends:
+            await read(InformationalResponseReceived)
+        if not ends:
+            client.send_data(1, b"abc", end_stream=True)
+            await wire.send(client.data_to_send())
+        await read(StreamEnded)
+        told = [dict(one.headers)[b":status"] for one in events if isinstance(one, InformationalResponseReceived)]
+        assert told == ([b"100"] if expects and not ends else [])
+        assert [dict(one.headers)[b":status"] for one in events if isinstance(one, ResponseReceived)] == [b"200"]

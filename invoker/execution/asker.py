@@ -1,4 +1,4 @@
-"""`Asker`: asks the store what its service wants to know, and hears of the end of spaces."""
+"""`Asker`: asks the store what a service or a function wants to know, and is notified of the end of spaces."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from invoker.core.store import News, Question, Refused
-from invoker.execution.driver import Driver
+from invoker.core.store import News, Question, Refused, Store
 
 __all__ = ["Asker"]
 
 
 class Asker:
-    """A subscriber of the store.
+    """A subscriber of a store; called on its loop.
 
     Args:
-        driver: Has the store.
+        store: The store.
     """
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._keys = count()
         self._waiting: dict[str, Callable[[Any], None]] = {}
         self._ends: dict[str, Callable[[Refused], None]] = {}
 
-    def later(self, question: Question, answer: Callable[[Any], None]) -> None:
-        """Ask without waiting; ``answer`` is called with the answer, at once or later."""
+    def later(self, question: Question, answer: Callable[[Any], None] | None = None) -> None:
+        """Ask a question without waiting; ``answer`` is called with the answer, at once or later."""
         key = str(next(self._keys))
-        self._waiting[key] = answer
-        self._driver.store.ask(self, key, question)
-        self._driver.sweep_store()
+        if answer is not None:
+            self._waiting[key] = answer
+        self._store.ask(self, key, question)
 
     async def ask(self, question: Question) -> Any:
         """Ask, and wait for the answer."""
@@ -43,13 +42,13 @@ class Asker:
     def on_end(self, space: str, end: Callable[[Refused], None]) -> None:
         """Call ``end`` when the space is gone, or may be gone without a notice."""
         self._ends[space] = end
-        self._driver.store.subscribe(self, News(space, (), self.has_news))
+        self._store.subscribe(self, News(space, (), self.has_news))
 
     def leave(self) -> None:
-        """Let go of what is held; nothing that was asked is answered any more."""
+        """Release the held spaces; open questions are not answered any more."""
         self._waiting.clear()
         self._ends.clear()
-        self._driver.store.leave(self)
+        self._store.leave(self)
 
     # The methods of `Subscriber`, which the store calls.
 

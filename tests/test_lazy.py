@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import invoker.client
-from invoker.client.lazy import lazy
+from invoker.lazy import lazy
 
 
 def test_a_name_is_imported_when_somebody_asks() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invoker.core.store import Create, Drop, Look, Reason, Refused, Space
-from invoker.protocols.federated.service.asker import Asker
+from invoker.execution.asker import Asker
 from tests.execution.memory import driver_of
 
 
@@ -13,7 +13,7 @@ def one(x: int) -> int:
 
 async def test_answers_come_to_who_has_asked() -> None:
     """Each to its own question."""
-    asker = Asker(driver_of(one))
+    asker = Asker(driver_of(one).store)
     assert (await asker.ask(Create("a", 60, b"about"))).about == b"about"
     assert await asker.ask(Look("b")) == Refused(Reason.UNKNOWN)
     answers: list[object] = []
@@ -23,7 +23,7 @@ async def test_answers_come_to_who_has_asked() -> None:
 
 async def test_the_end_of_a_space_is_told_once() -> None:
     """Also where there is none; but not to one that has left."""
-    asker, ends = Asker(driver_of(one)), list[Refused]()
+    asker, ends = Asker(driver_of(one).store), list[Refused]()
     await asker.ask(Create("a", 60))
     asker.on_end("a", ends.append)
     assert not ends

@@ -1,4 +1,4 @@
-"""`Timers`: actions and when they are due, on an injected clock. One timer of the service runs them all, by `run`."""
+"""`Timers`: actions and when they are due, on an injected clock. One timer of the owner runs them all, by `run`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ __all__ = ["Timer", "Timers"]
 
 
 class Timer:
-    """An action that is called once, unless it is cancelled before."""
+    """A function that is called once, unless the timer is cancelled before."""
 
     __slots__ = ("_action", "_timers", "at")
 
-    def __init__(self, timers: Timers, at: float, action: Callable[[], None]) -> None:
+    def __init__(self, timers: Timers, at: float, action: Callable[[], object]) -> None:
         self.at = at
         self._timers = timers
-        self._action: Callable[[], None] | None = action
+        self._action: Callable[[], object] | None = action
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it will not happen, or has happened."""
+        """Whether the timer was cancelled, or has fired."""
         return self._action is None
 
     def cancel(self) -> None:
@@ -38,25 +38,25 @@ class Timer:
 
 
 class Timers:
-    """The timers of a coordinator; its `tick` calls those that are due.
+    """Many timers, for an owner that calls `run` when the `next` one is due.
 
     Args:
         now: The clock, in seconds; it never goes back.
-        wake: Called with the time of a new timer that is earlier than all others.
+        wake: Called with the time of a new timer that is earlier than all others; None: the owner asks for `next`.
     """
 
-    def __init__(self, now: Callable[[], float], wake: Callable[[float], None]) -> None:
+    def __init__(self, now: Callable[[], float], wake: Callable[[float], None] | None = None) -> None:
         self.now = now
         self._wake = wake
         self._heap: list[tuple[float, int, Timer]] = []
         self._numbers = count()
         self._cancelled = 0
 
-    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+    def after(self, delay_s: float, action: Callable[[], object]) -> Timer:
         """Call ``action`` after ``delay_s`` seconds, unless the timer is cancelled."""
         timer = Timer(self, self.now() + delay_s, action)
         heapq.heappush(self._heap, (timer.at, next(self._numbers), timer))
-        if self._heap[0][2] is timer:
+        if self._wake is not None and self._heap[0][2] is timer:
             self._wake(timer.at)
         return timer
 
@@ -74,7 +74,10 @@ class Timers:
             heapq.heappop(self._heap)[2].fire()
 
     def forget(self) -> None:
-        """Count a cancelled timer. They are removed when they are half of all, so that what is due bounds memory."""
+        """Count a cancelled timer.
+
+        They are removed when they are half of all timers, so that the number of active ones bounds the memory.
+        """
         self._cancelled += 1
         if 2 * self._cancelled > max(64, len(self._heap)):
             self._heap = [one for one in self._heap if not one[2].is_cancelled]
