@@ -150,7 +150,10 @@ class SpaceRows:
         self._db.execute("DELETE FROM items WHERE space = ?", (row.key,))
         self._db.execute("UPDATE totals SET spaces = spaces - 1, size = size - ?", (row.size,))
         self._db.execute("INSERT OR REPLACE INTO gone (name, reason) VALUES (?, ?)", (row.name, reason.name))
-        self._db.execute("DELETE FROM gone WHERE number <= (SELECT max(number) FROM gone) - ?", (self._limits.spaces,))
+        self._db.execute(
+            "DELETE FROM gone WHERE number <= (SELECT number FROM gone ORDER BY number DESC LIMIT 1 OFFSET ?)",
+            (self._limits.spaces,),
+        )
         if self._hears(row.key, items=False):
             self._db.execute("INSERT INTO changes (space, reason) VALUES (?, ?)", (row.key, reason.name))
             self._db.execute("DELETE FROM ears WHERE space = ?", (row.key,))

@@ -68,6 +68,15 @@ def test_a_space_that_never_was_is_told_from_one_that_is_gone(world: World) -> N
     assert world.ask(Look("s")) == Refused(Reason.DROPPED)
 
 
+def test_a_space_created_again_makes_no_other_forgotten(make_world: Callable[..., World]) -> None:
+    """The reasons of as many ended spaces are kept as there may be spaces, each counted once."""
+    world = make_world(spaces=2)
+    for name in ["s", *"ttttt"]:
+        world.ask(Create(name, 10))
+        world.ask(Drop(name))
+    assert world.ask(Look("s")) == world.ask(Look("t")) == Refused(Reason.DROPPED)
+
+
 def test_who_holds_a_space_keeps_it(world: World) -> None:
     """Until it leaves, from when on the time to live counts; who only listens does not keep it."""
     holder, listener = world.new_subscriber(), world.new_subscriber()
