@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -223,14 +224,15 @@ class TestServer:
     __test__ = False  # for pytest: this is no test class, despite its name
 
     def __init__(self, entrypoint: str, *flags: str) -> None:
-        self._log: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._process = self._started([entrypoint, "--host", "127.0.0.1", "--grpc-port", "0", "--port", "0", *flags])
         self.grpc, self.http = self._addresses()
 
     def log(self) -> str:
         """The output of the server so far."""
-        self._log.seek(0)
-        return self._log.read()
+        # The server writes by the same open file, so a seek here would move where its next line goes.
+        descriptor = self._log.fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
     def close(self) -> int:
         """Stop it gracefully, and return its exit code."""

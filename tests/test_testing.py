@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
@@ -122,6 +124,25 @@ def test_a_real_server_is_started_and_stopped():
     assert server.close() == 0
     with pytest.raises(RuntimeError, match="did you mean 'square'"):
         TestServer("functions.square:squar")
+
+
+class Talker(TestServer):
+    """Writes many lines, one after another, and ends."""
+
+    def _started(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        lines = "import os; [os.write(1, b'grpc=x http=y %d\\n' % n) for n in range(5000)]"
+        return subprocess.Popen([sys.executable, "-c", lines], stdout=self._log)
+
+
+def test_a_log_is_read_while_the_server_writes():
+    """What was there stays there: both have the same place in the same file, which only the server may move."""
+    server, read = Talker("any"), [""]
+    while server._process.poll() is None:
+        read.append(server.log())
+    whole = server.log()
+    assert server.close() == 0
+    assert whole == "".join(f"grpc=x http=y {number}\n" for number in range(5000))
+    assert all(later.startswith(earlier) for earlier, later in zip(read, [*read[1:], whole], strict=True))
 
 
 def test_other_functions_are_given_or_faked():
