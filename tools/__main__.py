@@ -13,6 +13,7 @@ COMMANDS = {
     "gates": "compare the figures of the tree with recorded ones",
     "faults": "plant recorded faults, and see the tests notice them",
     "deletable": "take each protocol out, and see what breaks",
+    "stops": "run tests whose processes stop for a moment now and then, as on a busy machine",
     "rolling": "replace the code of a server that is at work, and count what is lost",
 }
 

@@ -1,0 +1,92 @@
+"""``python -m tools stops [PATH...]``: run tests whose processes stop for a moment now and then, as on a busy machine.
+
+One process at a time is stopped for a quarter of a second: pytest, one of its workers, or what they have started. A
+test that fails then, and not without, judges by a clock, or it has found a fault. Arguments that are not known here go
+to pytest; ``--module tests.fuzz`` runs that instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from tools.steps import ROOT
+
+_PYTEST = ("--quiet", "-n", "2", "--dist", "worksteal", "-m", "not slow")
+"""What pytest is given before all else, so that it may be overruled."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the tests, and say how often something was stopped: their exit code."""
+    options = argparse.ArgumentParser(prog="python -m tools stops", description=__doc__)
+    options.add_argument("--module", default="pytest", help="what is run; default %(default)s")
+    options.add_argument("--every-s", type=float, default=1.5, help="seconds between two stops; default %(default)s")
+    options.add_argument("--for-s", type=float, default=0.25, help="seconds that one takes; default %(default)s")
+    options.add_argument("--seed", type=int, default=int(time.time()), help="chooses what is stopped, and when")
+    args, rest = options.parse_known_args(arguments)
+    chance, count = Random(args.seed), 0
+    command = (sys.executable, "-m", args.module, *(_PYTEST if args.module == "pytest" else ()), *rest)
+    process = subprocess.Popen(command, cwd=ROOT)
+    try:
+        while not _has_ended(process, args.every_s * chance.uniform(0.7, 1.3)):
+            count += stop(chance.choice(family(process.pid)), args.for_s)
+    finally:
+        process.terminate()
+        code = process.wait()
+    print(f"{count} stops of {args.for_s:g} s, chosen by --seed {args.seed}", flush=True)
+    return code
+
+
+def _has_ended(process: subprocess.Popen[bytes], within_s: float) -> bool:
+    try:
+        process.wait(within_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it has started, directly or not, as far as it still runs."""
+    children = defaultdict[int, list[int]](list)
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has gone
+            parent = status.read_text().rpartition(")")[2].split()[1]
+            children[int(parent)].append(int(status.parent.name))
+    found = [pid]
+    for one in found:
+        found += children[one]
+    return found
+
+
+def stop(pid: int, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Stop a process for so long: whether it was there.
+
+    Args:
+        pid: Of the process.
+        seconds: How long.
+        sleep: Waits meanwhile.
+    """
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    try:
+        signal.pidfd_send_signal(process, signal.SIGSTOP)
+        try:
+            sleep(seconds)
+        finally:
+            signal.pidfd_send_signal(process, signal.SIGCONT)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(process)
+    return True
