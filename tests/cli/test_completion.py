@@ -49,9 +49,9 @@ def test_bash_completes_commands_flags_and_values(scripts: Path, words: list[str
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 @pytest.mark.parametrize(("words", "found"), [one for one in COMPLETED if one[1]])
 def test_fish_completes_commands_flags_and_values(scripts: Path, words: list[str], found: list[str]) -> None:
-    """Asked by `complete -C`."""
+    """Asked by `complete -C`, where no file has such a name, since files are offered too."""
     ask = f"source {scripts / 'fish'}; complete -C 'invoker {' '.join(words)}'"
-    done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run(["fish", "-c", ask], cwd=scripts, capture_output=True, text=True, check=True, timeout=20)
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == found
 
 
