@@ -8,6 +8,7 @@ import contextlib
 import random
 import sys
 import time
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -15,6 +16,11 @@ import grpc.aio
 from invoker.client import RiffClient
 from invoker.testing import TestServer
 from tests.fuzz import evergreen, federated, http, packed, sockets, streams, tensors, toolbridge, typed
+from tests.fuzz.ending import end
+
+WAYS = ("riff", "http", "packed", "sockets", "streams", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS)
+_TELLING: dict[str, Any] = {"packed": packed, "sockets": sockets, "tensors": tensors, "typed": typed}
+_REPORTING: dict[str, Any] = {"streams": streams, "toolbridge": toolbridge, "federated": federated}
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
@@ -24,72 +30,35 @@ async def main() -> int:
     """0 when nothing broke."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=60, help="for all that is attacked")
-    options.add_argument("--seed", type=int, default=int(time.time()))
-    options.add_argument(
-        "--only",
-        choices=(
-            "riff",
-            "http",
-            "packed",
-            "sockets",
-            "streams",
-            "tensors",
-            "toolbridge",
-            "federated",
-            "typed",
-            *evergreen.WAYS,
-        ),
-        help="attack this alone",
-    )
+    options.add_argument("--seed", type=int, default=1, help="of what is drawn; default %(default)s")
+    options.add_argument("--explore", action="store_true", help="take another seed each time")
+    options.add_argument("--only", choices=WAYS, help="attack this alone")
     options.add_argument("--reference", default="", help="with http: host:port of another server of functions.square")
     args = options.parse_args()
-    chance = random.Random(args.seed)
-    ways = (
-        [args.only]
-        if args.only
-        else [
-            "riff",
-            "http",
-            "packed",
-            "sockets",
-            "streams",
-            "tensors",
-            "toolbridge",
-            "federated",
-            "typed",
-            *evergreen.WAYS,
-        ]
-    )
-    print(f"seed {args.seed}")
+    ways = [args.only] if args.only else WAYS
+    seed = int(time.time()) if args.explore else args.seed
+    print(f"seed {seed}")
     for way in ways:
-        seconds = args.seconds / len(ways)
-        if way == "riff":
-            is_good = await _riff(chance, seconds)
-        elif way == "http":
-            is_good = await http.fuzz(chance, seconds, args.reference)
-        elif way == "packed":
-            is_good = await packed.fuzz(chance, seconds)
-        elif way == "sockets":
-            is_good = await sockets.fuzz(chance, seconds)
-        elif way == "tensors":
-            is_good = await tensors.fuzz(chance, seconds)
-        elif way == "typed":
-            is_good = await typed.fuzz(chance, seconds)
-        else:
-            report: streams.Report | toolbridge.Report | federated.Report | evergreen.Report
-            if way == "streams":
-                report = await streams.fuzz(chance, seconds)
-            elif way == "toolbridge":
-                report = await toolbridge.fuzz(chance, seconds)
-            elif way == "federated":
-                report = await federated.fuzz(chance, seconds)
-            else:
-                report = await evergreen.fuzz(way, chance, seconds)
-            print(report, file=sys.stderr if report.faults else sys.stdout)
-            is_good = not report.faults
-        if not is_good:
+        if not await _attack(way, random.Random(f"{seed} {way}"), args.seconds / len(ways), args.reference):
             return 1
     return 0
+
+
+async def _attack(way: str, chance: random.Random, seconds: float, reference: str) -> bool:
+    """Attack one way; whether nothing broke."""
+    if way == "riff":
+        return await _riff(chance, seconds)
+    if way == "http":
+        return await http.fuzz(chance, seconds, reference)
+    if way in _TELLING:
+        return await _TELLING[way].fuzz(chance, seconds)
+    report: streams.Report | toolbridge.Report | federated.Report | evergreen.Report
+    if way in evergreen.WAYS:
+        report = await evergreen.fuzz(way, chance, seconds)
+    else:
+        report = await _REPORTING[way].fuzz(chance, seconds)
+    print(report, file=sys.stderr if report.faults else sys.stdout)
+    return not report.faults
 
 
 async def _riff(chance: random.Random, seconds: float) -> bool:
@@ -109,9 +78,9 @@ async def _riff(chance: random.Random, seconds: float) -> bool:
                     return False
                 good += 1
     finally:
-        code = await asyncio.to_thread(server.close)
-    print(f"riff: {sent} attacks, {good} good calls beside them, exit code {code}")
-    return code == 0
+        ended = await asyncio.to_thread(end, server)
+    print(f"riff: {sent} attacks, {good} good calls beside them, {ended or 'and a good end'}")
+    return not ended
 
 
 async def _garbage(host: str, port: int, chance: random.Random) -> None:
@@ -135,7 +104,7 @@ async def _frames(address: str, chance: random.Random) -> None:
     """Messages that are no signals, on a call of its own."""
     async with grpc.aio.insecure_channel(address) as channel:
         call = channel.stream_stream("/streaming.Riff/Invoke")(timeout=5)
-        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        with contextlib.suppress(grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError):
             await call.write(chance.randbytes(chance.randrange(1, 200)))
             await call.done_writing()
             await call.code()

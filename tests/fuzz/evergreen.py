@@ -16,6 +16,8 @@ import grpc.aio
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.testing import TestServer
+from tests.conftest import SLOW
+from tests.fuzz.ending import GRACE, end
 from tests.fuzz.good import PATH, act, ask, good, leaf, state
 from tests.fuzz.messages import EXTENSIONS, attack
 
@@ -30,8 +32,7 @@ WAYS = {
 
 _FLAGS = (
     "--no-http",
-    "--grace-s",
-    "1",
+    *GRACE,
     "--session-bytes",
     "8000000",
     "--session-nodes",
@@ -40,8 +41,8 @@ _FLAGS = (
     "json",
 )
 _ATTACKERS = 4
-_PATIENCE_S = 20.0
-_SLOWEST_S = 5.0
+_PATIENCE_S = 5.0 * SLOW
+_SLOWEST_S = 2.0 * SLOW
 """A good session takes so long at most, whatever happens beside it."""
 
 _ENDED = (grpc.RpcError, grpc.aio.BaseError, asyncio.CancelledError, asyncio.InvalidStateError)
@@ -105,9 +106,9 @@ async def fuzz(way: str, chance: Random, seconds: float) -> Report:
     except (grpc.RpcError, TimeoutError) as error:
         report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
     finally:
-        code = await asyncio.to_thread(server.close)
-    if code:
-        report.faults.append(f"exit code {code}")
+        ended = await asyncio.to_thread(end, server)
+    if ended:
+        report.faults.append(ended)
     return report
 
 
@@ -118,8 +119,8 @@ async def _be_good(address: str, chance: Random, until: float, report: Report) -
             sent, wanted = good(chance)
             try:
                 found: Any = await ask(channel, sent, list(wanted), 2 * _SLOWEST_S)
-            except grpc.aio.AioRpcError as error:
-                found = f"{error.code()} {error.details()}"
+            except _ENDED as error:
+                found = repr(error)
             took_s = time.monotonic() - began
             report.slowest_s = max(report.slowest_s, took_s)
             if found != wanted:

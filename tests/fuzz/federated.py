@@ -19,12 +19,14 @@ import grpc.aio
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.testing import TestServer
+from tests.conftest import SLOW
+from tests.fuzz.ending import GRACE, end
 from tests.fuzz.federated_frames import frames
 from tests.protocols.federated.service.devices import PATH, Device, rounds
 
 __all__ = ["fuzz"]
 
-_FLAGS = ("--no-http", "--grace-s", "5", "--log-format", "json")
+_FLAGS = ("--no-http", *GRACE, "--log-format", "json")
 _SETTINGS = {
     "INVOKER_FEDERATED_PEER_SESSIONS": "10000",
     "MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "65536",
@@ -35,7 +37,7 @@ vectors = { w = { modulus = 1048576, length = 3 } }
 min_visible = 2
 """
 _ATTACKERS = 4
-_SLOWEST_S = 5.0
+_SLOWEST_S = 2.0 * SLOW
 """A good round takes so long at most, whatever happens beside it."""
 _MORE_BYTES = 150_000_000
 _BROKEN = re.compile(
@@ -64,7 +66,9 @@ async def fuzz(chance: Random, seconds: float) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rounds.toml"
         bad = {"clients": 2, "most": 5, "selection_s": 0.3, "report_s": 1.0}
-        path.write_text(rounds("good", report_s=60) + rounds("plain", **bad) + rounds("secure", **bad) + _SECURE)
+        path.write_text(
+            rounds("good", selection_s=60, report_s=60) + rounds("plain", **bad) + rounds("secure", **bad) + _SECURE
+        )
         server = _started(path)
         pid: int = server._process.pid
         try:
@@ -84,9 +88,9 @@ async def fuzz(chance: Random, seconds: float) -> Report:
         except (grpc.RpcError, OSError) as error:
             report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
         finally:
-            code = await asyncio.to_thread(server.close)
-        if code:
-            report.faults.append(f"exit code {code}")
+            ended = await asyncio.to_thread(end, server)
+        if ended:
+            report.faults.append(ended)
     return report
 
 

@@ -11,6 +11,7 @@ from random import Random
 from invoker.testing import TestServer
 from tests.attack.sockets import framed, handshake
 from tests.conftest import SLOW
+from tests.fuzz.ending import end
 from tests.transports.sockets import open_peer
 
 __all__ = ["fuzz"]
@@ -53,9 +54,9 @@ async def fuzz(chance: Random, seconds: float) -> bool:
             *_, is_good = await asyncio.gather(*attacks, _good(server.http))
             sent, good = sent + len(drawn), good + 1
     finally:
-        code = await asyncio.to_thread(server.close)
-    print(f"sockets: {sent} attacks, {good} good calls beside them, exit code {code}")
-    return is_good and code == 0
+        ended = await asyncio.to_thread(end, server)
+    print(f"sockets: {sent} attacks, {good} good calls beside them, {ended or 'and a good end'}")
+    return is_good and not ended
 
 
 async def _send(address: str, data: bytes, *, is_slow: bool) -> None:

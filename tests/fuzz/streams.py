@@ -22,6 +22,7 @@ from h2.exceptions import H2Error
 from invoker.testing import TestServer
 from tests.attack.streams import FORM, chunk
 from tests.conftest import SLOW
+from tests.fuzz.ending import GRACE, end
 
 __all__ = ["Report", "fuzz"]
 
@@ -87,7 +88,7 @@ class Report:
 async def fuzz(chance: Random, seconds: float) -> Report:
     """Attack a server for so long."""
     report = Report()
-    server = TestServer(ENTRYPOINT, "--log-format", "json", "--grace-s", "1")
+    server = TestServer(ENTRYPOINT, "--log-format", "json", *GRACE)
     try:
         until = time.monotonic() + seconds
         await _be_good(server.http, 0, report)
@@ -102,15 +103,15 @@ async def fuzz(chance: Random, seconds: float) -> Report:
     except (OSError, httpx.HTTPError) as error:
         report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
     finally:
-        code = await asyncio.to_thread(server.close)
-    if code:
-        report.faults.append(f"exit code {code}")
+        ended = await asyncio.to_thread(end, server)
+    if ended:
+        report.faults.append(ended)
     return report
 
 
 async def _held(address: str) -> dict[str, Any]:
     async with httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as client:
-        found: dict[str, Any] = (await client.post("/state", content=b"1", timeout=20)).json()
+        found: dict[str, Any] = (await client.post("/state", content=b"1", timeout=5 * SLOW)).json()
     return found
 
 
@@ -138,7 +139,7 @@ async def _be_good(address: str, until: float, report: Report) -> None:
         for http2 in (False, True):
             began = time.monotonic()
             async with httpx.AsyncClient(
-                http1=not http2, http2=http2, base_url=f"http://{address}", trust_env=False, timeout=20
+                http1=not http2, http2=http2, base_url=f"http://{address}", trust_env=False, timeout=5 * SLOW
             ) as client:
                 for name in ("total", "total_sync"):
                     text = (await client.post(f"/{name}", content=items(), headers=headers)).text  # type: ignore[arg-type]  # an async iterator

@@ -25,6 +25,8 @@ import numpy as np
 
 from invoker.client.graphpipe import AsyncGraphPipe, GraphPipeError
 from invoker.testing import TestServer
+from tests.conftest import SLOW
+from tests.fuzz.ending import GRACE, end
 from tests.fuzz.tensors_answers import Broken
 from tests.fuzz.tensors_attacks import BOMBS, attack
 from tests.fuzz.tensors_good import GOOD
@@ -39,13 +41,14 @@ _ATTACKERS = 4
 LOOPS = ("auto", "asyncio", "uvloop") if importlib.util.find_spec("uvloop") else ("auto",)
 """Kinds of event loops that a server can have."""
 
-_SLOWEST_GOOD_S = 10.0
-_PATIENCE_S = 30.0
+_SLOWEST_GOOD_S = 2.5 * SLOW
+_PATIENCE_S = 7.5 * SLOW
 _PEAK_BYTES = 12 * LIMIT_BYTES
 """One large request at a time is held, and four times as much may be made of it; small ones may have strings of one
 limit each, and glibc keeps memory for threads that are gone."""
 _KEPT_BYTES = 5 * LIMIT_BYTES
 _SLOW_S = 1.0
+_TRIES = 3
 _SLOW_RESULT_S = 6.0
 """Of a million strings, which are allowed: read, fed, given and written."""
 _SLACK = {"threads": 6, "descriptors": 20, "tasks": 3, "bytes": 2**40}
@@ -99,7 +102,7 @@ async def fuzz(loop: str, chance: Random, seconds: float) -> Report:
     with tempfile.TemporaryDirectory(prefix="invoker-fuzz-") as folder:
         unix, http_unix = str(Path(folder, "models.sock")), str(Path(folder, "http.sock"))
         flags = ("--graphpipe-tcp", "127.0.0.1:0", "--graphpipe-unix", unix, "--log-format", "json")
-        flags += ("--http-unix", http_unix, "--grace-s", "1", "--loop", report.loop)
+        flags += ("--http-unix", http_unix, *GRACE, "--loop", report.loop)
         server = await asyncio.to_thread(
             TestServer,
             _ENTRYPOINT,
@@ -115,10 +118,10 @@ async def fuzz(loop: str, chance: Random, seconds: float) -> Report:
             report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
         finally:
             log = server.log()
-            code = await asyncio.to_thread(server.close)
+            ended = await asyncio.to_thread(end, server)
     report.faults += [f"the log says: {line[:1000]}" for line in log.splitlines() if _BROKEN.search(line)][:10]
-    if code:
-        report.faults.append(f"exit code {code}")
+    if ended:
+        report.faults.append(ended)
     return report
 
 
@@ -195,21 +198,35 @@ def _shown(sent: list[bytes]) -> str:
 
 
 async def _be_slow(transports: Transports, pid: int, report: Report) -> None:
-    """Those that took longest again, alone: a second of the server's processor time is what they may take."""
+    """Those that took longest again, alone: a second of the server's processor time is what they may take.
+
+    What attacks have left behind still takes its time, so only what is slow each time is slow.
+    """
     for took, buffer, transport in report.slow:
-        before, size = _processor_s(pid), len(buffer)
-        reader, writer = await asyncio.open_connection(*(transports.tcp if transport == "socket" else transports.http))
-        head = f"POST {transport} HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n".encode()
-        writer.write((size.to_bytes(4, "little") if transport == "socket" else head) + buffer)
-        async with asyncio.timeout(HUNG_S):
-            begun = await reader.read(1000)
-        used = _processor_s(pid) - before
-        writer.transport.abort()
-        # The function was run: a result, its failure, or of bare sockets a table of tensors alone.
-        was_run = begun.startswith((b"HTTP/1.1 200", b"HTTP/1.1 500")) or begun[8:10] == b"\6\0"
-        if used > (_SLOW_RESULT_S if was_run else _SLOW_S) * (1 + size / LIMIT_BYTES):
-            what = f"{size} bytes at {transport}: {_shown([buffer])}"
+        for _ in range(_TRIES):
+            used, most = await _used_s(transports, pid, buffer, transport)
+            if used <= most:
+                break
+        else:
+            what = f"{len(buffer)} bytes at {transport}: {_shown([buffer])}"
             report.faults.append(f"{used:.1f} s of processor time ({took:.1f} s beside others) for {what}")
+
+
+async def _used_s(transports: Transports, pid: int, buffer: bytes, transport: str) -> tuple[float, float]:
+    """How many seconds of processor time the server took for a request, and how many it may take."""
+    before, size = _processor_s(pid), len(buffer)
+    reader, writer = await asyncio.open_connection(*(transports.tcp if transport == "socket" else transports.http))
+    head = f"POST {transport} HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n".encode()
+    writer.write((size.to_bytes(4, "little") if transport == "socket" else head) + buffer)
+    begun = b""
+    async with asyncio.timeout(HUNG_S):
+        with contextlib.suppress(ConnectionError):  # it was refused before all of it had come
+            begun = await reader.read(1000)
+    used = _processor_s(pid) - before
+    writer.transport.abort()
+    # The function was run: a result, its failure, or of bare sockets a table of tensors alone.
+    was_run = begun.startswith((b"HTTP/1.1 200", b"HTTP/1.1 500")) or begun[8:10] == b"\6\0"
+    return used, (_SLOW_RESULT_S if was_run else _SLOW_S) * (1 + size / LIMIT_BYTES)
 
 
 # Good calls.

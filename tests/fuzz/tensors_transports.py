@@ -14,6 +14,7 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 
 from invoker.tensors import METADATA_REQUEST
+from tests.conftest import SLOW
 from tests.fuzz.tensors_answers import Broken, frame, http_answer
 from tests.fuzz.tensors_attacks import of_size
 
@@ -21,7 +22,7 @@ __all__ = ["HUNG_S", "PATHS", "Transports", "by_http", "by_socket"]
 
 Reader, Writer, Make = asyncio.StreamReader, asyncio.StreamWriter, Callable[[Random], bytes]
 
-HUNG_S = 40.0
+HUNG_S = 10.0 * SLOW
 """An attack that has neither an answer nor an end by then hangs; none has to, so late an answer is a fault."""
 
 PATHS = ("echo", "echo", "pair", "listed", "words", "rowed", "batched", "batched", "fails", "several", "state")
@@ -70,15 +71,21 @@ class Transports:
 async def _connected(transports: Transports, transport: str) -> AsyncIterator[tuple[Reader, Writer]]:
     """Connected, and cut in any case, which is one of the attacks."""
     if transport in ("unix", "http-unix"):
-        reader, writer = await asyncio.open_unix_connection(
-            transports.unix if transport == "unix" else transports.http_unix
-        )
+        reader, writer = await _to_unix(transports.unix if transport == "unix" else transports.http_unix)
     else:
         reader, writer = await asyncio.open_connection(*(transports.tcp if transport == "tcp" else transports.http))
     try:
         yield reader, writer
     finally:
         writer.transport.abort()
+
+
+async def _to_unix(path: str) -> tuple[Reader, Writer]:
+    while True:
+        try:
+            return await asyncio.open_unix_connection(path)
+        except BlockingIOError:  # so many wait to be accepted that none more may; over TCP the kernel would try again
+            await asyncio.sleep(0.01)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

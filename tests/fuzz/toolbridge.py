@@ -21,17 +21,19 @@ from google.protobuf.message import DecodeError, Message
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.client import ToolBridge, ToolCall
 from invoker.testing import TestServer
+from tests.conftest import SLOW
+from tests.fuzz.ending import GRACE, end
 from tests.fuzz.toolbridge_requests import METHODS, SERVICE, attack
 
 __all__ = ["ENTRYPOINTS", "Report", "fuzz"]
 
 ENTRYPOINTS = {"async": "functions.conformance_toolbridge", "sync": "tests.sync_toolbridge"}
-_FLAGS = ("--no-http", "--grace-s", "5", "--log-format", "json", "--protocols", "riff,toolbridge")
+_FLAGS = ("--no-http", *GRACE, "--log-format", "json", "--protocols", "riff,toolbridge")
 _ATTACKERS = 4
-_SLOWEST_S = 5.0
+_SLOWEST_S = 2.0 * SLOW
 """A good call takes so long at most, whatever happens beside it."""
 _MORE_BYTES = 150_000_000
-_SETTLES_S = 10.0
+_SETTLES_S = 5.0 * SLOW
 """Arguments of a caller that has left are read to their end, since no thread can be stopped."""
 
 _GIVES_BACK = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "65536"}
@@ -91,9 +93,9 @@ async def _attacked(entrypoint: str, chance: Random, seconds: float, report: Rep
     except (grpc.RpcError, OSError) as error:
         report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
     finally:
-        code = await asyncio.to_thread(server.close)
-    if code:
-        report.faults.append(f"exit code {code}")
+        ended = await asyncio.to_thread(end, server)
+    if ended:
+        report.faults.append(ended)
 
 
 def _started(entrypoint: str) -> TestServer:

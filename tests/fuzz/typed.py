@@ -18,6 +18,7 @@ from invoker.author.prepare import prepare
 from invoker.protocols.typed.calls import Call, calls_of
 from invoker.protocols.typed.codec import Book
 from invoker.protocols.typed.envelopes import envelope
+from tests.conftest import SLOW
 from tests.serving import serving
 
 _ENTRYPOINT = "tests.protocols.typed.kitchen"
@@ -32,6 +33,7 @@ _TYPES = (
     "application/grpc-web-text",
     "application/grpc-web+json",
 )
+_LIMIT_S = 5.0 * SLOW
 _OWN_FAULT = "Internal error from Core"  # of grpc.aio's client, which was still writing when the call ended
 _SAMPLES = (b"\x08\x01", b"\x0a\x02\x08\x01", b"\x12\x03abc", b'{"x": 1}', b'{"value": {"a": [1, null]}}', b"")
 
@@ -45,7 +47,7 @@ async def fuzz(chance: random.Random, seconds: float) -> bool:
     with serving(_ENTRYPOINT) as served:
         async with (
             grpc.aio.insecure_channel(served.grpc) as channel,
-            httpx.AsyncClient(base_url=f"http://{served.http}", trust_env=False, timeout=20) as client,
+            httpx.AsyncClient(base_url=f"http://{served.http}", trust_env=False, timeout=_LIMIT_S) as client,
         ):
             plain = next(one for one in calls if one.spec.name == "plain")
             until = time.monotonic() + seconds  # the server has started, which takes longer than that on a busy machine
@@ -101,7 +103,7 @@ def _broken(chance: random.Random, frame: bytes) -> bytes:
 
 async def _grpc(channel: grpc.aio.Channel, call: Call, frames: list[bytes]) -> str:
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(_LIMIT_S):
             async for _ in channel.stream_stream(call.path)(iter(frames)):
                 pass
     except grpc.aio.AioRpcError as error:
