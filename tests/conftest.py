@@ -1,6 +1,7 @@
 """What every test gets: a time limit, and a look at what it leaves behind.
 
 ``INVOKER_TEST_SLOW`` is the factor by which this machine may be slower than the one a limit was written for.
+``INVOKER_TEST_EXPLORE=20`` tries twenty times as many examples of each property, which are others each time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import certifi
 import hypothesis
@@ -27,9 +29,33 @@ from tests.rewriting import collected, rewrite_share
 LIMIT_S = 5.0
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "4"))
 
+EXPLORE = int(os.environ.get("INVOKER_TEST_EXPLORE", "0"))
+
 # Each test has a limit as a whole; an example that takes longer than others only says that the machine is busy.
-hypothesis.settings.register_profile("house", deadline=None)
+# Examples are the same each time, so that a change is judged by what it changes; what is rare is sought by exploring.
+hypothesis.settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=not EXPLORE,
+    database=None,
+    print_blob=True,
+    max_examples=100 * (EXPLORE or 1),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("house")
+
+
+class _Exploring(hypothesis.settings):
+    """Settings with more examples than a test asks for, drawn by chance whatever it says."""
+
+    def __init__(self, parent: hypothesis.settings | None = None, **given: Any) -> None:
+        if "max_examples" in given:
+            given["max_examples"] *= EXPLORE
+        super().__init__(parent, **{**given, "derandomize": False})
+
+
+if EXPLORE:
+    hypothesis.settings = _Exploring  # before any module of tests takes it
 
 # Families that take a quarter of the time; `make check` runs them, `make test` leaves them out.
 SLOW_FAMILIES = (
@@ -101,7 +127,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         mark = item.get_closest_marker("timeout")
         seconds = float(mark.args[0] if mark and mark.args else LIMIT_S)
-        item.add_marker(_limit(seconds * SLOW), append=False)
+        item.add_marker(_limit(seconds * SLOW * (EXPLORE or 1)), append=False)
         if item.nodeid.startswith(SLOW_FAMILIES):
             item.add_marker("slow")
 

@@ -100,6 +100,8 @@ def _tests(*patterns: str) -> tuple[str, ...]:
     return tuple(name for one, paths in zip(patterns, found, strict=True) for name in list(map(str, paths)) or [one])
 
 
+# What comes before the paths of the files that have a property.
+_EXPLORE = """INVOKER_TEST_EXPLORE=20 exec "$0" -m pytest "$@" $(grep -rl --include='*.py' '^ *@given' tests)"""
 _IN_CONFORMANCE = 'cd conformance && exec "$0" --config setup.cfg --no-logo --cache-dir ../.import_linter_cache'
 
 STEPS = {
@@ -132,9 +134,22 @@ STEPS = {
     ),
     "conformance": Step("judge our own server from outside", (_module("tests.judge"),)),
     "deletable": Step("does anything break without one of the protocols?", (_module("tools", "deletable"),)),
+    "explore": Step(
+        "look for rare faults: properties with 20 times as many examples, drawn by chance",
+        (("sh", "-c", _EXPLORE, _PYTHON),),
+        _MANY,
+    ),
     "fuzz": Step("throw garbage at a server: --seconds N", (_module("tests.fuzz"),), ("--seconds", "5")),
     "simulate": Step(
         "run random schedules through the pure core: --seeds N", (_module("tests.simulate"),), ("--seeds", "1500")
+    ),
+    "fuzz-explore": Step(
+        "throw other garbage each time, for long", (_module("tests.fuzz", "--explore"),), ("--seconds", "300")
+    ),
+    "simulate-explore": Step(
+        "run other random schedules each time, and many",
+        (_module("tests.simulate", "--explore"),),
+        ("--seeds", "50000"),
     ),
     "interop": Step("run foreign clients and hosts", (_module("pytest"),), (*_SIDE_BY_SIDE, "tests/interop"), FOREIGN),
     "dist": Step("run a part of the tests from an unpacked source distribution", ((".ci/dist",),)),
@@ -145,5 +160,7 @@ STEPS = {
 STATIC = ("types", "imports", "lint", "format", "docs", "trace", "proto")
 CHECK = ("tests", "conformance", "deletable", *STATIC, "fuzz", "simulate", "agents", "second")
 CI = ("tests", "interop", "image", "dist", *CHECK)
-NIGHTLY = (*CI[:-1], "second-whole")
+EXPLORING = ("explore", "fuzz-explore", "simulate-explore")
+"""What draws by chance; CI draws the same each time, so that it fails only for what was changed."""
+NIGHTLY = (*CI[:-1], "second-whole", *EXPLORING)
 PLANS = {"static": STATIC, "check": CHECK, "ci": CI, "nightly": NIGHTLY}

@@ -22,29 +22,32 @@ Found: TypeAlias = tuple[Counter[str], str]
 def main() -> int:
     """Exit code 1 when a seed breaks an invariant; the text names it."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seeds", type=int, default=3000, help="run the seeds from 0 up to this")
+    options.add_argument("--seeds", type=int, default=3000, help="run so many seeds")
     options.add_argument("--seed", type=int, default=None, help="run this one and show its steps")
     options.add_argument("--sessions", action="store_true", help="with --seed: it is one of an Evergreen session")
+    options.add_argument("--explore", action="store_true", help="begin at another seed each time instead of 0")
     args = options.parse_args()
     if args.seed is not None:
         (simulate_session if args.sessions else simulate)(args.seed, say=print)
         return 0
-    return _many(_calls, "seeds", args.seeds) or _many(_sessions, "session seeds", args.seeds)
+    first = time.time_ns() if args.explore else 0
+    seeds = range(first, first + args.seeds)
+    return _many(_calls, "seeds", seeds) or _many(_sessions, "session seeds", seeds)
 
 
-def _many(run: Callable[[range], Found], what: str, seeds: int) -> int:
+def _many(run: Callable[[range], Found], what: str, seeds: range) -> int:
     """Share the seeds among processes, one for each core; each stops at its first violation."""
     began, statuses, told = time.monotonic(), Counter[str](), ""
     shares = os.cpu_count() or 1
     with ProcessPoolExecutor(shares) as pool:
-        for counted, violation in pool.map(run, [range(first, seeds, shares) for first in range(shares)]):
+        for counted, violation in pool.map(run, [seeds[first::shares] for first in range(shares)]):
             statuses.update(counted)
             told += violation
     if told:
         print(told, end="", file=sys.stderr)
         return 1
     ends = ", ".join(f"{name} {number}" for name, number in statuses.most_common())
-    print(f"{seeds} {what} in {time.monotonic() - began:.1f} s: {ends}", flush=True)
+    print(f"{len(seeds)} {what} from {seeds[0]} in {time.monotonic() - began:.1f} s: {ends}", flush=True)
     return 0
 
 
