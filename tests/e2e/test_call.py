@@ -77,8 +77,13 @@ def source() -> Iterator[int]:
 
 
 @function
-def joined(first: str, *more: str) -> str:
-    return first + "".join(more)
+def joined(first: str, *more: str, end: str = "") -> str:
+    return first + "".join(more) + end
+
+
+@function
+def marked(word: str, **marks: str) -> str:
+    return word + "".join(f" {name}={mark}" for name, mark in marks.items())
 """
 
 
@@ -115,6 +120,8 @@ def call(
         ("total -d [1,2]", "3\n"),
         ("joined --arg 0=a", "a\n"),
         ("joined --arg 0=a --arg 2=c --arg 1=b", "abc\n"),
+        ("joined --arg 0=a --arg end=! --arg 1=b", "ab!\n"),
+        ("marked --arg colour=red -d a", "a colour=red\n"),
         ("now", "now\n"),
         ("source", "0\n1\n2\n"),
     ],
@@ -135,7 +142,7 @@ def test_what_the_function_does_not_take_is_told_before_it_is_called(
     assert call("hello", "--arg", "nam=Bob") == (
         2,
         "",
-        "error: --arg 'nam': 'hello' has no input 'nam'; did you mean 'name'?\n",
+        "error: 'hello' has no input 'nam'; did you mean 'name'?\n",
     )
     code, _, error = call("row", "-d", "hello")
     assert code == 2

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"invoker/_pb/invoker/describe.proto\x12\ninvoker.v1\"#\n\x0f\x44\x65scribeRequest\x12\x10\n\x08\x66unction\x18\x01 \x01(\t\"\x98\x01\n\x08\x46unction\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03\x64oc\x18\x02 \x01(\t\x12!\n\x06inputs\x18\x03 \x03(\x0b\x32\x11.invoker.v1.Input\x12#\n\x07outputs\x18\x04 \x03(\x0b\x32\x12.invoker.v1.Output\x12\x13\n\x0bopen_inputs\x18\x05 \x01(\x08\x12\x14\n\x0copen_outputs\x18\x06 \x01(\x08\"r\n\x05Input\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x13\n\x0bmedia_types\x18\x03 \x03(\t\x12\x11\n\tis_option\x18\x04 \x01(\x08\x12\x11\n\tis_stream\x18\x05 \x01(\x08\x12\x12\n\nis_trigger\x18\x06 \x01(\x08\"9\n\x06Output\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x13\n\x0bmedia_types\x18\x03 \x03(\t2J\n\tFunctions\x12=\n\x08\x44\x65scribe\x12\x1b.invoker.v1.DescribeRequest\x1a\x14.invoker.v1.Functionb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"invoker/_pb/invoker/describe.proto\x12\ninvoker.v1\"#\n\x0f\x44\x65scribeRequest\x12\x10\n\x08\x66unction\x18\x01 \x01(\t\"\xac\x01\n\x08\x46unction\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03\x64oc\x18\x02 \x01(\t\x12!\n\x06inputs\x18\x03 \x03(\x0b\x32\x11.invoker.v1.Input\x12#\n\x07outputs\x18\x04 \x03(\x0b\x32\x12.invoker.v1.Output\x12\x13\n\x0bopen_inputs\x18\x05 \x01(\x08\x12\x14\n\x0copen_outputs\x18\x06 \x01(\x08\x12\x12\n\nopen_names\x18\x07 \x01(\x08\"\x89\x01\n\x05Input\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x13\n\x0bmedia_types\x18\x03 \x03(\t\x12\x11\n\tis_option\x18\x04 \x01(\x08\x12\x11\n\tis_stream\x18\x05 \x01(\x08\x12\x12\n\nis_trigger\x18\x06 \x01(\x08\x12\x15\n\ris_positional\x18\x07 \x01(\x08\"9\n\x06Output\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x13\n\x0bmedia_types\x18\x03 \x03(\t2J\n\tFunctions\x12=\n\x08\x44\x65scribe\x12\x1b.invoker.v1.DescribeRequest\x1a\x14.invoker.v1.Functionb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,11 +34,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DESCRIBEREQUEST']._serialized_start=50
   _globals['_DESCRIBEREQUEST']._serialized_end=85
   _globals['_FUNCTION']._serialized_start=88
-  _globals['_FUNCTION']._serialized_end=240
-  _globals['_INPUT']._serialized_start=242
-  _globals['_INPUT']._serialized_end=356
-  _globals['_OUTPUT']._serialized_start=358
-  _globals['_OUTPUT']._serialized_end=415
-  _globals['_FUNCTIONS']._serialized_start=417
-  _globals['_FUNCTIONS']._serialized_end=491
+  _globals['_FUNCTION']._serialized_end=260
+  _globals['_INPUT']._serialized_start=263
+  _globals['_INPUT']._serialized_end=400
+  _globals['_OUTPUT']._serialized_start=402
+  _globals['_OUTPUT']._serialized_end=459
+  _globals['_FUNCTIONS']._serialized_start=461
+  _globals['_FUNCTIONS']._serialized_end=535
 # @@protoc_insertion_point(module_scope)

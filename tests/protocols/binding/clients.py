@@ -24,11 +24,11 @@ from invoker.protocols.graphpipe.client.requests import result_of, written
 from invoker.protocols.graphpipe.session import GraphPipeSession
 from invoker.protocols.riff.client.frames import InputEncoder, Received
 from invoker.protocols.riff.client.known import Known
-from invoker.protocols.riff.client.plan import make_plan
 from invoker.protocols.riff.client.request import Request
 from invoker.protocols.riff.service.describe import describe
 from invoker.protocols.riff.session import RiffSession
 from invoker.protocols.riff.verbs.call import add_arguments
+from invoker.protocols.riff.verbs.plan import make_plan
 from invoker.protocols.toolbridge.client.failure import ToolExecutionError
 from invoker.protocols.toolbridge.client.session import SessionOptions, ToolSession
 from invoker.protocols.toolbridge.errors import BridgeError, translated
@@ -70,21 +70,20 @@ def invoker_call(world: World, name: str, given: Given) -> str:
     """``invoker call --arg NAME=VALUE``, or INDEX=VALUE."""
     spec = world.functions[name].spec
     described = describe(spec)
-    known = [one.name for one in described.inputs]
-    names = [*known[: len(given.args)], *(normalize("NFKC", key) for key, _ in given.named)]
-    if not (given.args or names) or (described.inputs and described.inputs[0].is_trigger):
+    own, rest = [one.name for one in described.inputs], [one for one in spec.call.parameters if one.is_variadic]
+    keys = [*own[: len(given.args)], *(normalize("NFKC", key) for key, _ in given.named)]
+    others = {*keys} - {*own}
+    if not keys or (given.args and described.inputs[0].is_trigger):
         raise CannotSay("the first input is stdin, or does not matter")
-    if spec.open_inputs:
-        if given.named:
-            raise CannotSay("inputs of any number have indexes")
-    elif any(one.is_variadic and one.by_position and one.is_optional for one in spec.call.parameters):
-        raise CannotSay("what is not described is named by --inputs")
-    elif len(given.args) > sum(one.by_position for one in spec.call.parameters if one.stream is not None):
-        raise CannotSay("an index that no input has is an unknown name, and inputs by keyword have indexes, too")
-    if spec.open_names and {*names} - {one.name for one in (*spec.inputs, *spec.optional)}:
-        raise CannotSay("keyword arguments are named by --inputs")
-    if len({*names}) < len(names):
-        raise CannotSay("each value of a name is one of its input")
+    if not rest and len(given.args) > sum(one.by_position for one in spec.call.parameters if one.stream is not None):
+        raise CannotSay("inputs by keyword have indexes, too")
+    is_hidden = any(one.stream.name not in own for one in rest if one.stream is not None and one.by_position)
+    if is_hidden and (len(given.args) > len(own) or others):
+        raise CannotSay("what is not described has neither name nor index, and is not listed")
+    if spec.open_inputs and spec.open_names and others:
+        raise CannotSay("beside any number of inputs riff has no names")
+    if any(keys.count(one.name) > 1 and one.is_stream for one in described.inputs):
+        raise CannotSay("each value of a name is one of its stream")
     if any(value is None for value in (*given.args, *(one for _, one in given.named))):
         raise CannotSay("no text is None")
     parser = argparse.ArgumentParser()
@@ -97,7 +96,7 @@ def invoker_call(world: World, name: str, given: Given) -> str:
     try:
         plan = make_plan(parser.parse_args(["127.0.0.1:1", *words]), Known(described))
     except UsageError as error:
-        raise Refused(bare(str(error), "(--arg .*?: )?").partition("; give --arg")[0]) from None
+        raise Refused(str(error).partition("; give --arg")[0]) from None
     if plan.reads_stdin:
         raise CannotSay("stdin is the first input")
 
@@ -105,7 +104,10 @@ def invoker_call(world: World, name: str, given: Given) -> str:
         parted = zip(plan.inputs, plan.framings, strict=True)
         return [[one async for one in frames(parts, framing)] for parts, framing in parted]
 
-    return riff(world, name, plan.request, asyncio.run(read()))
+    try:
+        return riff(world, name, plan.request, asyncio.run(read()))
+    except Refused as error:
+        raise AssertionError(f"it was sent: {error}") from None
 
 
 def toolbridge_client(world: World, name: str, given: Given) -> str:

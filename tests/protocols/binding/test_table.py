@@ -63,6 +63,18 @@ def every(text: int, /, *more: int, **names: int) -> str:
     return said(text, *more, **names)
 
 
+def beyond(text: int, *more: int, count: int = 2) -> str:
+    return said(text, *more, count)
+
+
+def names(**names: int) -> str:
+    return said(**names)
+
+
+def counted(count: int, items: Iterator[int]) -> str:
+    return said(count, *items)
+
+
 def maybe(text: int | None, count: int | None = 5) -> str:
     return said(text, count)
 
@@ -102,7 +114,8 @@ def greek(größe: int, µ: int = 2) -> str:  # noqa: PLC2401 - it is what the c
 
 
 FUNCTIONS = (
-    plain, default, defaults, nothing, keyword, position, positions, rest, others, every, maybe, context, renamed,
+    plain, default, defaults, nothing, keyword, position, positions, rest, others, every, beyond, names,
+    counted, maybe, context, renamed,
     beside, optional, streams, fixed, behind, greek,
 )  # fmt: skip
 
@@ -290,7 +303,8 @@ def expected(case: Case, wire: str) -> str:
     whole = inspect.signature(of)
     each = whole.parameters.values()
     names = {normalize("NFKC", name): value for name, value in case.given.named}
-    is_open = all(one.default is one.empty for one in each)  # behind a default ``*args`` is one input
+    # behind a default ``*args`` is one input
+    is_open = all(one.default is one.empty for one in each if one.kind is not one.KEYWORD_ONLY)
     rest = next((one.name for one in each if is_open and one.kind is one.VAR_POSITIONAL), "")
     elements = (
         {}

@@ -44,6 +44,7 @@ def add_describe(catalog: Catalog, server: Any) -> None:
 def describe(spec: FunctionSpec) -> pb.Function:
     """The inputs and outputs of a function, as a message for callers."""
     told = described(spec)
+    named = {one.stream.name for one in spec.call.parameters if one.stream is not None and one.by_keyword}
     inputs = [
         pb.Input(
             name=one.name,
@@ -52,6 +53,7 @@ def describe(spec: FunctionSpec) -> pb.Function:
             is_option=one.is_option,
             is_stream=one.takes_many,
             is_trigger=one.is_trigger,
+            is_positional=one.name not in named,
         )
         for one in told.inputs
     ]
@@ -63,4 +65,5 @@ def describe(spec: FunctionSpec) -> pb.Function:
         outputs=outputs,
         open_inputs=spec.open_inputs,
         open_outputs=spec.open_outputs,
+        open_names=spec.open_names and not spec.open_inputs,  # beside ``*args`` riff has labels only
     )

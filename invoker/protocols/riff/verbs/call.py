@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from invoker.connect.failure import CallFailed
     from invoker.connect.tls import Tls
     from invoker.protocols.riff.client.client import RiffClient
-    from invoker.protocols.riff.client.plan import Plan
+    from invoker.protocols.riff.verbs.plan import Plan
 
 __all__ = ["add_arguments", "run"]
 
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     """Make the call and return the exit code."""
     from invoker.connect.connection import ended, target_of, tls_of
     from invoker.connect.failure import UnknownName
-    from invoker.protocols.riff.client.plan import make_plan
+    from invoker.protocols.riff.verbs.plan import make_plan
 
     def command() -> int:
         with contextlib.suppress(UnknownName):  # the server may know this name
@@ -103,8 +103,8 @@ async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
     from invoker.connect.failure import CallFailed
     from invoker.connect.quiet import quieten
     from invoker.protocols.riff.client.client import RiffClient
-    from invoker.protocols.riff.client.plan import make_plan
     from invoker.protocols.riff.client.request import Request
+    from invoker.protocols.riff.verbs.plan import make_plan
 
     quieten(asyncio.get_running_loop())
     asking = Request(function=args.function, metadata=dict(pairs("--metadata", args.metadata)))

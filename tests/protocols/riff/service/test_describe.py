@@ -118,6 +118,17 @@ def test_options_streams_and_triggers_are_told_apart() -> None:
 
     assert describe(read(several)).open_inputs
 
+    def strict(a: int, b: int = 2, /, c: int = 3, **more: int) -> int:
+        return a
+
+    told = describe(read(strict))
+    assert ([one.is_positional for one in told.inputs], told.open_names) == ([True, True, False], True)
+
+    def loose(*words: str, **more: str) -> str:
+        return ""
+
+    assert not describe(read(loose)).open_names  # riff has labels only, beside any number of inputs
+
 
 async def test_the_method_answers_for_one_function_of_a_catalogue() -> None:
     """And says which there are when it is not told which one is meant."""

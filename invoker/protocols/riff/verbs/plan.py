@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from invoker.connect.connection import pairs, target_of, tls_of
-from invoker.connect.failure import UnknownName, UsageError
+from invoker.connect.failure import UsageError
 from invoker.connect.sources import STDIN, Framing, Part, is_json, is_text
 from invoker.connect.tls import Tls
-from invoker.errors.wording import known_as, missing
-from invoker.protocols.riff.client.filling import Filled, fill
 from invoker.protocols.riff.client.known import NOTHING, Known
 from invoker.protocols.riff.client.request import Request
+from invoker.protocols.riff.verbs.filling import Filled, fill, index_of
 
 __all__ = ["Plan", "make_plan"]
 
@@ -66,7 +65,7 @@ def make_plan(args: argparse.Namespace, known: Known = NOTHING) -> Plan:
         UsageError: The arguments contradict each other, or name an input or output that does not exist.
     """
     filled = fill(args, known)
-    inputs = _inputs(args, filled, known)
+    inputs = _inputs(filled)
     types = _content_types(args, filled, len(inputs))
     files, rest = _files(args.output, filled.outputs or ())
     try:
@@ -97,38 +96,13 @@ def make_plan(args: argparse.Namespace, known: Known = NOTHING) -> Plan:
     )
 
 
-def _inputs(args: argparse.Namespace, filled: Filled, known: Known) -> tuple[tuple[Part, ...], ...]:
-    names = filled.inputs
+def _inputs(filled: Filled) -> tuple[tuple[Part, ...], ...]:
     parts: dict[int, list[Part]] = {}
-    if filled.data:
-        parts[0] = [_part("--data", text) for text in filled.data]
-    for text in filled.arg:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise UsageError(f"--arg {text!r}: give INDEX=VALUE, INDEX=@FILE or NAME=VALUE")
-        parts.setdefault(_index("--arg", key, names or (), "--inputs"), []).append(_part("--arg", value))
-    if parts and names == () and args.inputs is None:
-        raise UsageError("the function takes no input; leave out --data and --arg")
-    readers = [index for index, each in parts.items() if any(part.path == STDIN for part in each)]
-    if len(readers) > 1:
+    for option, index, text in filled.given:
+        parts.setdefault(index, []).append(_part(option, text))
+    if sum(any(part.path == STDIN for part in each) for each in parts.values()) > 1:
         raise UsageError("stdin can feed one input only; '@-' is given for several")
-    if args.no_input:
-        if parts:
-            raise UsageError("--no-input contradicts --data and --arg")
-    elif 0 not in parts and not readers and names != ():
-        parts[0] = [Part(path=STDIN)]
-    if not args.no_input:
-        _require_all(known.name, filled, parts)
     return tuple(tuple(parts.get(index, ())) for index in range(max(parts, default=-1) + 1))
-
-
-def _require_all(function: str, filled: Filled, given: Collection[int]) -> None:
-    """Refuse a call that lacks the value of an input, without which its function would not run properly."""
-    lacking = [name for at, name in enumerate(filled.inputs or ()) if name in filled.required and at not in given]
-    if lacking:
-        arguments = " ".join(f"--arg {name}=VALUE" for name in lacking)
-        fault = missing(function, lacking[0])
-        raise UsageError(f"{fault}; give {arguments}, or =@/dev/null for an input without values")
 
 
 def _part(option: str, text: str) -> Part:
@@ -149,28 +123,13 @@ def _part(option: str, text: str) -> Part:
     return Part(path=path)
 
 
-def _index(option: str, key: str, names: Sequence[str], names_option: str) -> int:
-    key = known_as(key, names)
-    if key in names:
-        return names.index(key)
-    if key.isascii() and key.isdigit():
-        index = int(key)
-        if names and index >= len(names):
-            raise UsageError(f"{option} {key}: {names_option} names only {len(names)}, counted from 0")
-        if index < 1 << 10:  # an index may be up to 2**31-1, but each input costs a feed
-            return index
-    if not names:
-        raise UnknownName(f"{option} {key!r}: expected a number from 0, or a name that {names_option} lists")
-    raise UsageError(f"{option} {key!r}: expected one of {', '.join(names)}")
-
-
 def _content_types(args: argparse.Namespace, filled: Filled, count: int) -> list[str]:
     names = filled.inputs or ()
     told = [filled.types.get(name, TEXT) for name in names[:count]] + [TEXT] * (count - len(names))
     given = dict.fromkeys(range(count), JSON) if args.json else dict(enumerate(told))
     for text in sorted(args.content_type, key=lambda one: _TYPE_OF.fullmatch(one) is not None):
         if found := _TYPE_OF.fullmatch(text):
-            given[_index("--content-type", found[1].strip(), names, "--inputs")] = found[2].strip()
+            given[index_of("--content-type", found[1].strip(), names, "--inputs")] = found[2].strip()
         else:
             given.update(dict.fromkeys(range(count), text))
     return [given[index] for index in range(count)]
@@ -210,7 +169,7 @@ def _files(outputs: Sequence[str], names: Sequence[str]) -> tuple[dict[int, str]
     for text in outputs:
         key, sign, path = text.partition("=")
         if sign and (key in names or (key.isascii() and key.isdigit())):
-            files[_index("--output", key, names, "--outputs")] = path
+            files[index_of("--output", key, names, "--outputs")] = path
         elif rest:
             raise UsageError(f"--output {text!r}: another FILE is given already; give INDEX=FILE or NAME=FILE")
         else:

@@ -9,8 +9,8 @@ import pytest
 
 from invoker.connect.failure import UsageError
 from invoker.connect.sources import Part
-from invoker.protocols.riff.client.plan import Plan, make_plan
 from invoker.protocols.riff.verbs.call import add_arguments
+from invoker.protocols.riff.verbs.plan import Plan, make_plan
 
 STDIN = (Part(path="-"),)
 
