@@ -31,9 +31,9 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--module", default="pytest", help="what is run; default %(default)s")
     options.add_argument("--every-s", type=float, default=1.5, help="seconds between two stops; default %(default)s")
     options.add_argument("--for-s", type=float, default=0.25, help="seconds that one takes; default %(default)s")
-    options.add_argument("--seed", type=int, default=int(time.time()), help="chooses what is stopped, and when")
+    options.add_argument("--stops-seed", type=int, default=int(time.time()), help="chooses what is stopped, and when")
     args, rest = options.parse_known_args(arguments)
-    chance, count = Random(args.seed), 0
+    chance, count = Random(args.stops_seed), 0
     command = (sys.executable, "-m", args.module, *(_PYTEST if args.module == "pytest" else ()), *rest)
     process = subprocess.Popen(command, cwd=ROOT)
     try:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     finally:
         process.terminate()
         code = process.wait()
-    print(f"{count} stops of {args.for_s:g} s, chosen by --seed {args.seed}", flush=True)
+    print(f"{count} stops of {args.for_s:g} s, chosen by --stops-seed {args.stops_seed}", flush=True)
     return code
 
 

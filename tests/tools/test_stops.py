@@ -79,4 +79,4 @@ def test_a_test_of_a_clock_fails_and_one_of_events_does_not(tmp_path: Path, capf
     said = capfd.readouterr().out
     assert "1 failed, 1 deselected" in said
     assert "1 passed, 1 deselected" in said
-    assert "stops of 0.2 s, chosen by --seed" in said
+    assert "stops of 0.2 s, chosen by --stops-seed" in said
