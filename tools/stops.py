@@ -57,18 +57,22 @@ def _has_ended(process: subprocess.Popen[bytes], within_s: float) -> bool:
 def family(pid: int) -> list[int]:
     """A process and all that it has started, directly or not, as far as it still runs."""
     children = defaultdict[int, list[int]](list)
-    for status in Path("/proc").glob("[0-9]*/stat"):
+    for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has gone
-            parent = status.read_text().rpartition(")")[2].split()[1]
-            children[int(parent)].append(int(status.parent.name))
+            children[int(_status(folder)[1])].append(int(folder.name))
     found = [pid]
     for one in found:
         found += children[one]
     return found
 
 
+def _status(folder: Path) -> list[str]:
+    """The state of a process, its parent, and more."""
+    return (folder / "stat").read_text().rpartition(")")[2].split()
+
+
 def stop(pid: int, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Stop a process for so long: whether it was there.
+    """Stop a process for so long: whether it was there, and was not stopped already, which a test may do itself.
 
     Args:
         pid: Of the process.
@@ -80,12 +84,14 @@ def stop(pid: int, seconds: float, sleep: Callable[[float], None] = time.sleep) 
     except ProcessLookupError:
         return False
     try:
+        if _status(Path(f"/proc/{pid}"))[0] == "T":
+            return False
         signal.pidfd_send_signal(process, signal.SIGSTOP)
         try:
             sleep(seconds)
         finally:
             signal.pidfd_send_signal(process, signal.SIGCONT)
-    except ProcessLookupError:
+    except (ProcessLookupError, FileNotFoundError):
         return False
     finally:
         os.close(process)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -66,6 +67,17 @@ def test_a_process_is_stopped_for_as_long_as_was_said_and_goes_on() -> None:
     assert waited == [0.25]
     assert not stops.stop(process.pid, 0.25, sleep)
     assert waited == [0.25]
+
+
+def test_a_process_that_is_stopped_already_stays_stopped() -> None:
+    """Else a test that has stopped it would see it go on."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        process.send_signal(signal.SIGSTOP)
+        while _state(process.pid) != "T":
+            time.sleep(0.001)
+        assert not stops.stop(process.pid, 0.0)
+        assert _state(process.pid) == "T"
+        process.kill()
 
 
 @pytest.mark.timeout(30)
