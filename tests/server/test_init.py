@@ -27,15 +27,21 @@ from invoker import function
 def orphans(x: int) -> int:
     for _ in range(x):
         subprocess.run(["sh", "-c", "sleep 0.05 &"], check=True)
-    time.sleep(0.3)
-    zombies = 0
+    until = time.monotonic() + 10
+    while (left := sleepers()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return left
+
+def sleepers() -> int:
+    # Of the programs above, those that run, and those that have ended and are zombies.
+    found = 0
     for one in os.listdir("/proc"):
         try:
-            with open(f"/proc/{one}/stat") as file:
-                zombies += file.read().rpartition(")")[2].split()[0] == "Z"
-        except (OSError, IndexError):
+            with open(f"/proc/{one}/comm") as file:
+                found += file.read() == "sleep\\n"
+        except OSError:
             pass  # no process, or none any more
-    return zombies
+    return found
 
 @function
 def own(x: int) -> int:

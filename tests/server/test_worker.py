@@ -195,9 +195,11 @@ async def test_clients_that_never_leave_do_not_keep_it(serving, link, monkeypatc
     monkeypatch.setattr(module, "connections", lambda ports: looks.append(loop.time()) or 1)
     loop = asyncio.get_running_loop()
     one._server.config = replace(CONFIG, connection_age_s=age_s, drain_s=drain_s)
+    began_s = loop.time()
     link[0].send(b"retire\n")
     assert await running == 0
-    assert limit_s - 0.2 < looks[-1] - looks[0]
+    assert len(looks) > 1
+    assert loop.time() - began_s >= limit_s
 
 
 async def test_a_system_that_cannot_leave_a_port_is_told_of(serving, link, monkeypatch, caplog):

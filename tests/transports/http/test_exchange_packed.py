@@ -18,6 +18,7 @@ from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.errors import InvocationError
 from invoker.transports.http.exchange import Exchange, HttpSettings
+from tests.conftest import SLOW
 from tests.transports.served import Served, until
 
 MIB = 1 << 20
@@ -221,7 +222,7 @@ async def test_H137_bombs_are_refused_at_the_limit_of_bodies(ops: str, kind: str
         while not attack.done():
             before = time.perf_counter()
             assert (await other.get("/livez")).status_code == 200
-            assert time.perf_counter() - before < 1
+            assert time.perf_counter() - before < 1 * SLOW
         got = await attack
         assert got.status_code == (400 if kind == "empty members" else 413)
         assert ("expands too much" if kind == "empty members" else "--max-message-bytes") in got.text
