@@ -14,14 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from invoker.author.spec import FunctionSpec, Parameter, StreamSpec
-from invoker.errors.wording import Fault, known_as, missing, twice, unknown
+from invoker.errors.wording import Fault, known_as, missing, nearest, twice, unknown
 
 __all__ = [
-    "KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "far_too_many", "nearest",
+    "KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "far_too_many",
 ]  # fmt: skip
 
 KEYWORD: Final = "**"
@@ -41,9 +40,6 @@ _MOST_FAULTS: Final = 100
 
 _MOST_HINTS: Final = 8
 """For the first so many a similar name is looked for, which takes up to a millisecond each."""
-
-_LONGEST: Final = 256
-"""Characters of a name for which a similar one is looked for."""
 
 
 class Assignment(NamedTuple):
@@ -245,11 +241,6 @@ class Binder:
         takes = f"{most or 'no'} input{'s' if most > 1 else ''}"
         words = f"takes {takes} by position, and {count} are given"
         return Fault("too_many_args", "", self.spec.name, words, {"expected": str(most), "actual": str(count)})
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant; empty if none is similar, or the name is too long to compare it."""
-    return "".join(get_close_matches(name, list(known), n=1)) if len(name) <= _LONGEST else ""
 
 
 def far_too_many(function: str, count: int, most: int) -> Fault:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, Unpack, overload
 
 from invoker.author.formerwords import FORMER, Former, translated
 from invoker.author.protocoloptions import ProtocolOption, by_type
 from invoker.author.spec import Style, Take
 from invoker.errors import SpecError
+from invoker.errors.wording import nearest
 from invoker.tensors.declared import Tensor
 
 __all__ = ["ATTRIBUTE", "MediaTypes", "Options", "function", "options_of"]
@@ -166,10 +166,10 @@ def _options(said: dict[str, Any]) -> Options:
     known = [name for name in Options.__dataclass_fields__ if name not in ("input_tensors", "output_tensors")]
     for name in said:
         if name not in known:
-            near = get_close_matches(name, [*known, *FORMER], n=1)
+            near = nearest(name, [*known, *FORMER])
             raise SpecError(
                 f"@function has no option '{name}'; "
-                + (f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known)}")
+                + (f"did you mean '{near}'?" if near else f"it has {', '.join(known)}")
             )
     _check(said)
     changed = dict(said)
@@ -220,8 +220,8 @@ def _member(kind: type[Any], option: str, value: Any) -> Any:
     values = [member.value for member in kind]
     if isinstance(value, str) and value.replace("_", "/").replace("-", "/") in values:
         return kind(value.replace("_", "/").replace("-", "/"))
-    near = get_close_matches(str(value), values, n=1)
-    hint = f"did you mean {near[0]!r}? It" if near else "it"
+    near = nearest(str(value), values)
+    hint = f"did you mean {near!r}? It" if near else "it"
     raise SpecError(f"@function({option}={value!r}) is unknown; {hint} can be {', '.join(map(repr, values))}")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from invoker.errors import StartupError
-from invoker.errors.wording import describe
+from invoker.errors.wording import describe, nearest
 
 __all__ = [
     "explain_import",
@@ -39,9 +39,8 @@ def explain_missing_module(name: str, missing: str) -> str:
         if hasattr(sys.modules[parent], child):
             return f"{text}; did you mean '{parent}:{child}'?"
         return f"{text}: '{parent}' is a module and not a package; name a function of it as '{parent}:function'"
-    near = get_close_matches(child, _modules_in(parent), n=1)
-    if near:
-        return f"{text}; did you mean '{f'{parent}.' if parent else ''}{near[0]}{name[len(missing) :]}'?"
+    if near := nearest(child, _modules_in(parent)):
+        return f"{text}; did you mean '{f'{parent}.' if parent else ''}{near}{name[len(missing) :]}'?"
     if parent:
         return f"{text}; '{parent}' has {', '.join(sorted(_modules_in(parent))[:10]) or 'no modules'}"
     text = f"there is no module '{missing}'" + (f" for '{name}'" if missing != name else "")
@@ -55,8 +54,8 @@ def explain_missing_file(source: str, path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no file '{source}', nor its directory {path.parent}; check the path"
     names = [one.name for one in path.parent.iterdir() if one.suffix in {path.suffix, ".py"}]
-    near = get_close_matches(path.name, names, n=1)
-    hint = f"did you mean '{Path(source).parent / near[0]}'?" if near else "check the path"
+    near = nearest(path.name, names)
+    hint = f"did you mean '{Path(source).parent / near}'?" if near else "check the path"
     return f"there is no file '{source}' in {Path.cwd()}; {hint}"
 
 
@@ -67,9 +66,8 @@ def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
     home = getattr(parent, "__name__", None) if inspect.ismodule(parent) else None
     if home is not None:  # an author seldom means a function that the module only imports
         functions = [one for one in functions if getattr(getattr(parent, one), "__module__", home) == home]
-    near = get_close_matches(name, functions, n=1) or get_close_matches(name, public, n=1)
-    if near:
-        return f"'{path}' has no '{name}'; did you mean '{near[0]}'?"
+    if near := nearest(name, functions) or nearest(name, public):
+        return f"'{path}' has no '{name}'; did you mean '{near}'?"
     more = f" and {len(functions) - 10} more" if len(functions) > 10 else ""
     return f"'{path}' has no '{name}'; its functions are {', '.join(functions[:10]) or 'none'}{more}"
 

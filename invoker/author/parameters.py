@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from invoker.author.annotations import Reading, read_parameter
 from invoker.author.decorator import Options
 from invoker.author.signature import Facts
 from invoker.author.spec import IGNORED, Parameter, StreamSpec, Style, Take
 from invoker.errors import SpecError
+from invoker.errors.wording import nearest
 
 __all__ = [
     "Argument",
@@ -117,9 +117,8 @@ def wrong_names(option: str, wanted: Sequence[str], function: str, own: list[str
     """The error text for a decorator that gives another number of names than there are streams."""
     text = f"@function({option}={tuple(wanted)!r}) names {len(wanted)} {option}, but '{function}' has {len(own)}"
     for name in wanted:
-        near = get_close_matches(name, own, n=1)
-        if name not in own and near:
-            return f"{text}; did you mean '{near[0]}' instead of '{name}'?"
+        if name not in own and (near := nearest(name, own)):
+            return f"{text}; did you mean '{near}' instead of '{name}'?"
     return f"{text} ({', '.join(own) or 'none'}); give one name for each"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from invoker.errors.wording import nearest
 from invoker.server.table import TABLE
 from invoker.settings import Setting, flag_of, setting_of
-from invoker.settings.usage import Parser, nearest
+from invoker.settings.usage import Parser
 
 __all__ = ["command_meant", "commands", "parser"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from invoker.errors.wording import nearest
 from invoker.server.table import TABLE
 from invoker.settings import setting_of
-from invoker.settings.usage import nearest
 
 __all__ = ["strays"]
 

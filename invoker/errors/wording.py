@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 import unicodedata
-from collections.abc import Awaitable, Collection, Container, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -21,6 +21,7 @@ __all__ = [
     "draining",
     "known_as",
     "missing",
+    "nearest",
     "normalised",
     "printable",
     "quoted",
@@ -43,6 +44,9 @@ _LISTED = 32
 
 _NAME = 256
 """The most characters of a name that a fault has as its place."""
+
+_COMPARED = 256
+"""Characters of a name for which a similar one is looked for."""
 
 _LONGEST_TRACEBACK = 16 * LONGEST
 _SHOWN_OF_GROUP = 4
@@ -146,10 +150,15 @@ def too_late(function: str) -> str:
 
 def suggestion(name: str, known: Collection[str], otherwise: str = "") -> str:
     """The question whether the most similar known name was meant; if none is, ``otherwise`` or all known names."""
+    near = nearest(name, known)
+    return f"did you mean {quoted(near)}?" if near else otherwise or f"there are {', '.join(known) or 'none'}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that was probably meant; empty if none is similar, or the name is too long to compare it."""
     from difflib import get_close_matches  # only errors need it
 
-    near = get_close_matches(name, known, n=1)
-    return f"did you mean {quoted(near[0])}?" if near else otherwise or f"there are {', '.join(known) or 'none'}"
+    return next(iter(get_close_matches(name, known, n=1)), "") if len(name) <= _COMPARED else ""
 
 
 def printable(text: str) -> str:

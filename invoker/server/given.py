@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from invoker.errors import ConfigError, StartupError
+from invoker.errors.wording import nearest
 from invoker.server.table import TABLE
 from invoker.settings import Config, flag_of, setting_of
 from invoker.settings.setting import parsed
-from invoker.settings.usage import nearest
 
 __all__ = ["config_of", "spelled"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-__all__ = ["Parser", "nearest"]
+from invoker.errors.wording import nearest
+
+__all__ = ["Parser"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,8 +56,3 @@ def _second(first: str, word: str) -> str:
         f"'{word}' is a second entrypoint beside '{first}', and a process serves one; write a module that imports both "
         "functions and decorates each (`fn = invoker.function(fn)`), and name that module alone"
     )
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that looks most like a given one; empty if none does."""
-    return next(iter(get_close_matches(word, list(known), n=1)), "")

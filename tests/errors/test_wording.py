@@ -13,6 +13,7 @@ from invoker.errors.wording import (
     clipped,
     describe,
     missing,
+    nearest,
     quoted,
     suggestion,
     traceback_of,
@@ -154,3 +155,10 @@ def test_a_similar_name_is_suggested_or_those_that_exist_are_listed() -> None:
     assert suggestion("q", ["abc", "x"]) == "there are abc, x"
     assert suggestion("q", []) == "there are none"
     assert suggestion("q", ["abc"], "it has no names") == "it has no names"
+
+
+def test_nearest_word() -> None:
+    """Or none, if no word looks like it, or the word is so long that comparing would take time."""
+    assert nearest("cal", ["call", "chat"]) == "call"
+    assert nearest("zebra", ["call", "chat"]) == ""
+    assert nearest("c" * 257, ["c" * 257]) == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.settings.usage import Parser, nearest
+from invoker.settings.usage import Parser
 
 
 def parser() -> Parser:
@@ -46,9 +46,3 @@ def test_a_second_entrypoint_says_how_several_functions_are_served(capsys: pytes
 def test_right_words_are_parsed() -> None:
     """As argparse does."""
     assert vars(parser().parse_args(["x", "-w", "3"])) == {"what": "x", "workers": 3}
-
-
-def test_nearest_word() -> None:
-    """Or none, if no word looks like it."""
-    assert nearest("cal", ["call", "chat"]) == "call"
-    assert nearest("zebra", ["call", "chat"]) == ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
@@ -13,6 +12,7 @@ from invoker.author.docstrings import read_docstring
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
 from invoker.codecs.anyvalue import ANY, Unserializable, pack, unpack
 from invoker.errors import SpecError
+from invoker.errors.wording import nearest
 from invoker.fields.constraints import Constraints
 from invoker.protocols.toolbridge.arguments import Argument, Arguments, Binding
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
@@ -167,7 +167,7 @@ class Tools:
         Among many tools none is suggested: to compare three hundred names takes seven milliseconds of the loop.
         """
         names = self._by_name if self.tells and len(self._by_name) <= _MOST_COMPARED else ()
-        return next(iter(get_close_matches(key[:_LONGEST], names, n=1)), "")
+        return nearest(key[:_LONGEST], names)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._by_name.values())

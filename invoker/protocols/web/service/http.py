@@ -6,14 +6,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import Close
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
-from invoker.errors.wording import spelt
+from invoker.errors.wording import nearest, spelt
 from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
 from invoker.protocols.web.asking import Asked
@@ -130,8 +129,8 @@ class RiffHandler(PromptHandler, WholeHandler):
         if name in known:
             return known[name]
         if name:
-            near = get_close_matches(name.removesuffix("/ws").strip("/"), told, n=1)
-            hint = f" (did you mean '/{near[0]}'?)" if near else ""
+            near = nearest(name.removesuffix("/ws").strip("/"), told)
+            hint = f" (did you mean '/{near}'?)" if near else ""
             there = f"; this invoker serves {_listed(told)}" if told else ""
             raise StatusError(Status.NOT_FOUND, f"Invoker: Not Found: no function is named {name!a}{hint}{there}")
         text = (
