@@ -4,7 +4,7 @@ Theory. The leader of a population is the process that has made the space ``fede
 and holds it. The text of the space is the address at which the leader takes conversations from the others (see
 `relay`). The space ends when the leader leaves; all others are notified, and each tries to make it again. A leader that
 was killed cannot leave: its socket has no listener any more, which the others notice at their next look, so they drop
-the space. One that hangs holds the space no longer than its lease.
+the space. One that hangs holds the space no longer than its lease; then the space expires, as any other.
 
 The store decides, so at most one leader can commit: a process which believes that it still leads, though
 it slept through its lease, learns from the store that it has lost the space, and a commit of its round is refused.
@@ -34,11 +34,8 @@ log = logging.getLogger(__name__)
 _LOOK_S: Final = 0.5
 """Seconds between two checks whether the leader is alive."""
 
-_LOOKS: Final = 4
-"""Looks at the socket of the leader for each look into the store, which costs more."""
-
-_TTL_S: Final = 3600.0
-"""Time to live of the space; other processes drop one that nobody holds long before that."""
+_TTL_S: Final = 3.0
+"""Time to live of the space: it stays for so long when nobody holds it, as after the lease of its leader."""
 
 
 class Leader(msgspec.Struct, frozen=True):
@@ -161,7 +158,7 @@ class RoundLeadership:
             self._has_space = True
             await self._lead(me)
             self._has_space = False
-            await self._drop(me, is_forced=True)
+            await self._drop(me)
 
     async def _lead(self, me: Leader) -> None:
         self._asker.on_end(self._space, self._end)
@@ -174,7 +171,7 @@ class RoundLeadership:
                 await self._ended.wait()
                 log.warning("this process has lost the rounds to another", extra={"population": self._population})
         except Exception:
-            await self._drop(me, is_forced=True)
+            await self._drop(me)
             raise
         finally:
             self._lose()
@@ -185,46 +182,31 @@ class RoundLeadership:
         self._takes.lose(self._population)
 
     async def _follow(self, leader: Leader) -> None:
+        """Follow a leader until it is gone."""
         is_own = leader.address == self._own[0] and leader.host == self._own[2]  # left by a failed attempt
         if is_own or await self._is_dead(leader):
-            await self._drop(leader, is_forced=True)
+            await self._drop(leader)
             return
         self.leader = leader
         self._decided.set()
         self._asker.on_end(self._space, self._end)
         try:
-            await self._watch(leader)
+            while not self._ended.is_set():
+                if await self._is_dead(leader):
+                    await self._drop(leader)
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_S):
+                        await self._ended.wait()
         finally:
             self.leader = None
             self._decided.clear()
 
-    async def _watch(self, leader: Leader) -> None:
-        """Watch a leader; returns when it is gone."""
-        looks = unheld = 0
-        while not self._ended.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S):
-                    await self._ended.wait()
-                    return
-            if await self._is_dead(leader):
-                await self._drop(leader, is_forced=True)
-                return
-            looks += 1
-            if looks % _LOOKS == 0:
-                space = await self._asker.ask(Look(self._space))
-                if isinstance(space, Refused):
-                    return
-                # a new leader does not hold the space yet, so one look is not enough
-                unheld = unheld + 1 if not space.holds else 0
-                if unheld > 1:
-                    await self._drop(leader, is_forced=False)
-                    return
-
-    async def _drop(self, leader: Leader, *, is_forced: bool) -> None:
+    async def _drop(self, leader: Leader) -> None:
         """Drop the space of a dead leader, unless another process has done so and leads now."""
         space = await self._asker.ask(Look(self._space))
         if isinstance(space, Space) and space.about == msgspec.json.encode(leader):
-            Asker(self._driver.store).later(Drop(self._space, is_forced=is_forced))
+            Asker(self._driver.store).later(Drop(self._space, is_forced=True))
 
     async def _is_dead(self, leader: Leader) -> bool:
         """Whether a leader on this machine has no listener at its address any more."""

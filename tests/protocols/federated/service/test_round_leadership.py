@@ -134,7 +134,12 @@ async def test_one_that_lost_its_lease_is_replaced_and_hears_of_it(processes: li
     await first.leadership.decided(1)
     await second.start()
     await second.leadership.decided(1)
-    first.driver.store._spaces[SPACE].holds = 0  # type: ignore[attr-defined]  # as when its lease is over
+    store = first.driver.store
+    assert isinstance(store, MemoryStore)
+    space = store._spaces[SPACE]
+    assert space.ttl_s < 5  # so that it expires soon after the lease, which ends now
+    space.holds, space.used_ns, store._due_ns = 0, space.used_ns - int(space.ttl_s * 1e9), 0
+    store.sweep()
     await until(lambda: first.lost == ["iris"])
     await until(lambda: second.leadership.is_here or first.leadership.is_here)
     assert first.leadership.is_here != second.leadership.is_here
