@@ -1,4 +1,4 @@
-"""Whole numbers as protobuf writes them; used for the lengths of frames that are written by hand."""
+"""Whole numbers as protobuf writes them, for frames that are written or read by hand."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Final
 
 SHORT: Final = 128
 """Numbers below it are one byte."""
+
+_LONGEST: Final = 10
+"""Bytes of a number of 64 bits."""
 
 VARINTS: Final = [bytes((one,)) for one in range(SHORT)]
 
@@ -20,3 +23,19 @@ def varint(number: int) -> bytes:
         number >>= 7
     made.append(number)
     return bytes(made)
+
+
+def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
+    """The number that begins here, and where it ends. Bits above the 64th are dropped, as protobuf does.
+
+    Raises:
+        ValueError: It is longer than ten bytes, or the data end within it.
+    """
+    number = shift = 0
+    for end in range(at, min(at + _LONGEST, len(data))):
+        octet = data[end]
+        if octet < SHORT:
+            return (number | octet << shift) & 0xFFFFFFFFFFFFFFFF, end + 1
+        number |= (octet & 0x7F) << shift
+        shift += 7
+    raise ValueError("a number is cut off, or too long")

@@ -16,8 +16,8 @@ from typing import Any, Final
 from invoker.codecs.anyvalue import numbers
 from invoker.codecs.anyvalue.errors import TooComplex
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS, MOST_LEVELS, PROTOBUF, STRUCT, TAG, Opaque
-from invoker.codecs.anyvalue.wire import fields, read_varint
-from invoker.codecs.varint import SHORT
+from invoker.codecs.anyvalue.wire import fields
+from invoker.codecs.varint import SHORT, read_varint
 
 __all__ = ["EPOCH", "read_list", "read_struct", "read_value"]
 

@@ -16,8 +16,8 @@ from invoker.codecs.anyvalue.errors import BadAny, MissingLibrary, TooComplex
 from invoker.codecs.anyvalue.foreign import parse_json, snakepit
 from invoker.codecs.anyvalue.frames import PARQUET, from_parquet
 from invoker.codecs.anyvalue.names import Opaque
-from invoker.codecs.anyvalue.wire import fields, read_varint
-from invoker.codecs.varint import SHORT
+from invoker.codecs.anyvalue.wire import fields
+from invoker.codecs.varint import SHORT, read_varint
 
 __all__ = ["unpack"]
 

@@ -1,13 +1,13 @@
-"""Bytes of protobuf's wire format: numbers, contents with their size, and the fields of a message."""
+"""Bytes of protobuf's wire format: contents with their size, and the fields of a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from invoker.codecs.varint import SHORT, VARINTS, varint
+from invoker.codecs.varint import SHORT, VARINTS, read_varint, varint
 
-__all__ = ["fields", "read_varint", "sized"]
+__all__ = ["fields", "sized"]
 
 _MOST_FIELDS: Final = 1000
 """No message that is read here has more than seven; senders may repeat them."""
@@ -17,22 +17,6 @@ def sized(content: bytes) -> bytes:
     """The content with its size in front, as protobuf writes a field of bytes."""
     size = len(content)
     return (VARINTS[size] if size < SHORT else varint(size)) + content
-
-
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number, and where it ends.
-
-    Raises:
-        ValueError: It is longer than ten bytes, or the data end within it.
-    """
-    number = shift = 0
-    for byte in data[at : at + 10]:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        at += 1
-        if byte < SHORT:
-            return number & 0xFFFFFFFFFFFFFFFF, at
-    raise ValueError("a number in it is cut off")
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
+from invoker.codecs.varint import read_varint
+
 __all__ = ["has_more_fields"]
 
 _SMALL_BYTES: Final = 64 * 1024
@@ -42,10 +44,10 @@ def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
                 left -= 1
                 if left < 0:
                     return True
-                tag, at = _varint(frame, at)
+                tag, at = read_varint(frame, at)
                 kind = tag & 7
                 if kind == _BYTES:
-                    size, at = _varint(frame, at)
+                    size, at = read_varint(frame, at)
                     if (number := tag >> 3) in inner:
                         if (found := inner[number]) is None:
                             left -= size
@@ -53,10 +55,10 @@ def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
                             todo.append((at, min(end, at + size), found))
                     at += size
                 elif kind == _VARINT:
-                    _, at = _varint(frame, at)
+                    _, at = read_varint(frame, at)
                 else:
                     at += _SIZES.get(kind, 0)
-    except IndexError:
+    except ValueError:
         return False
     return left < 0
 
@@ -65,13 +67,3 @@ def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
 def _inner(type_: Any) -> dict[int, Any]:
     """The fields of a message with inner fields, by number: the descriptor of a message, or None for packed numbers."""
     return {one.number: one.message_type for one in type_.fields if one.type not in _TEXTS}
-
-
-def _varint(frame: bytes | bytearray, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while (octet := frame[at]) >= 0x80:
-        value |= (octet & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if shift > 63:
-            raise IndexError
-    return value | octet << shift, at + 1

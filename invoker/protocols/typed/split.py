@@ -10,14 +10,13 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from invoker.codecs.varint import varint
+from invoker.codecs.varint import read_varint, varint
 
 __all__ = ["bytes_field", "elements", "entries", "split"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SHORT: Final = (_VARINT, _BYTES)
 _FIXED: Final = {_FIXED64: 8, _FIXED32: 4}
-_LONGEST: Final = 10
 _KEY: Final = 1
 """Number of the field that is the key of an entry."""
 
@@ -74,7 +73,7 @@ def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
         wire = _VARINT if packing == "varint" else _FIXED64
         tag = varint(number << 3 | wire)
         while content < place and len(found) < most:
-            end = _varint(part, content)[1] if wire == _VARINT else content + 8
+            end = read_varint(part, content)[1] if wire == _VARINT else content + 8
             if end > place:
                 raise ValueError("a packed field ends within an element")
             found.append(tag + part[content:end])
@@ -106,14 +105,14 @@ def bytes_field(number: int, content: bytes) -> bytes:
 
 def _field(frame: bytes, place: int) -> tuple[int, int, int]:
     """Number of the field that begins here, where it ends, and where its content begins."""
-    tag, place = _varint(frame, place)
+    tag, place = read_varint(frame, place)
     wire, number, content = tag & 7, tag >> 3, place
     if not number:
         raise ValueError("a field has the number 0")
     if wire == _VARINT:
-        place = _varint(frame, place)[1]
+        place = read_varint(frame, place)[1]
     elif wire == _BYTES:
-        length, content = _varint(frame, place)
+        length, content = read_varint(frame, place)
         place = content + length
     elif wire in _FIXED:
         place += _FIXED[wire]
@@ -122,14 +121,3 @@ def _field(frame: bytes, place: int) -> tuple[int, int, int]:
     if place > len(frame):
         raise ValueError(f"the field {number} is cut off")
     return number, place, content
-
-
-def _varint(frame: bytes, place: int) -> tuple[int, int]:
-    number = shift = 0
-    for end in range(place, min(place + _LONGEST, len(frame))):
-        one = frame[end]
-        number |= (one & 0x7F) << shift
-        if one < 0x80:
-            return number, end + 1
-        shift += 7
-    raise ValueError("a number is cut off, or too long")
