@@ -47,7 +47,6 @@ __all__ = [
     "Cancel",
     "Close",
     "CloseOutput",
-    "Command",
     "Elapsed",
     "Emitted",
     "EndInput",
@@ -312,7 +311,6 @@ class Elapsed(msgspec.Struct, frozen=True):
     """The time of the last `Timer` has passed."""
 
 
-Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | StoreChanged
 CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer | Ask
 """What a session of one call may ask for. A plain thread does all but `Ask`: then the loop takes the call over."""

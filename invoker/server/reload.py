@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -76,12 +76,12 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
     return child.serve(changes)
 
 
-def taken_drain_s(config: Config, environment: MutableMapping[str, str] = os.environ) -> float | None:
+def taken_drain_s(config: Config) -> float | None:
     """How long this process drains when the code has changed; None when it is no child of ``--reload``.
 
     The variable is removed, so that programs which this process starts do not take themselves for children.
     """
-    if not environment.pop(_VARIABLE, ""):
+    if not os.environ.pop(_VARIABLE, ""):
         return None
     return _DRAIN_S if config.drain_s == Config().drain_s else config.drain_s
 

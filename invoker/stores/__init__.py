@@ -8,24 +8,22 @@ from invoker.core.spaces import MemoryStore
 from invoker.errors import ConfigError
 
 if TYPE_CHECKING:
-    from invoker.core.spaces import StoreLimits
     from invoker.core.store import Store
 
 __all__ = ["store_of"]
 
 
-def store_of(place: str, limits: StoreLimits | None = None) -> Store:
+def store_of(place: str) -> Store:
     """Make the store that a setting names; it is not started yet.
 
     Args:
         place: ``auto`` or ``memory``, ``sqlite:PATH``, or the URL of a Redis server.
-        limits: How much is kept.
 
     Raises:
         ConfigError: The extra ``redis`` is not installed.
     """
     if place in ("auto", "memory"):
-        return MemoryStore(limits)
+        return MemoryStore()
     from invoker.stores.shared import SharedStore
 
     if place.startswith("sqlite:"):
@@ -33,9 +31,9 @@ def store_of(place: str, limits: StoreLimits | None = None) -> Store:
 
         from invoker.stores.sqlite import SqliteBackend
 
-        return SharedStore(SqliteBackend(Path(place.removeprefix("sqlite:")), limits))
+        return SharedStore(SqliteBackend(Path(place.removeprefix("sqlite:"))))
     try:
         from invoker.stores.redis import RedisBackend
     except ImportError as error:
         raise ConfigError(f"INVOKER_STORE names a Redis server, which needs `stream-invoker[redis]`: {error}") from None
-    return SharedStore(RedisBackend(place, limits))
+    return SharedStore(RedisBackend(place))

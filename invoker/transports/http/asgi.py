@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
 
 from invoker.core.http import RequestHead, Response
 from invoker.transports.http.app import FAULT, HttpApp
@@ -13,11 +11,9 @@ from invoker.transports.http.asgiexchange import AsgiExchange, Receive, Scope, S
 from invoker.transports.http.cachedhead import CachedHead, SharedHeads
 from invoker.transports.http.heads import Head, target_host, text_of
 
-__all__ = ["Application", "AsgiApp", "Receive", "Scope", "Send", "head_of"]
+__all__ = ["AsgiApp", "Receive", "Scope", "Send", "head_of"]
 
 log = logging.getLogger(__name__)
-
-Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class AsgiApp:

@@ -22,7 +22,6 @@ from invoker.protocols.evergreen import wire
 OCTETS = "application/octet-stream"
 JSON = "application/json"
 TEXT = "text/plain"
-STATUS_TYPE = "google.rpc.Status"
 
 # E-046: markup that is text without a text/ media type.
 _MARKUP = {"application/x-latex", "application/x-tex", "application/javascript", "application/xml", "application/yaml"}

@@ -31,7 +31,6 @@ class Outcome:
         self._error: CallFailed | None = None
         self._settling = asyncio.Lock()
         self._cursor: Cursor | None = None
-        self._status_id = status_id
         if status_id:
             inbox.expect(status_id)
             inbox.begin(status_id)

@@ -50,9 +50,6 @@ class Windows:
     Args:
         now: The client's clock, in seconds.
         rng: Draws the times.
-
-    Attributes:
-        is_acked: Whether the server has named windows.
     """
 
     def __init__(self, now: Callable[[], float], rng: random.Random) -> None:
@@ -60,11 +57,6 @@ class Windows:
         self._accepted: Retry | None = None
         self._rejected: Retry | None = None
         self._told: Retry | None = None
-
-    @property
-    def is_acked(self) -> bool:
-        """Whether the server has named windows."""
-        return self._accepted is not None
 
     def acked(self, ack: pb.CheckinRequestAck) -> None:
         """Draw from both windows, once (F-057)."""

@@ -10,7 +10,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from invoker.codecs.anyvalue import pack, unpack
 
-__all__ = ["packed", "packed_all", "packed_each", "read", "read_each", "read_struct", "struct"]
+__all__ = ["packed", "packed_all", "packed_each", "read", "read_struct", "struct"]
 
 
 def packed(value: Any) -> AnyMessage:
@@ -39,11 +39,6 @@ def read(value: AnyMessage) -> Any:
         DecodeError: The value is of no known type, or its bytes are broken.
     """
     return unpack(value.SerializeToString())
-
-
-def read_each(values: Mapping[str, AnyMessage]) -> dict[str, Any]:
-    """The plain Python values of serialised messages, by their names."""
-    return {name: read(value) for name, value in values.items()}
 
 
 def struct(values: Mapping[str, Any]) -> Struct:

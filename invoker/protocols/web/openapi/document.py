@@ -28,14 +28,9 @@ _TAG: Final = "functions"
 
 
 class Document:
-    """A document in the making.
+    """A document in the making."""
 
-    Args:
-        title: A description for readers.
-    """
-
-    def __init__(self, title: str = "invoker") -> None:
-        self._title = title
+    def __init__(self) -> None:
         self._schemas = Schemas(_SCHEMAS)
         self._replies = Replies(self._schemas)
         self._paths: dict[str, Any] = {}
@@ -62,7 +57,7 @@ class Document:
         version = next(iter(self._versions)) if len(self._versions) == 1 else ""
         return {
             "openapi": _VERSION,
-            "info": {"title": self._title, "version": version or "0"},
+            "info": {"title": "invoker", "version": version or "0"},
             "jsonSchemaDialect": DIALECT,
             "servers": [{"url": "."}],
             "tags": [{"name": _TAG, "description": "What is served."}, PROCESS_TAG],
