@@ -17,17 +17,6 @@ from invoker.errors.wording import cannot_wait
 from invoker.message import EMPTY, Headers, Message, find_output
 from invoker.traces import Trace, request_id_of, trace_of
 
-__all__ = [
-    "RUNNING",
-    "Argument",
-    "Context",
-    "Inputs",
-    "OneOutput",
-    "Outputs",
-    "Run",
-    "Scope",
-]
-
 Argument: TypeAlias = "Message[bytes] | AsyncIterator[Message[bytes]]"
 """An encoded argument of a nested call: one value, or the values for a streaming parameter."""
 

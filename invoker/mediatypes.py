@@ -21,8 +21,6 @@ from functools import lru_cache
 
 import msgspec
 
-__all__ = ["ANY", "MAX_RANGES", "MediaType", "Range", "matches", "parse", "ranges", "rank"]
-
 MAX_RANGES = 256
 """Elements of an Accept list that are looked at; a longer list is an attack on our time, and its rest is ignored."""
 

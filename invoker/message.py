@@ -13,19 +13,6 @@ import msgspec
 
 from invoker.errors import EncodeError
 
-__all__ = [
-    "EMPTY",
-    "METADATA",
-    "REFERENCE",
-    "Headers",
-    "Message",
-    "Metadata",
-    "Output",
-    "Ref",
-    "as_headers",
-    "find_output",
-]
-
 REFERENCE = "reference"
 """The header of a message whose content lies elsewhere; its value is the URI."""
 

@@ -17,8 +17,6 @@ from typing import Any, Final
 
 from invoker.lazy import no_attribute
 
-__all__ = ["DISTRIBUTIONS", "GONE", "KEPT", "MOVED", "NAMES", "RENAMED", "lead", "lead_names", "new_name"]
-
 MOVED: Final = {
     "aggregators": "protocols.federated.aggregators",
     "aliases": "fields.aliases",

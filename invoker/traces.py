@@ -20,8 +20,6 @@ import msgspec
 
 from invoker.message import Headers
 
-__all__ = ["REQUEST_ID", "SPAN", "Trace", "begun", "new_span", "request_id_of", "trace_id_of", "trace_of"]
-
 SPAN: Final = "x-http-span"
 REQUEST_ID: Final = "x-request-id"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-__all__ = ["INTERFACE", "EntryFile", "Listing", "Verb", "load"]
-
 INTERFACE: Final = 1
 """The number of the interface of `Service`; it grows when a service that was written for it would no longer work."""
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
-__all__ = ["PublicServiceSettings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicServiceSettings:

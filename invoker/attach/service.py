@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from invoker.transports.http.app import Handler, SocketHandler
     from invoker.transports.tls import TlsFiles
 
-__all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings", "spoken_at"]
-
 IsReady: TypeAlias = Callable[[], Awaitable[bool]]
 """Returns whether this process should get traffic."""
 

@@ -23,8 +23,6 @@ from invoker.fields.constraints import UNBOUND, Constraints, constraints_of
 from invoker.fields.marks import unread
 from invoker.message import Headers, Message, Output
 
-__all__ = ["Reading", "Returned", "read_annotation", "read_parameter", "read_return"]
-
 _SYNC_STREAMS = (abc.Iterator, abc.Iterable, abc.Generator)
 _ASYNC_STREAMS = (abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator)
 _AWAITABLES = (abc.Awaitable, abc.Coroutine)

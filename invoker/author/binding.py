@@ -19,10 +19,6 @@ from typing import Any, Final, NamedTuple
 from invoker.author.spec import FunctionSpec, Parameter, StreamSpec
 from invoker.errors.wording import Fault, known_as, missing, nearest, twice, unknown
 
-__all__ = [
-    "KEYWORD", "MOST_INPUTS", "Assignment", "Binder", "far_too_many",
-]  # fmt: skip
-
 KEYWORD: Final = "**"
 """Prefix for the name of a ``**kwargs`` input that would be the name of another input without it."""
 

@@ -19,8 +19,6 @@ from typing import Any, Final
 from invoker.author.signature import called, layers
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
 
-__all__ = ["Finding", "check"]
-
 _BLOCKING: Final = {
     "time.sleep": "await asyncio.sleep(...)",
     "subprocess.run": "await asyncio.create_subprocess_exec(...)",

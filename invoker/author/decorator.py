@@ -17,8 +17,6 @@ from invoker.errors import SpecError
 from invoker.errors.wording import nearest
 from invoker.tensors.declared import Tensor
 
-__all__ = ["ATTRIBUTE", "MediaTypes", "Options", "function", "options_of"]
-
 ATTRIBUTE = "__invoker_options__"
 """The attribute that holds the `Options` of a decorated function."""
 

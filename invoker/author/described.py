@@ -19,8 +19,6 @@ from invoker.codecs.custom import Adapted, registered
 from invoker.codecs.schema import DEFINITIONS, NOTHING, Schema, Schemas, fits, plain_value, schema_of
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
 
-__all__ = ["Described", "DescribedInput", "DescribedOutput", "described", "given_as", "listed"]
-
 _TEXT, _JSON, _OCTETS = "text/plain", "application/json", "application/octet-stream"
 _COLLECTIONS: Final = (list, tuple, set, frozenset, Mapping)
 

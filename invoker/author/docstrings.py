@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["Docs", "read_docstring", "read_prose"]
-
 
 @dataclass(frozen=True, slots=True)
 class Docs:

@@ -12,8 +12,6 @@ from typing import Any, Final, TypedDict
 
 from invoker.author.protocoloptions import NotInstalled, ProtocolOption
 
-__all__ = ["FORMER", "Former", "translated"]
-
 FORMER: Final = {
     "rows": ("graphpipe", "Rows", "by_row"),
     "casting": ("graphpipe", "Casting", "inputs"),

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
 
-__all__ = ["given_async", "given_sync"]
-
 _END: Final = object()
 
 

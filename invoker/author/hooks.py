@@ -24,8 +24,6 @@ from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec
 from invoker.errors import HookError, StartupError
 from invoker.errors.wording import describe
 
-__all__ = ["Hooks", "run_hook"]
-
 log = logging.getLogger(__name__)
 
 

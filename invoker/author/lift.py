@@ -25,8 +25,6 @@ from invoker.context import Context, Inputs
 from invoker.errors import DecodeError
 from invoker.errors.wording import Place
 
-__all__ = ["Function", "lift"]
-
 _END: Final = object()
 
 _MOST_BINDINGS: Final = 256

@@ -36,8 +36,6 @@ from invoker.author.shadows import shadowed
 from invoker.errors import LoadError, StartupError
 from invoker.errors.wording import describe, normalised
 
-__all__ = ["Catalogue", "load", "module_of", "only_function"]
-
 log = logging.getLogger(__name__)
 
 _SLOW_S: Final = 3.0

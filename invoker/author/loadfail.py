@@ -21,15 +21,6 @@ from typing import Any
 from invoker.errors import StartupError
 from invoker.errors.wording import describe, nearest
 
-__all__ = [
-    "explain_import",
-    "explain_missing_attribute",
-    "explain_missing_file",
-    "explain_missing_module",
-    "explain_slow",
-    "where_of",
-]
-
 
 def explain_missing_module(name: str, missing: str) -> str:
     """Explain that the module, or a package that contains it, does not exist."""

@@ -17,8 +17,6 @@ from typing import Any, Final
 from invoker.errors import FunctionError, reason_of
 from invoker.message import Message, Output
 
-__all__ = ["PLAIN", "gather_map", "is_plain", "map_async", "map_sync"]
-
 Wait = Callable[[Awaitable[Any]], Any]
 
 PLAIN: set[type[Any]] = {NoneType, bool, int, float, str, bytes, dict, list, tuple, Message, Output}

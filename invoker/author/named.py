@@ -14,8 +14,6 @@ from invoker.author.spec import FunctionSpec, ResultShape, Slot, Style
 from invoker.errors import ProtocolViolation
 from invoker.errors.wording import known_as
 
-__all__ = ["bind", "bind_options"]
-
 
 def bind(binder: Binder, names: tuple[str, ...]) -> FunctionSpec:
     """The spec of the same function with exactly these inputs, in this order.

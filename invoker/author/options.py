@@ -15,8 +15,6 @@ from invoker.errors import SpecError
 from invoker.errors.wording import suggestion
 from invoker.tensors.declared import Tensor
 
-__all__ = ["with_media_types", "with_tensors"]
-
 
 def with_media_types(
     facts: Facts, specs: tuple[StreamSpec, ...], said: MediaTypes, option: str

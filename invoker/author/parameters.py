@@ -12,17 +12,6 @@ from invoker.author.spec import IGNORED, Parameter, StreamSpec, Style, Take
 from invoker.errors import SpecError
 from invoker.errors.wording import nearest
 
-__all__ = [
-    "Argument",
-    "every_parameter",
-    "fixes_inputs",
-    "input_order",
-    "input_spec",
-    "input_specs",
-    "read_arguments",
-    "wrong_names",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Argument:

@@ -18,8 +18,6 @@ from invoker.author.reader import read
 from invoker.author.spec import HOOK_TIMEOUT_S, IGNORED, FunctionSpec, StreamSpec
 from invoker.errors import ConfigError, SpecError
 
-__all__ = ["Prepared", "prepare", "prepare_all", "prepare_function", "with_actions", "with_functions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:

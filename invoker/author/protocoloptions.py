@@ -14,8 +14,6 @@ from invoker.errors import SpecError
 if TYPE_CHECKING:
     from invoker.author.spec import FunctionSpec
 
-__all__ = ["NotInstalled", "ProtocolOption", "by_type", "title"]
-
 
 class ProtocolOption:
     """The base of every option: a subclass is a frozen dataclass whose values are checked when it is made.

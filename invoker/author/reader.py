@@ -31,8 +31,6 @@ from invoker.author.spec import (
 )
 from invoker.errors import HookError, SpecError
 
-__all__ = ["read"]
-
 
 def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec:
     """Read the signature of a function of any shape.

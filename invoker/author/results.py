@@ -18,8 +18,6 @@ from invoker.context import Context
 from invoker.errors import EncodeError
 from invoker.message import Output
 
-__all__ = ["async_results", "parted", "parted_async", "sync_results", "wanted"]
-
 Wait = Callable[[Awaitable[Any]], Any]
 
 _END: Final = object()

@@ -18,8 +18,6 @@ from invoker.author.signature import Facts
 from invoker.author.spec import ResultShape, StreamSpec, Style
 from invoker.errors import SpecError
 
-__all__ = ["Given", "check_names", "outputs_of"]
-
 
 class Given(NamedTuple):
     """The result of a call, and the outputs.

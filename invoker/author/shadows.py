@@ -15,8 +15,6 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
-__all__ = ["FIRST", "NAMES", "shadowed"]
-
 FIRST: Final = ("msgspec", "typing_extensions")
 """Packages that the invoker imports before anything else of its own."""
 

@@ -26,8 +26,6 @@ from invoker.codecs.members import members_of
 from invoker.errors import SpecError
 from invoker.fields.aliases import is_typed_dict, is_unpack
 
-__all__ = ["Facts", "called", "examine", "layers", "name_of"]
-
 _EMPTY: Final = inspect.Parameter.empty
 _MOST_LAYERS: Final = 50
 

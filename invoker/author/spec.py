@@ -9,25 +9,6 @@ from typing import Any, Final
 
 from invoker.fields.constraints import UNBOUND, Constraints
 
-__all__ = [
-    "CONTEXT",
-    "HOOK_TIMEOUT_S",
-    "IGNORED",
-    "WANTED",
-    "Batching",
-    "Bounds",
-    "CallPlan",
-    "FunctionSpec",
-    "HookSpec",
-    "Ignored",
-    "Parameter",
-    "ResultShape",
-    "Slot",
-    "StreamSpec",
-    "Style",
-    "Take",
-]
-
 HOOK_TIMEOUT_S: Final = 10.0
 """How long each hook may take unless the author or the operator says otherwise (R-020)."""
 

@@ -10,8 +10,6 @@ from invoker.author.spec import IGNORED
 from invoker.codecs.annotations import is_array
 from invoker.fields.aliases import UNIONS
 
-__all__ = ["render"]
-
 
 def render(annotation: Any) -> str:
     """Write an annotation as an author would."""

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["tee"]
-
 T = TypeVar("T")
 
 _LIMIT: Final = 1024

@@ -13,8 +13,6 @@ from importlib import import_module
 from invoker.cli.flags import commands, parser
 from invoker.server.table import TABLE
 
-__all__ = ["add_arguments", "run"]
-
 _EPILOG = """\
 examples:
   source <(invoker completion bash)                                     in ~/.bashrc

@@ -9,8 +9,6 @@ from invoker.server.table import TABLE
 from invoker.settings import Setting, flag_of, setting_of
 from invoker.settings.usage import Parser
 
-__all__ = ["command_meant", "commands", "parser"]
-
 _SERVE = {"serve": ("ENTRYPOINT", "serve a function; the word itself may be left out")}
 _OTHERS = {
     "inspect": ("ENTRYPOINT", "show how a function's signature is understood"),

@@ -28,8 +28,6 @@ from invoker.errors import StartupError
 from invoker.execution.driver import placement_of
 from invoker.server.table import TABLE
 
-__all__ = ["add_arguments", "describe_function", "run"]
-
 _ANY_TYPE = "any codec"
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 60

@@ -23,8 +23,6 @@ from invoker.server.building import build, loop_factory
 from invoker.server.table import TABLE
 from invoker.settings.usage import Parser
 
-__all__ = ["build", "main"]
-
 log = logging.getLogger(__name__)
 
 

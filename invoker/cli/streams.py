@@ -15,8 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["arguments", "with_streams"]
-
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 

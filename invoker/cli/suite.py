@@ -10,8 +10,6 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["add_arguments", "run"]
-
 _PACKAGE = "invoker_conformance"
 _MISSING = (
     "invoker: the conformance suite is a distribution of its own; "

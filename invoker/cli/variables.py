@@ -8,8 +8,6 @@ from invoker.errors.wording import nearest
 from invoker.server.table import TABLE
 from invoker.settings import setting_of
 
-__all__ = ["strays"]
-
 _OURS = "INVOKER_"
 # Our own processes use the first two, and our tests use the third prefix; after the last prefix follows the name of a
 # key, which the operator chooses.

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_aggregands"]
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MOST_VARINT: Final = 10
 _MOST_BITS: Final = 64

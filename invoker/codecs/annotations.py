@@ -10,8 +10,6 @@ from typing import Any
 from invoker.codecs.members import members_of
 from invoker.fields.aliases import UNIONS, bare, is_typed_dict
 
-__all__ = ["fields", "is_any", "is_array", "is_structured", "leaves", "members"]
-
 
 def is_any(type_: Any) -> bool:
     """Whether the annotation leaves the choice of the type to the codec."""

@@ -8,8 +8,6 @@ from encodings import normalize_encoding
 from encodings.aliases import aliases
 from functools import lru_cache
 
-__all__ = ["JSON_CHARSETS", "TEXT_CHARSETS", "decoder", "encoder", "lookup", "strip_mark"]
-
 JSON_CHARSETS = "utf-8, utf-16, utf-16le, utf-16be, utf-32, utf-32le, utf-32be"
 TEXT_CHARSETS = "utf-8, utf-16, iso-8859-1, windows-1252 and the like"
 

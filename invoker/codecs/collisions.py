@@ -17,8 +17,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 from uuid import UUID
 
-__all__ = ["Check", "checking", "checks", "refuse_alike"]
-
 _SMALL: Final = 100
 """Fewer elements are not looked at."""
 

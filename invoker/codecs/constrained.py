@@ -11,8 +11,6 @@ from invoker.errors.wording import Place
 from invoker.fields.constraints import Constraints
 from invoker.message import Message
 
-__all__ = ["constrained"]
-
 
 def constrained(decode: Decode, constraints: Constraints, where: Place) -> Decode:
     """A closure that decodes, then checks.

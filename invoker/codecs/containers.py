@@ -19,16 +19,6 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = [
-    "MOST_CONTAINERS",
-    "SMALL_BYTES",
-    "careful",
-    "check_array",
-    "json_exceeds",
-    "json_list_exceeds",
-    "msgpack_exceeds",
-]
-
 MOST_CONTAINERS: Final = 250_000
 """Lists and dicts that one payload may have, unless ``INVOKER_MAX_CONTAINERS`` says otherwise."""
 

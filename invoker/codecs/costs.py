@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["LOOP_BYTES", "limit_on_loop", "loop_bytes"]
-
 LOOP_BYTES: Final = 1 << 20
 """Payloads of this size and more are decoded in a thread, whatever their media type is."""
 

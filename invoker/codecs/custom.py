@@ -32,8 +32,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
 
-__all__ = ["Adapted", "adapt", "codec", "entry_points", "installed", "register", "registered", "unregister"]
-
 C = TypeVar("C")
 
 _registered: tuple[Specialised, ...] = ()

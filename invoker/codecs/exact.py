@@ -20,8 +20,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
 
-__all__ = ["ACCEPTS", "EXACT", "ExactCodec"]
-
 EXACT: Final = "application/x-invoker-value"
 """The media type that callers within a process accept; no message has it."""
 

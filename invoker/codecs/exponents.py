@@ -22,8 +22,6 @@ import msgspec
 from invoker.codecs.handover import HANDED_OVER
 from invoker.codecs.wholes import REFUSED, retried
 
-__all__ = ["SMALL_BYTES", "bounded", "capped", "is_costly", "json_value", "read_constant", "read_float"]
-
 SMALL_BYTES: Final = 64
 """A payload up to this size has too few numbers to take long, whatever they are: a tenth of a millisecond."""
 

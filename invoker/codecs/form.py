@@ -24,8 +24,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["MAX_FIELDS", "FormCodec", "gather", "is_object", "wants_list"]
-
 MAX_FIELDS = 10_000
 """A form with more fields is refused: each of them costs far more memory than it has bytes."""
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-__all__ = ["HANDED_OVER", "INTERVAL_S", "HandedOver"]
-
 INTERVAL_S: Final = 0.0005
 _AS_SET_S: Final = int(INTERVAL_S * 1e6) / 1e6
 """The interval as Python gives it back, which is in whole microseconds."""

@@ -20,8 +20,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
 from invoker.message import Message
 
-__all__ = ["Codec", "Decode", "Encode", "Offer", "Specialised", "payload_of", "refusing"]
-
 Decode: TypeAlias = Callable[[Message[bytes]], Any]
 """Decodes a message; raises only DecodeError."""
 

@@ -49,8 +49,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["JsonCodec"]
-
 _Parse = Callable[[Any], Any]
 
 _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-__all__ = ["complete", "completed", "completing", "is_incomplete", "reached"]
-
 _SEQUENCES = (list, tuple, set, frozenset)
 
 

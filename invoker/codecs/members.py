@@ -12,8 +12,6 @@ import msgspec
 
 from invoker.fields.aliases import hints_of, is_typed_dict, substituted
 
-__all__ = ["Members", "Property", "doc_of", "members_of"]
-
 NOTHING: Final[Any] = msgspec.UNSET
 """No default."""
 

@@ -25,8 +25,6 @@ from invoker.codecs.annotations import is_structured, members
 from invoker.fields.aliases import hints_of
 from invoker.fields.spelling import misspelt
 
-__all__ = ["LARGE_BYTES", "Spelling", "spelling_of"]
-
 LARGE_BYTES: Final = 8 * 1024
 """A text from this size on may have few strings for its size."""
 

@@ -29,8 +29,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["MsgpackCodec"]
-
 _ENCODE = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
 
 

@@ -27,8 +27,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
 
-__all__ = ["MultipartCodec"]
-
 _ESCAPES: Final = {'"': "%22", "\r": "%0D", "\n": "%0A"}
 
 

@@ -19,8 +19,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["NpyCodec", "read_array", "write_array"]
-
 _KINDS: Final = "biufcmMSU"
 _HEADER_BYTES: Final = 10_000
 _PLAIN: Final = re.compile(

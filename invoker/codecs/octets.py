@@ -13,8 +13,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["OctetsCodec", "ReadyCodec"]
-
 
 class OctetsCodec(Specialised):
     """Bytes pass unchanged; str is UTF-8 (R-061, R-088, R-089)."""

@@ -16,8 +16,6 @@ from invoker.errors import UnsupportedMediaType
 from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 
-__all__ = ["open_decoder"]
-
 _TEXTUAL = frozenset({"application/x-latex", "application/x-tex", "application/javascript", "application/xml"})
 """Markup whose type does not say that it is text."""
 

@@ -17,8 +17,6 @@ from invoker.message import EMPTY, Headers
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks, MultipartParser
 
-__all__ = ["MAX_PARTS", "Part", "PartReader"]
-
 MAX_PARTS = 1000
 """A body with more parts is refused: each of them costs far more memory than it has bytes."""
 

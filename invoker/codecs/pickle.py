@@ -12,8 +12,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["PickleCodec"]
-
 
 class PickleCodec(Specialised):
     """Pickles, for peers that trust each other completely; a wildcard never means them."""

@@ -27,8 +27,6 @@ from invoker.errors.wording import Place
 from invoker.fields.aliases import bare, is_typed_dict, stood_for
 from invoker.message import Message
 
-__all__ = ["check_promise"]
-
 _PROMOTED: Final[dict[type, tuple[type, ...]]] = {float: (int,), complex: (float, int)} | dict.fromkeys(
     BYTES_LIKE, BYTES_LIKE
 )

@@ -15,8 +15,6 @@ from invoker.codecs.typed import fields, members
 from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation
 from invoker.errors.wording import Place, Why, describe
 
-__all__ = ["choices", "quote", "reason", "refuse_decode", "refuse_encode", "spell"]
-
 _LONGEST = 400
 _OURS = (InvocationError, RecursionError, UnicodeError)
 _PATH = re.compile(

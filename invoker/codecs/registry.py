@@ -34,8 +34,6 @@ from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
 from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType, Range, matches, parse, rank
 
-__all__ = ["Registry", "builtin", "builtin_codecs"]
-
 OCTETS = "application/octet-stream"
 
 _CACHED = 512

@@ -16,8 +16,6 @@ from invoker.codecs.refusal import choices
 from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, holds_marks, is_any, members, narrowed
 
-__all__ = ["reader", "same", "writer"]
-
 _SHOWN = 60
 """Characters of a text that an error shows."""
 

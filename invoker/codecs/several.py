@@ -17,8 +17,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
 
-__all__ = ["SEVERAL", "SeveralCodec", "several_in"]
-
 SEVERAL: Final = "application/vnd.invoker.several"
 
 _DECODE: Final = msgspec.msgpack.Decoder(list[tuple[str, memoryview]]).decode

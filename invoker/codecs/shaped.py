@@ -19,8 +19,6 @@ from invoker.message import Message
 if TYPE_CHECKING:
     from invoker.tensors import ArrayType, Declared
 
-__all__ = ["fitted_output", "shaped"]
-
 _ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
 """Media types that give the shape of an array even if it has no elements."""
 

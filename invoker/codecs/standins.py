@@ -24,8 +24,6 @@ import msgspec
 from invoker.codecs.members import Members, members_of
 from invoker.fields.aliases import UNIONS, bare, is_typed_dict, stood_for, unaliased
 
-__all__ = ["StandIn", "is_odd", "is_recursive", "understood"]
-
 Convert: TypeAlias = Callable[[Any, Any], Any]
 """Makes a type that msgspec understands of a plain value."""
 

@@ -26,8 +26,6 @@ from invoker.codecs.typed import (
     narrowed,
 )
 
-__all__ = ["decodable", "wants_arrays"]
-
 
 def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
     """Say in one sentence why no codec can decode to this annotation; None if a codec can.

@@ -35,8 +35,6 @@ from invoker.tensors import (
 )
 from invoker.tensors.tables import wrong_length
 
-__all__ = ["TENSOR", "TensorCodec", "array_wanted", "message_of", "tensor_in"]
-
 TENSOR: Final = "application/vnd.graphpipe.tensor"
 
 _LEAST_BYTES: Final = 1024

@@ -31,8 +31,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["TextCodec"]
-
 
 class TextCodec(Specialised):
     """Text, and values that are written as text (R-077 to R-082, R-094)."""

@@ -39,8 +39,6 @@ from invoker.fields.constraints import FIELD_RULES, Constraints, slow_pattern
 from invoker.fields.marks import is_read, misplaced, pattern_text, unread
 from invoker.message import Message
 
-__all__ = ["unapplied", "validated", "validated_output"]
-
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 _WORDS: Final = ("Unit", "DocInfo")
 _PYTHON: Final = "python-re"

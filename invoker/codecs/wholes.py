@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["REFUSED", "retried"]
-
 REFUSED: Final = object()
 
 _EXACT: Final = 2**53

@@ -16,11 +16,6 @@ from invoker.errors.wording import printable
 if TYPE_CHECKING:
     from invoker.connect.tls import Tls
 
-__all__ = [
-    "add_connection", "add_tls", "complain", "count", "ended", "pairs", "positive", "target_of", "tls_of",
-]  # fmt: skip
-
-
 _SCHEMES = ("dns", "ipv4", "ipv6", "unix", "unix-abstract", "vsock", "xds")
 
 

@@ -18,8 +18,6 @@ import grpc.aio
 
 from invoker.errors import Status
 
-__all__ = ["Ending"]
-
 T = TypeVar("T")
 
 STATUS_GRACE_S = 2.0

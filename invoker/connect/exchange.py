@@ -35,8 +35,6 @@ from invoker.connect.failure import CallFailed, ConnectFailed, explained
 from invoker.connect.feeds import close
 from invoker.errors import Status, let_go
 
-__all__ = ["Exchange", "Feed", "connected"]
-
 Feed: TypeAlias = AsyncGenerator[bytes, None]
 """The serialised messages of one or more inputs."""
 

@@ -11,8 +11,6 @@ from typing import Self
 
 from invoker.errors import Status
 
-__all__ = ["CallFailed", "ConnectFailed", "UnknownName", "UsageError", "explained"]
-
 _TOO_LARGE = re.compile(r"CLIENT: Received message larger than max \((\d+) vs\. (\d+)\)")
 
 

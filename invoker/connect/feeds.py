@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 
 from invoker.message import Message
 
-__all__ = ["Inputs", "Pairs", "Values", "check_inputs", "close", "in_turn", "iterate", "pull"]
-
 T = TypeVar("T")
 
 Values = Iterable[Any] | AsyncIterable[Any]

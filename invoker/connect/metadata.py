@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["metadata_pairs"]
-
 
 def metadata_pairs(*sources: Mapping[str, str | bytes]) -> tuple[tuple[str, str | bytes], ...]:
     """The metadata of a call; of two sources that give a key, the later one counts.

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from invoker.connect.quiet import quieten
 
-__all__ = ["Portal", "on_loop"]
-
 T = TypeVar("T")
 
 

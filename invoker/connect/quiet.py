@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-__all__ = ["quieten"]
-
 
 def quieten(loop: asyncio.AbstractEventLoop) -> None:
     """Let a loop of ours pass over the BlockingIOError of grpc.aio's poller; any other error is logged as usual.

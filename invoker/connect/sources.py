@@ -19,8 +19,6 @@ from invoker.connect.failure import UsageError
 from invoker.connect.feeds import pull
 from invoker.mediatypes import parse
 
-__all__ = ["STDIN", "Framing", "Part", "frames", "is_json", "is_text"]
-
 STDIN = "-"
 READ_BYTES = 1 << 16
 MAX_LINE_BYTES = 64 << 20

@@ -23,8 +23,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from invoker.connect.portal import Portal
 
-__all__ = ["SyncClient", "SyncIterator", "SyncPart", "blocking", "giving", "opening", "soon"]
-
 C = TypeVar("C")
 A = TypeVar("A", bound="AsyncClient")
 P = ParamSpec("P")

@@ -8,8 +8,6 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-__all__ = ["Tls", "open_channel"]
-
 Pem = str | Path | bytes
 """A path to a PEM file, or its content as bytes."""
 

@@ -24,8 +24,6 @@ from typing import Any, Final, TypeAlias
 
 from invoker.errors import InvocationError, LimitExceeded, Overloaded
 
-__all__ = ["STEP_BYTES", "Budget", "Limits", "ProcessBudget", "Share", "Unread"]
-
 End: TypeAlias = Callable[[InvocationError], None]
 
 STEP_BYTES: Final = 64 * 1024

@@ -12,8 +12,6 @@ from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Cache"]
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

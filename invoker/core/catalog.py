@@ -8,8 +8,6 @@ from invoker.author.lift import Function
 from invoker.errors import ProtocolViolation
 from invoker.errors.wording import spelt
 
-__all__ = ["Catalog"]
-
 
 class Catalog:
     """The functions of this process by name, in the order in which they were given.

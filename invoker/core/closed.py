@@ -10,8 +10,6 @@ from typing import Any, NoReturn, Self
 from invoker.errors import Discarded, EncodeError, StopInvocation
 from invoker.errors.wording import Place
 
-__all__ = ["ClosedOutput", "EndedOutput", "MutedOutput", "UnwantedOutput"]
-
 
 class UnwantedOutput:
     """An output without a reader: its values are dropped before they are checked."""

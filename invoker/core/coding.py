@@ -28,8 +28,6 @@ from invoker.fields.constraints import UNBOUND
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, METADATA, REFERENCE, Message, Metadata, Ref
 
-__all__ = ["Decode", "Decoders", "Encode", "Encoders", "wire_headers"]
-
 MOST_KNOWN: Final = 32
 LONGEST_KEY: Final = 256
 """Characters of a media type; a longer one is looked up for each message."""

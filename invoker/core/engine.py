@@ -28,8 +28,6 @@ from invoker.errors import InvocationError, NotReady, Overloaded, ShuttingDown, 
 from invoker.errors.wording import draining
 from invoker.message import Headers, as_headers
 
-__all__ = ["Counters", "Engine"]
-
 
 @dataclass(slots=True)
 class Counters:

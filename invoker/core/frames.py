@@ -10,8 +10,6 @@ from collections.abc import Hashable, Sequence
 from typing import final
 from weakref import WeakValueDictionary
 
-__all__ = ["SharedFrame", "SharedFrames"]
-
 
 @final
 class SharedFrame:

@@ -11,8 +11,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["LONG_BYTES", "BodyChunk", "BodyParts", "LongMessage", "RequestHead", "Response", "ResponseHead"]
-
 LONG_BYTES: Final = 256 * 1024
 """A value with more bytes is written part by part, so that others have a turn between two parts."""
 

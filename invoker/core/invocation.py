@@ -38,8 +38,6 @@ from invoker.errors import (
 from invoker.errors.wording import too_late
 from invoker.message import Message, Output, find_output
 
-__all__ = ["Awaits", "Invocation"]
-
 
 class Awaits(enum.Enum):
     """What an invocation waits for before its body is opened."""

@@ -20,8 +20,6 @@ from typing import Final
 from invoker.author.spec import Bounds
 from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
 
-__all__ = ["MOST_WINDOWS", "LimitReached", "Limiter", "TimeLimit", "TimedOut", "limit_of"]
-
 MOST_WINDOWS: Final = 65_536
 
 _WINDOW_S: Final = 60.0

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.errors.wording import known_as, suggestion
 
-__all__ = ["Names", "Words", "bind_outputs", "listed"]
-
 
 class Names:
     """The names of the functions of one process.

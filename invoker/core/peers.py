@@ -9,8 +9,6 @@ import msgspec
 
 from invoker.message import Headers
 
-__all__ = ["ABNORMAL", "IDENTITY", "LEFT", "PEER", "Client", "peer_of", "with_peer"]
-
 PEER: Final = "x-invoker-peer"
 """The address, as ``ipv4:192.0.2.1:50000``."""
 

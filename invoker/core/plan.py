@@ -25,8 +25,6 @@ from invoker.core.coding import Decoders, Encoders
 from invoker.core.steps import Open, Terms
 from invoker.errors import ProtocolViolation
 
-__all__ = ["MOST_BYTES", "MOST_PLANS", "Plan", "Plans", "Unwanted"]
-
 MOST_PLANS: Final = 128
 """In one generation."""
 

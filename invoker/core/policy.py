@@ -7,8 +7,6 @@ from typing import Final
 
 from invoker.errors import DecodeError, InvocationError, ProtocolViolation, Status
 
-__all__ = ["ErrorPolicy"]
-
 _UNKNOWN: Final = frozenset({"riff", "nested"})
 """Protocols in which UNKNOWN is the status of what was sent wrongly: riff's clients know no other (R-069), and a
 function that calls another one wrongly is at fault itself (E-129). Everywhere else it is INVALID_ARGUMENT."""

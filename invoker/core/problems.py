@@ -16,8 +16,6 @@ from invoker.errors import Status
 from invoker.errors.http import status_of
 from invoker.mediatypes import ranges
 
-__all__ = ["PROBLEM", "as_problem", "only_read", "problem_of", "problem_response", "wants_problems"]
-
 PROBLEM: Final = "application/problem+json"
 
 _OTHERS: Final = ("application/json", "text/plain")

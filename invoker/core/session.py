@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 from invoker.core.steps import CallStep, Event, Step
 
-__all__ = ["CallSession", "Session"]
-
 
 class Session(Protocol):
     """One conversation with a peer, in one protocol."""

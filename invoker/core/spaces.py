@@ -34,8 +34,6 @@ from invoker.core.store import (
     Subscriber,
 )
 
-__all__ = ["OVERHEAD", "MemoryStore", "StoreLimits", "weight"]
-
 OVERHEAD: Final = 256
 """Bytes that an item is counted for beside its name and value."""
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from invoker.core.steps import CallStep, Close, Emitted, Event, Finished, Send
 
-__all__ = ["StepSession"]
-
 
 class StepSession:
     """One invocation: a frame is a sequence of `CallStep`; `Send` carries each `Emitted`."""

@@ -6,8 +6,6 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 
-__all__ = ["Timer", "Timers"]
-
 
 class Timer:
     """A function that is called once, unless the timer is cancelled before."""

@@ -19,8 +19,6 @@ import msgspec
 from invoker.core.store import PRESENT, Get, Item, Put, Question, Reason, Refused, Scan
 from invoker.errors import Status, VariableError
 
-__all__ = ["OWN", "PREFIX", "About", "Talk", "Variable", "check_name", "delete", "listed", "read", "write"]
-
 T = TypeVar("T")
 
 Talk: TypeAlias = Generator[Question, Any, T]

@@ -11,8 +11,6 @@ from typing import Final
 
 from invoker.errors import Status
 
-__all__ = ["HTTP_STATUS", "STATUS", "status_of"]
-
 HTTP_STATUS: Final[Mapping[Status, int]] = {
     Status.INVALID_ARGUMENT: 400,
     Status.FAILED_PRECONDITION: 400,

@@ -10,30 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-__all__ = [
-    "LONGEST",
-    "Fault",
-    "Place",
-    "Why",
-    "cannot_wait",
-    "clipped",
-    "describe",
-    "draining",
-    "known_as",
-    "missing",
-    "nearest",
-    "normalised",
-    "printable",
-    "quoted",
-    "shown",
-    "spelt",
-    "suggestion",
-    "too_late",
-    "traceback_of",
-    "twice",
-    "unknown",
-]
-
 LONGEST = 4096
 """Characters of a text that others have chosen, in an error or in one piece of a traceback."""
 

@@ -14,8 +14,6 @@ from typing import Final
 from invoker.core.limits import TimeLimit
 from invoker.execution.bodies.runner import Runner
 
-__all__ = ["Alarm"]
-
 _NEVER: Final = float("inf")
 _EARLY_S: Final = 0.001
 """The loop may call by so much too early, as its clock ticks."""

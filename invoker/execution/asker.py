@@ -10,8 +10,6 @@ from typing import Any
 
 from invoker.core.store import News, Question, Refused, Store
 
-__all__ = ["Asker"]
-
 
 class Asker:
     """A subscriber of a store; called on its loop.

@@ -31,8 +31,6 @@ from invoker.execution.pace.slices import Slices
 from invoker.execution.pace.sweeper import Sweeper
 from invoker.execution.pace.tasks import OwnTask
 
-__all__ = ["Driver", "DriverSettings", "Placement", "SessionCounts", "placement_of"]
-
 log = logging.getLogger(__name__)
 
 _MOST_WAITING = 256

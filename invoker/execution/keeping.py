@@ -29,8 +29,6 @@ from invoker.execution.outlet import Outlet
 from invoker.execution.thread.call_watchdog import CallWatchdog
 from invoker.execution.thread.leader_follower import Turn
 
-__all__ = ["Keeping"]
-
 _SLOW_AFTER_S = 0.008
 """A function that took longer is expected to do so again: it is entered only after the lead was passed on."""
 

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 from invoker.core.steps import Close
 from invoker.errors import InvocationError
 
-__all__ = ["Outlet"]
-
 
 class Outlet(Protocol):
     """The interface of a transport for a whole conversation."""

@@ -52,8 +52,6 @@ from invoker.execution.thread.leader_follower import Turn
 from invoker.execution.thread.loop_handoff import LoopHandoff
 from invoker.message import Message
 
-__all__ = ["Whole"]
-
 log = logging.getLogger(__name__)
 
 

@@ -15,8 +15,6 @@ from invoker.errors import DecodeError, LimitExceeded
 from invoker.errors.wording import quoted
 from invoker.fetch.errors import ReferenceRefused
 
-__all__ = ["decode", "scheme_of"]
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _FOREIGN = re.compile(r"[^\x21-\x7e]|#")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from invoker.errors import InvocationError, Status
 
-__all__ = ["ReferenceFailed", "ReferenceRefused"]
-
 
 class ReferenceRefused(InvocationError):
     """The policy of the operator does not allow this URI, or the text is no URI (E-058)."""

@@ -28,8 +28,6 @@ from invoker.fetch.hosts import Address, Hosts, Resolver, is_public, resolve
 from invoker.fetch.transfer import Transfer
 from invoker.fetch.web import WebReader
 
-__all__ = ["FetchPolicy", "Fetcher"]
-
 _SLOTS = 32
 _CLOSE_S = 1.0
 

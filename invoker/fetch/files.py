@@ -25,8 +25,6 @@ from invoker.errors import LimitExceeded
 from invoker.errors.wording import quoted
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 
-__all__ = ["open_below", "path_of", "read_file"]
-
 _URI = re.compile(r"(?i:file):(?://([^/?#]*))?(/[^?#]*)")
 _PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
 _PIECE_BYTES = 64 * 1024

@@ -21,8 +21,6 @@ from typing import TypeAlias
 
 from invoker.errors import ConfigError
 
-__all__ = ["Address", "Hosts", "Resolver", "host_of", "is_loopback", "is_private", "is_public", "resolve"]
-
 Address: TypeAlias = IPv4Address | IPv6Address
 Resolver: TypeAlias = Callable[[str, int], Sequence[Address]]
 """Gives all addresses of a host; raises OSError when it has none."""

@@ -20,8 +20,6 @@ from contextlib import suppress
 
 from invoker.errors import InternalError, InvocationError, LimitExceeded
 
-__all__ = ["HIGH_BYTES", "Stopped", "Transfer"]
-
 log = logging.getLogger(__name__)
 
 HIGH_BYTES = 64 * 1024

@@ -24,8 +24,6 @@ from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from invoker.fetch.hosts import Address, Hosts, Resolver, host_of
 from invoker.fetch.transfer import Transfer
 
-__all__ = ["Target", "WebReader", "target_of"]
-
 _URI = re.compile(r"(?i:(https?)):/{2}([^/?#]*)([^#]*)(?:#.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([1-9][0-9]{0,4}))?")

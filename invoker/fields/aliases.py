@@ -8,8 +8,6 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Final
 
-__all__ = ["UNIONS", "bare", "hints_of", "is_typed_dict", "is_unpack", "notes", "stood_for", "substituted", "unaliased"]
-
 UNIONS: Final = (typing.Union, types.UnionType)
 """The origins of a union."""
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = ["LONGEST_MATCHED", "doubling_text", "longest_matched"]
-
 LONGEST_MATCHED: Final = 65_536
 """Characters of a text that any pattern is matched with; longer ones are refused (T-043)."""
 

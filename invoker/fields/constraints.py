@@ -28,18 +28,6 @@ from invoker.fields.linear import linear_search
 from invoker.fields.marks import SCALARS, fits, kinds_of, pattern_text
 from invoker.fields.rules import rule_named
 
-__all__ = [
-    "FIELD_LENGTH",
-    "FIELD_RULES",
-    "LONGEST_MATCHED",
-    "UNBOUND",
-    "Constraints",
-    "Field",
-    "Problem",
-    "constraints_of",
-    "slow_pattern",
-]
-
 FIELD_RULES: Final = "invoker.fields.rules"
 """Under this key the ``extra`` of a Field's Meta has the names of its rules."""
 

@@ -17,8 +17,6 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import Any, Final
 
-__all__ = ["linear_search", "written_for_re2"]
-
 _MOST_PLACES: Final = 300
 """Characters and classes of a pattern, with its repeats written out: RE2 may look at each for each character."""
 

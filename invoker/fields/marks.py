@@ -11,8 +11,6 @@ import msgspec
 from invoker.errors import SpecError
 from invoker.fields.aliases import UNIONS, bare, unaliased
 
-__all__ = ["SCALARS", "fits", "is_read", "kinds_of", "misplaced", "pattern_text", "unmarked", "unread"]
-
 SCALARS: Final = (int, float, bool, str, bytes)
 _NUMBERS: Final = (int, float)
 _KINDS: Final[tuple[tuple[str, tuple[type, ...] | None], ...]] = (

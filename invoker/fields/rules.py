@@ -15,8 +15,6 @@ import msgspec
 from invoker.errors import SpecError
 from invoker.errors.wording import suggestion
 
-__all__ = ["Rule", "known_rules", "rule", "rule_named"]
-
 Rule: TypeAlias = Callable[[Any], Any]
 """True of the values that follow the rule; an exception means that this value does not."""
 

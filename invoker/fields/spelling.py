@@ -10,8 +10,6 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["is_slip", "misspelt"]
-
 _NEAR: Final = 0.8
 """How similar a key must be to a name to count as misspelt; 1 means equal."""
 

@@ -25,8 +25,6 @@ from invoker.server import life
 from invoker.server.server import Server
 from invoker.server.stopping import LEAST_S, listed
 
-__all__ = ["Background"]
-
 log = logging.getLogger(__name__)
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from invoker.author.lift import Function
     from invoker.server.server import Server
 
-__all__ = ["build", "loop_factory"]
-
 log = logging.getLogger(__name__)
 
 

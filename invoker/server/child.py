@@ -15,8 +15,6 @@ from dataclasses import replace
 from invoker.server.worker import Assignment
 from invoker.telemetry.board import Row
 
-__all__ = ["Child"]
-
 log = logging.getLogger(__name__)
 
 _ABORT_S = 2.0

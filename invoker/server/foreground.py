@@ -15,8 +15,6 @@ from invoker.server.server import Server
 from invoker.server.stopping import release
 from invoker.telemetry.logs import borrowed
 
-__all__ = ["run_here"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -20,8 +20,6 @@ from invoker.server.table import TABLE
 from invoker.settings import Config, flag_of, setting_of
 from invoker.settings.setting import parsed
 
-__all__ = ["config_of", "spelled"]
-
 log = logging.getLogger(__name__)
 
 

@@ -11,8 +11,6 @@ from invoker.attach.service import Service
 if TYPE_CHECKING:
     from invoker.transports.http.app import Handler
 
-__all__ = ["Handlers"]
-
 log = logging.getLogger(__name__)
 
 

@@ -13,8 +13,6 @@ import signal
 import sys
 from types import FrameType
 
-__all__ = ["as_init"]
-
 _NAMES = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 
 

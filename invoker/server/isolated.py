@@ -60,8 +60,6 @@ from invoker.server.surroundings import Surroundings
 from invoker.telemetry import logs
 from invoker.telemetry import stdout_capture as prints
 
-__all__ = ["main"]
-
 log = logging.getLogger(__name__)
 
 _PR_SET_PDEATHSIG: Final = 1

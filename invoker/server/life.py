@@ -17,8 +17,6 @@ from invoker.server.server import Server
 from invoker.server.stopping import LEAST_S, Signals, leave_at_once, leave_now
 from invoker.telemetry.ready import announce
 
-__all__ = ["begin", "end", "lame_duck", "limit_end", "run", "run_past_exits", "run_to_end"]
-
 log = logging.getLogger(__name__)
 
 

@@ -37,8 +37,6 @@ from invoker.settings import Config, setting_of
 from invoker.transports.http.asgi import Receive, Scope, Send
 from invoker.transports.http.mounted import refuse
 
-__all__ = ["Mounted", "asgi"]
-
 log = logging.getLogger(__name__)
 
 _RETRY_S: Final = 1.0

@@ -23,8 +23,6 @@ from pathlib import Path
 
 from invoker.errors import ConfigError, StartupError
 
-__all__ = ["connections", "leave", "listeners", "reserve"]
-
 HANDSHAKE_S = 0.25
 """Seconds for handshakes whose SYN came before the filter: a round trip around the world."""
 

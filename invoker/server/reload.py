@@ -25,8 +25,6 @@ from invoker.server.stopping import HOW_TO_LEAVE, Hangups, leave_at_once
 from invoker.settings import Config
 from invoker.telemetry.ready import announce
 
-__all__ = ["serve_with_reload", "taken_drain_s", "watched_folder"]
-
 log = logging.getLogger(__name__)
 
 _DRAIN_S = 3.0

@@ -49,8 +49,6 @@ from invoker.transports.tls import TlsFiles
 if TYPE_CHECKING:
     from invoker.transports.http.mounted import MountedTransport
 
-__all__ = ["Server"]
-
 log = logging.getLogger(__name__)
 
 _GC_THRESHOLDS = (20_000, 20, 20)

@@ -28,8 +28,6 @@ from invoker.server.table import TABLE
 from invoker.settings import Config
 from invoker.telemetry.samples import near
 
-__all__ = ["Serving", "serve"]
-
 _REPLACED_S: Final = 1.0
 """How long the invocations of a server may go on when another server takes its place."""
 

@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SharedFolder"]
-
 _PREFIX: Final = "invoker-"
 _LOCK: Final = "lock"
 _FRESH_S: Final = 60.0

@@ -34,20 +34,6 @@ from invoker.server.waking import Waker
 from invoker.telemetry.ready import announce
 from invoker.telemetry.stdout_capture import finish
 
-__all__ = [
-    "HOW_TO_LEAVE",
-    "LEAST_S",
-    "Guard",
-    "Hangups",
-    "Signals",
-    "dump",
-    "leave_at_once",
-    "leave_now",
-    "limit_exit",
-    "listed",
-    "release",
-]
-
 log = logging.getLogger(__name__)
 
 HOW_TO_LEAVE = "press Ctrl-C once more to leave at once"

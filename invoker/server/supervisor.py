@@ -33,8 +33,6 @@ from invoker.telemetry.metrics import RELOADS, RESTARTS, WANTED, WORKERS
 from invoker.telemetry.ready import announce
 from invoker.transports.sockets import check_address_space
 
-__all__ = ["Backoff", "Supervisor", "supervise"]
-
 log = logging.getLogger(__name__)
 
 _TRIES = 5

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["Surroundings"]
-
 
 class Surroundings:
     """The state of the process that a function may change, as after the start hooks: folder, environment, file mode."""

@@ -21,8 +21,6 @@ from invoker.settings import Config
 from invoker.settings import parsers as parse
 from invoker.settings.setting import Flags, as_given, gathered, setting, settings_of
 
-__all__ = ["GROUP", "HTTP", "SERVICES", "TABLE", "Table"]
-
 SERVICES: tuple[str, ...] = (
     "invoker.protocols.riff.service.attach:RiffService",
     "invoker.protocols.evergreen.service.attach:EvergreenService",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from invoker.transports.http.mounted import MountedTransport
     from invoker.transports.http.transport import HttpTransport
 
-__all__ = ["MountedTransports", "Transports"]
-
 log = logging.getLogger(__name__)
 
 

@@ -18,8 +18,6 @@ import socket
 import threading
 from collections.abc import Iterable
 
-__all__ = ["Waker"]
-
 _POKE: signal.Signals = signal.SIGURG
 _FIRST_S, _LAST_S = 0.02, 1.0
 """How long the main thread may take to look, at first and at last, before it is interrupted once more."""

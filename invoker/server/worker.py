@@ -41,8 +41,6 @@ from invoker.telemetry.board import Board, Numbers, Row
 if TYPE_CHECKING:
     from invoker.server.server import Server
 
-__all__ = ["BEAT_S", "Assignment", "Worker", "end_limit_s", "work"]
-
 log = logging.getLogger(__name__)
 
 BEAT_S = 0.5

@@ -9,29 +9,6 @@ from pathlib import Path
 
 from invoker.settings.cores import usable_cores
 
-__all__ = [
-    "base_url",
-    "directories",
-    "endpoint",
-    "host",
-    "hosts",
-    "is_loopback",
-    "mode",
-    "names",
-    "one_of",
-    "origins",
-    "pairs",
-    "path",
-    "port",
-    "seconds",
-    "sink",
-    "some_of",
-    "store",
-    "switch",
-    "whole",
-    "workers",
-]
-
 
 def port(text: str) -> int:
     """A port number; 0 takes a free one."""

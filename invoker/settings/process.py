@@ -18,8 +18,6 @@ from invoker.errors import ConfigError
 from invoker.settings import parsers as parse
 from invoker.settings.setting import Flags, given, setting
 
-__all__ = ["Config"]
-
 T = TypeVar("T")
 
 _BAD_INPUT = ("unknown", "invalid-argument")

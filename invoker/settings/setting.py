@@ -9,20 +9,6 @@ from typing import Any, TypeAlias
 
 from invoker.errors import ConfigError
 
-__all__ = [
-    "Flags",
-    "Setting",
-    "as_given",
-    "flag_of",
-    "gathered",
-    "given",
-    "parsed",
-    "setting",
-    "setting_of",
-    "settings_of",
-]
-
-
 Flags: TypeAlias = Mapping[str, str | bool | Sequence[str]]
 """What the command line gives, by the names of fields: texts, switches, or several texts."""
 

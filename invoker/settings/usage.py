@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 
 from invoker.errors.wording import nearest
 
-__all__ = ["Parser"]
-
 
 class Parser(argparse.ArgumentParser):
     """A parser that answers a mistake with one line instead of a list of everything that could be given.

@@ -25,8 +25,6 @@ from typing import Any, Final, TypeAlias
 from invoker.core.store import Put
 from invoker.stores.backend import LEASE_S, UNAVAILABLE, Asked, Backend, Beat, Event, Sweep
 
-__all__ = ["PATIENCE_S", "Asking"]
-
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 2.0

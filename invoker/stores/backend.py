@@ -18,26 +18,6 @@ import msgspec
 
 from invoker.core.store import Change, Item, Question, Reason, Refused, Space
 
-__all__ = [
-    "LEASE_S",
-    "SWEPT",
-    "UNAVAILABLE",
-    "Asked",
-    "Backend",
-    "Beat",
-    "Deafen",
-    "Dropped",
-    "Event",
-    "Held",
-    "IsHeld",
-    "Listen",
-    "Listening",
-    "Lose",
-    "Release",
-    "Sweep",
-    "Tell",
-]
-
 LEASE_S = 10.0
 """How long a process counts as alive after it last said so."""
 

@@ -15,8 +15,6 @@ from invoker.core.store import Get, Item, Look, Refused, Scan
 from invoker.stores.backend import Asked, Beat, Deafen, IsHeld, Listen, Listening, Sweep
 from invoker.stores.rows import SECOND, SpaceRows
 
-__all__ = ["Rows", "WriteNeededError"]
-
 _DEAD_NS: Final = 3600 * SECOND
 """Seconds after the end of a process's lease until what it holds is forgotten; until then it may come back."""
 

@@ -43,8 +43,6 @@ from invoker.stores.backend import (
     Tell,
 )
 
-__all__ = ["RedisBackend"]
-
 log = logging.getLogger(__name__)
 
 _CONNECT_S: Final = 2.0

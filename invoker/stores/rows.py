@@ -24,8 +24,6 @@ from invoker.core.store import (
 )
 from invoker.stores.backend import SWEPT, Asked, Dropped, Held, IsHeld, Release, Sweep
 
-__all__ = ["SECOND", "Row", "SpaceRows", "reason_of"]
-
 SECOND: Final = 1_000_000_000
 
 _TOUCH: Final = (0.01, 1.0)

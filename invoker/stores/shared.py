@@ -26,8 +26,6 @@ from invoker.stores.backend import (
     Release,
 )
 
-__all__ = ["SharedStore"]
-
 _LOOK_S = 0.05
 """Seconds between two checks whether the others have released a space that was deleted."""
 

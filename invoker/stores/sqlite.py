@@ -30,8 +30,6 @@ from invoker.stores.backend import UNAVAILABLE, Asked, Beat, Event, Listening, L
 from invoker.stores.owners import Rows, WriteNeededError
 from invoker.stores.rows import reason_of
 
-__all__ = ["SqliteBackend"]
-
 log = logging.getLogger(__name__)
 
 _BUSY_S: Final = 5.0

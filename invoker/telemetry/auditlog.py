@@ -18,8 +18,6 @@ from pathlib import Path
 from select import PIPE_BUF
 from typing import Any, Final
 
-__all__ = ["AuditLog"]
-
 log = logging.getLogger(__name__)
 
 _WAIT_S: Final = 0.05

@@ -19,8 +19,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["ROW_BYTES", "Board", "Numbers", "Row"]
-
 ROW_BYTES: Final = 256 * 1024 * 1024
 _READS: Final = 100
 _HEAD: Final = 16

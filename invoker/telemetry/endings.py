@@ -31,8 +31,6 @@ from invoker.errors.wording import printable
 from invoker.message import Headers
 from invoker.telemetry import logs
 
-__all__ = ["Endings"]
-
 _WAIT_S = 0.05
 _PATIENCE_S = 1.0
 """How long a line waits for the response of its invocation."""

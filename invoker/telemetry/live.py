@@ -22,8 +22,6 @@ from invoker.core.streams import InputStream
 from invoker.telemetry.logs import LABELS
 from invoker.telemetry.pressure import FLOWING, Flow
 
-__all__ = ["MOST_INVOCATIONS", "Live"]
-
 MOST_INVOCATIONS: Final = 100
 """Invocations in one snapshot; if more run, the newest are shown."""
 

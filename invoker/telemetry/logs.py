@@ -22,29 +22,6 @@ from invoker.message import Headers
 from invoker.telemetry.logwriter import LogWriter
 from invoker.traces import request_id_of, trace_id_of
 
-__all__ = [
-    "AHEAD",
-    "BELOW",
-    "ENDED",
-    "LABELS",
-    "JsonFormatter",
-    "TextFormatter",
-    "borrowed",
-    "called",
-    "ending",
-    "ending_record",
-    "hold",
-    "invoked",
-    "keep",
-    "local",
-    "log_ending",
-    "one_line",
-    "own_handler",
-    "set_up",
-    "traced",
-    "utc",
-]
-
 log = logging.getLogger("invoker")
 
 ENDED = "invocation ended"

@@ -25,8 +25,6 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Final
 
-__all__ = ["LogWriter", "drain_all", "dropped_lines"]
-
 _MOST: Final = 8 * 1024 * 1024
 """Characters that may wait."""
 

@@ -19,8 +19,6 @@ from invoker.core.budget import ProcessBudget
 from invoker.errors import Overloaded
 from invoker.execution.bodies.pool import Threads, off_loop
 
-__all__ = ["MUCH_BYTES", "Trimmer", "malloc_trim", "share_arenas"]
-
 log = logging.getLogger(__name__)
 
 MUCH_BYTES = 64 * 1024 * 1024

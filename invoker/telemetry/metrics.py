@@ -16,19 +16,6 @@ if TYPE_CHECKING:
     from invoker.core.engine import Engine
     from invoker.execution.driver import Driver
 
-__all__ = [
-    "BY_STATUS",
-    "COUNTERS",
-    "GAUGES",
-    "RELOADS",
-    "RESTARTS",
-    "WANTED",
-    "WORKERS",
-    "Families",
-    "Metrics",
-    "numbers_of",
-]
-
 Families: TypeAlias = Callable[[Numbers], Iterator[Any]]
 """Makes families of Prometheus of those numbers that it knows."""
 

@@ -19,8 +19,6 @@ from invoker.execution.loop.reactor import Reactor
 from invoker.execution.loop.sessions import SessionReactor
 from invoker.execution.thread.direct import DirectConversation
 
-__all__ = ["FLOWING", "Flow", "Pressure", "flows"]
-
 log = logging.getLogger(__name__)
 
 PAUSED: Final = "an invocation is paused: its function reads more slowly than its caller sends"

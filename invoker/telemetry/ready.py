@@ -9,8 +9,6 @@ from invoker.author.spec import FunctionSpec, Take
 from invoker.codecs.typed import is_any
 from invoker.telemetry.logs import BELOW
 
-__all__ = ["announce", "ready_block", "untyped"]
-
 log = logging.getLogger(__name__)
 
 _MOST_NAMES = 5

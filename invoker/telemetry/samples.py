@@ -17,8 +17,6 @@ from invoker.author.spec import IGNORED, FunctionSpec, StreamSpec, Take
 from invoker.codecs.annotations import is_array
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, fields, holds_pydantic, is_any, leaves, members
 
-__all__ = ["call_command", "chat_command", "near", "sample_arguments"]
-
 _AT_HOME = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104 - where localhost leads to
 _TEXTS = ("NDArray[object_]", "NDArray[str_]", "NDArray[bytes_]")
 _MOST_ELEMENTS = 12

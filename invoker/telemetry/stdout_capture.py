@@ -20,8 +20,6 @@ from invoker.core.invocation import Invocation
 from invoker.telemetry import logs
 from invoker.telemetry.logwriter import LogWriter, drain_all
 
-__all__ = ["Lines", "Prints", "ended", "finish", "print_lines"]
-
 _MADE: list[Prints] = []
 _LONGEST = 64 * 1024
 """A line of more characters is logged in parts."""

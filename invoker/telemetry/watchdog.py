@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["Watchdog"]
-
 log = logging.getLogger(__name__)
 
 _HOUSE = (str(Path(__file__).parent.parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))

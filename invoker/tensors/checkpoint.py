@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CHECKPOINT", "NUM_CLIENTS", "Checkpoint", "Update"]
-
 CHECKPOINT: Final = "application/vnd.fcp.checkpoint"
 """The media type of checkpoints and updates (F-080)."""
 

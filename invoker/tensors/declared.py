@@ -12,8 +12,6 @@ from typing import Any, Final, TypeAlias
 from invoker.errors import SpecError
 from invoker.errors.wording import suggestion
 
-__all__ = ["ANY_SIZE", "Size", "Tensor", "declared_size"]
-
 Size: TypeAlias = int | str
 
 ANY_SIZE: Final = -1

@@ -12,8 +12,6 @@ from typing import Final
 
 from invoker.errors import InvocationError, Status
 
-__all__ = ["MAX_ERRORS", "MAX_MESSAGE_BYTES", "Code", "GraphPipeError", "http_status"]
-
 MAX_MESSAGE_BYTES: Final = 4096
 """The most bytes of an error's text, in UTF-8 (G-083)."""
 

@@ -26,8 +26,6 @@ from typing import Final, TypeAlias
 from invoker.tensors.errors import Code, GraphPipeError
 from invoker.tensors.skeleton import Trace
 
-__all__ = ["MAX_NAMES", "MAX_STRINGS", "MAX_TENSORS", "STRING_COST", "Flat", "Table", "Totals", "Weigh", "malformed"]
-
 Weigh: TypeAlias = Callable[[int], None]
 
 MAX_TENSORS: Final = 1024

@@ -18,8 +18,6 @@ from typing import Final
 
 from invoker.tensors.errors import Code, GraphPipeError
 
-__all__ = ["MAX_BYTES", "Kind", "Layout", "Written"]
-
 MAX_BYTES: Final = 2**31 - 1
 """The largest FlatBuffer there can be."""
 

@@ -16,20 +16,6 @@ from invoker.tensors.skeleton import Trace
 from invoker.tensors.tables import opened, read_names, read_shape, read_tables, tensor_of
 from invoker.tensors.types import Tensor, spelled
 
-__all__ = [
-    "LIMIT_BYTES",
-    "IOMetadata",
-    "InferRequest",
-    "InferResponse",
-    "MetadataRequest",
-    "MetadataResponse",
-    "RemoteError",
-    "listing",
-    "read_infer_response",
-    "read_metadata_response",
-    "read_request",
-]
-
 LIMIT_BYTES: Final = 64 << 20
 """The largest buffer that is taken, unless somebody says otherwise (G-004)."""
 

@@ -18,8 +18,6 @@ from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, coun
 from invoker.tensors.wanted import ArrayType
 from invoker.tensors.writer import write_tensor
 
-__all__ = ["Read", "reader", "written"]
-
 Read = Callable[[bytes], Array]
 
 _SMALL: Final = 4096

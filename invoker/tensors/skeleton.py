@@ -14,8 +14,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-__all__ = ["Skeleton", "Span", "Trace"]
-
 MOST_BYTES: Final = 4096
 """The most bytes of a buffer besides its elements; a larger one is read each time."""
 

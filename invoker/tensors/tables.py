@@ -13,8 +13,6 @@ from invoker.tensors.flat import STRING_COST, Flat, Table, Totals
 from invoker.tensors.skeleton import Trace
 from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
 
-__all__ = ["opened", "read_names", "read_shape", "read_tables", "read_tensor", "tensor_of", "wrong_length"]
-
 _TYPES = tuple(TensorType)
 
 

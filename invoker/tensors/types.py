@@ -11,8 +11,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["ITEM_BYTES", "MAX_RANK", "Tensor", "TensorType", "count_of", "spelled"]
-
 MAX_RANK: Final = 32
 """Dimensions of a tensor (G-025)."""
 

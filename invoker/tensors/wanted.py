@@ -11,8 +11,6 @@ import msgspec
 
 from invoker.fields.aliases import bare, notes
 
-__all__ = ["ArrayType", "Casting", "array_spelled", "array_type"]
-
 
 class Casting(enum.Enum):
     """Which arrays of other types are taken; stands beside the array in ``Annotated``."""

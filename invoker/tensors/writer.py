@@ -14,15 +14,6 @@ from invoker.tensors.layout import Kind, Layout, Written
 from invoker.tensors.messages import InferRequest, IOMetadata, MetadataResponse
 from invoker.tensors.types import Tensor
 
-__all__ = [
-    "METADATA_REQUEST",
-    "write_error_response",
-    "write_infer_response",
-    "write_metadata_response",
-    "write_request",
-    "write_tensor",
-]
-
 METADATA_REQUEST: Final = bytes.fromhex("0c00000008000c000b000400080000000c000000000000020400040004000000")
 """A request for metadata: it is always the same."""
 

@@ -20,8 +20,6 @@ from typing import Final, TypeAlias
 
 from invoker.errors import let_go
 
-__all__ = ["Acceptor", "Connected", "ProtocolOf", "streaming"]
-
 log = logging.getLogger(__name__)
 
 ProtocolOf: TypeAlias = Callable[[], asyncio.Protocol]

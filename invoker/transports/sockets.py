@@ -20,20 +20,6 @@ from typing import Any, Final
 
 from invoker.errors import StartupError
 
-__all__ = [
-    "Purpose",
-    "UnixSocket",
-    "address_of",
-    "ask_whether_alive",
-    "bind_each",
-    "bind_tcp",
-    "check_address_space",
-    "no_grpc",
-    "open_files",
-    "raise_open_files",
-    "reset",
-]
-
 _BACKLOG: Final = 1024
 """How many connections may wait to be accepted."""
 

@@ -12,8 +12,6 @@ from invoker.errors import ConfigError
 if TYPE_CHECKING:
     import grpc
 
-__all__ = ["TlsFiles"]
-
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 

@@ -14,8 +14,6 @@ from invoker.codecs.anyvalue.errors import Unserializable
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS
 from invoker.codecs.typed import BYTES_LIKE, enc_hook, is_frame, is_structured, plain
 
-__all__ = ["natural", "timestamp_parts"]
-
 _KEPT: Final = (*BYTES_LIKE, dt.datetime, dt.timedelta)
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SECOND: Final = dt.timedelta(seconds=1)

@@ -16,8 +16,6 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
-__all__ = ["AnyCodec", "Known", "converting", "known"]
-
 
 class Known(bytes):
     """A payload whose value is known: it was decoded and validated for a type, and is not decoded again for that one.

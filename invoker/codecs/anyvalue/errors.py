@@ -7,8 +7,6 @@ from typing import Self
 from invoker.errors import DecodeError, EncodeError
 from invoker.errors.wording import Place
 
-__all__ = ["BadAny", "MissingLibrary", "TooComplex", "Unserializable"]
-
 
 class Unserializable(EncodeError):
     """A value has no form in ``google.protobuf.Any``.

@@ -11,8 +11,6 @@ from invoker.codecs.anyvalue.errors import TooComplex
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS, MOST_LEVELS
 from invoker.codecs.exponents import json_value
 
-__all__ = ["parse_json", "snakepit"]
-
 
 def snakepit(name: str) -> Callable[[bytes], Any] | None:
     """The reader of a Snakepit type, by the last part of its URL; None if Snakepit has no such type."""

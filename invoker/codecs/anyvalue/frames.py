@@ -11,8 +11,6 @@ from typing import Any
 from invoker.codecs.anyvalue.errors import MissingLibrary, TooComplex, Unserializable
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS
 
-__all__ = ["PARQUET", "from_parquet", "to_parquet"]
-
 PARQUET = b"PAR1"
 """A parquet file begins with it."""
 

@@ -9,8 +9,6 @@ from invoker.codecs.anyvalue.foreign import snakepit
 from invoker.codecs.anyvalue.unpack import unpack
 from invoker.codecs.anyvalue.wire import fields
 
-__all__ = ["kind_of"]
-
 _OPAQUE: Final = "opaque"
 _BY_NAME: Final = {
     "google.protobuf.BytesValue": "binary",

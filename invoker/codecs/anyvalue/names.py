@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final, Self
 
-__all__ = ["ANY", "EXACT", "MOST_ELEMENTS", "MOST_LEVELS", "PREFIX", "PROTOBUF", "STRUCT", "TAG", "Opaque"]
-
 ANY: Final = "application/vnd.google.protobuf.any"
 """The media type of a payload that is a serialised ``google.protobuf.Any``."""
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from invoker.codecs.anyvalue.names import EXACT, PREFIX, PROTOBUF, TAG
 
-__all__ = ["MANY", "read", "read_one", "tagged", "write"]
-
 MANY: Final = 16
 """From this length on, a list is looked at as a whole."""
 

@@ -17,8 +17,6 @@ from invoker.codecs.anyvalue.wire import sized
 from invoker.codecs.typed import is_frame
 from invoker.codecs.varint import SHORT, VARINTS, varint
 
-__all__ = ["pack", "packer"]
-
 
 def pack(value: Any) -> bytes:
     """The serialised ``google.protobuf.Any`` of a value.

@@ -19,8 +19,6 @@ from invoker.codecs.anyvalue.names import MOST_ELEMENTS, MOST_LEVELS, PROTOBUF, 
 from invoker.codecs.anyvalue.wire import fields
 from invoker.codecs.varint import SHORT, read_varint
 
-__all__ = ["EPOCH", "read_list", "read_struct", "read_value"]
-
 EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 

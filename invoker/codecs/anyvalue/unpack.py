@@ -19,9 +19,6 @@ from invoker.codecs.anyvalue.names import Opaque
 from invoker.codecs.anyvalue.wire import fields
 from invoker.codecs.varint import SHORT, read_varint
 
-__all__ = ["unpack"]
-
-
 _TEXT_URL: Final = b"type.googleapis.com/google.protobuf.StringValue"
 _SHORT_TEXTS: Final = [b"\n\x2f%b\x12%c\n%c" % (_TEXT_URL, size + 2, size) for size in range(SHORT - 2)]
 """The bytes before a text of each length, in a StringValue without other fields."""

@@ -7,8 +7,6 @@ from typing import Final
 
 from invoker.codecs.varint import SHORT, VARINTS, read_varint, varint
 
-__all__ = ["fields", "sized"]
-
 _MOST_FIELDS: Final = 1000
 """No message that is read here has more than seven; senders may repeat them."""
 

@@ -12,21 +12,6 @@ import msgspec
 
 from invoker.errors import Status, StatusError
 
-__all__ = [
-    "LEVELS",
-    "UNCOMPRESSED",
-    "Ack",
-    "Data",
-    "End",
-    "Incoming",
-    "Limits",
-    "Packed",
-    "Piece",
-    "Start",
-    "Terms",
-    "broken",
-]
-
 UNCOMPRESSED: Final = 0
 
 LEVELS: Final = {1: 6, 2: 9, 3: 1}

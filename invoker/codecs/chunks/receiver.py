@@ -10,8 +10,6 @@ from __future__ import annotations
 from invoker.codecs.chunks.pieces import LEVELS, UNCOMPRESSED, Data, End, Incoming, Limits, Start, broken
 from invoker.errors import LimitExceeded
 
-__all__ = ["Receiver"]
-
 
 class Receiver:
     """One direction of a stream; it has one message at a time.

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from invoker.codecs.chunks.pieces import UNCOMPRESSED, Data, End, Packed, Piece, Start, Terms, broken
 
-__all__ = ["Sender"]
-
 
 class Sender:
     """Cuts messages into pieces, in the order in which they were put.

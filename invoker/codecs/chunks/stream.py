@@ -21,8 +21,6 @@ from invoker.codecs.chunks.pieces import Ack, Data, End, Incoming, Limits, Packe
 from invoker.codecs.chunks.receiver import Receiver
 from invoker.codecs.chunks.sender import Sender
 
-__all__ = ["ChunkStream"]
-
 _STEP_BYTES: Final = 64 * 1024
 """Bytes for which ``may_receive`` is asked at once."""
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from invoker.tensors.declared import ANY_SIZE
 
-__all__ = ["array_schema", "number_schema"]
-
 _KINDS: Final = {"f": "number", "i": "integer", "u": "integer", "b": "boolean", "S": "string", "U": "string"}
 _ABSTRACT: Final = (
     ("bool", "boolean"),

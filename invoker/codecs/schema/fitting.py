@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-__all__ = ["fits"]
-
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
     "integer": (int,),

@@ -9,8 +9,6 @@ from typing import Any, Final
 from invoker.codecs.typed import adapter
 from invoker.fields.marks import pattern_text
 
-__all__ = ["REF", "pydantic_schema", "reached"]
-
 REF: Final = "#/$defs/"
 
 

@@ -18,8 +18,6 @@ from invoker.codecs.schema.plain import NOTHING, plain_value
 from invoker.fields.constraints import FIELD_LENGTH, FIELD_RULES, Constraints
 from invoker.fields.marks import pattern_text
 
-__all__ = ["bounded", "marked"]
-
 _BOUNDS: Final = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",

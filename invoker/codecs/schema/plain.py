@@ -9,8 +9,6 @@ import msgspec
 
 from invoker.codecs.typed import enc_hook
 
-__all__ = ["NOTHING", "plain_value"]
-
 NOTHING: Any = msgspec.UNSET
 """What stands for a value that JSON does not have."""
 

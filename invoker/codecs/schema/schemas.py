@@ -38,8 +38,6 @@ from invoker.codecs.typed import BYTES_LIKE, leaves
 from invoker.fields.aliases import bare, stood_for, unaliased
 from invoker.fields.constraints import UNBOUND, Constraints
 
-__all__ = ["DEFINITIONS", "Schema", "Schemas", "schema_of"]
-
 Schema: TypeAlias = dict[str, Any]
 
 DEFINITIONS: Final = REF

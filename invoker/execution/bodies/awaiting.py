@@ -10,8 +10,6 @@ from typing import Any
 from invoker.errors import Cancelled, InputCancelled
 from invoker.errors.wording import cannot_wait
 
-__all__ = ["Awaiting"]
-
 
 class Awaiting:
     """The awaitables for which the threads of one invocation wait.

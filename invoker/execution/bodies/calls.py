@@ -20,8 +20,6 @@ from invoker.errors import EncodeError
 from invoker.execution.bodies.values import decode_value, encode_argument
 from invoker.message import Message
 
-__all__ = ["Waits", "acall", "astream", "call", "scope_of", "stream"]
-
 log = logging.getLogger(__name__)
 
 _CLOSE_S = 5.0

@@ -30,8 +30,6 @@ from invoker.execution.bodies.runner import Host, Spawn, call_failed, comes_of, 
 from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
 from invoker.execution.pace.turnbudget import NOTED_S
 
-__all__ = ["LoopRunner"]
-
 log = logging.getLogger(__name__)
 
 _CLOSE_S = 5.0

@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 from invoker.errors import Overloaded
 from invoker.execution.bodies.turns import Turns
 
-__all__ = ["Threads", "off_loop"]
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -43,8 +43,6 @@ from invoker.execution.isolation.frames import (
 )
 from invoker.execution.isolation.pool import Children
 
-__all__ = ["ProcessRunner"]
-
 log = logging.getLogger(__name__)
 
 _WINDOW: Final = 64

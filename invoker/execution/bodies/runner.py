@@ -29,20 +29,6 @@ from invoker.errors.wording import traceback_of
 from invoker.execution.pace.slices import Slices
 from invoker.message import Message, as_headers
 
-__all__ = [
-    "Body",
-    "Host",
-    "Runner",
-    "Spawn",
-    "call_failed",
-    "check_thread",
-    "comes_of",
-    "later",
-    "production_failed",
-    "shape",
-    "until_room",
-]
-
 log = logging.getLogger(__name__)
 
 _TWO_READERS = ("generator already executing", "anext(): asynchronous generator is already running")

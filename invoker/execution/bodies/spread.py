@@ -16,8 +16,6 @@ from invoker.execution.bodies.pool import Threads
 from invoker.execution.bodies.sync import SpreadBody, SyncBody, SyncInput
 from invoker.message import Message
 
-__all__ = ["Spread"]
-
 
 class Spread(SpreadBody):
     """Takes over from a body that called the function, once that has given several iterators.

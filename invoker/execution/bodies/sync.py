@@ -30,8 +30,6 @@ from invoker.execution.bodies.pool import Threads
 from invoker.execution.bodies.runner import call_failed, check_thread, comes_of, production_failed, shape
 from invoker.message import Message
 
-__all__ = ["SpreadBody", "SyncBody", "SyncInput"]
-
 log = logging.getLogger(__name__)
 
 

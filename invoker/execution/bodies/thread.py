@@ -30,8 +30,6 @@ from invoker.execution.bodies.sync import SpreadBody, SyncInput
 from invoker.execution.bodies.turns import LARGE_BYTES
 from invoker.message import Message
 
-__all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
-
 log = logging.getLogger(__name__)
 
 OUTPUT_QUEUE = 16

@@ -18,8 +18,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 from invoker.execution.pace.turnbudget import TurnBudget
 from invoker.message import Message
 
-__all__ = ["LARGE_BYTES", "Turns", "is_of_many"]
-
 LARGE_BYTES: Final = 256 * 1024
 """A payload with more bytes is large."""
 

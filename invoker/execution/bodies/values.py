@@ -20,8 +20,6 @@ from invoker.errors import EncodeError, NestedError, Status
 from invoker.errors.wording import Place
 from invoker.message import EMPTY, METADATA, Message, Metadata, Output
 
-__all__ = ["OUTPUT", "decode_value", "encode_argument", "encode_value", "refused_argument"]
-
 OUTPUT: Final = "invoker-output"
 """The header of a result that names its output, where there are several."""
 

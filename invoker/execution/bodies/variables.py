@@ -14,8 +14,6 @@ from invoker.codecs.anyvalue import pack, unpack
 from invoker.core.store import Question
 from invoker.core.variables import OWN, Talk, delete, listed, read, write
 
-__all__ = ["Variables", "awaited", "blocking"]
-
 
 class Variables:
     """Reads and writes variables. A sync function gets results; an async one awaits them.

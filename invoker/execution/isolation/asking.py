@@ -22,8 +22,6 @@ from invoker.execution.isolation.faults import fault_of, raised_by
 from invoker.execution.isolation.frames import Answer, Asked, FromChild, Packed, ToChild, packed, unpacked
 from invoker.message import Message
 
-__all__ = ["Asking", "PipeScope"]
-
 log = logging.getLogger(__name__)
 
 _ANSWERS: dict[str, Any] = {one.__name__: one for one in (store.Space, store.Item, store.Refused)}

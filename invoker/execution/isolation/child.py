@@ -17,8 +17,6 @@ from typing import Any, Final, Protocol, cast
 
 from invoker.execution.isolation.frames import Cut, Frames, FromChild, Hello, Idle, Ready, ToChild, framed
 
-__all__ = ["Child", "Keeper", "Tenant", "ended_by", "kill_group"]
-
 log = logging.getLogger(__name__)
 
 _END_S: Final = 2.0

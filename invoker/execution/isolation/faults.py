@@ -7,8 +7,6 @@ from invoker.errors import FunctionError, InvocationError, LimitExceeded, Nested
 from invoker.errors.wording import traceback_of
 from invoker.execution.isolation.frames import Fault
 
-__all__ = ["ChildDied", "MemoryExceeded", "RemoteTraceback", "fault_of", "raised_by"]
-
 
 class RemoteTraceback(Exception):
     """Stands for an exception that was raised in a child; its text is the traceback."""

@@ -26,34 +26,6 @@ from invoker.core.steps import Terms
 from invoker.errors.wording import Place, Why
 from invoker.message import Message, as_headers
 
-__all__ = [
-    "MOST_BYTES",
-    "Answer",
-    "Asked",
-    "Begin",
-    "Cut",
-    "Done",
-    "End",
-    "Fault",
-    "Frames",
-    "FromChild",
-    "Gave",
-    "Give",
-    "Hello",
-    "Idle",
-    "Loaded",
-    "Over",
-    "Packed",
-    "Ready",
-    "Shut",
-    "Stop",
-    "ToChild",
-    "Wants",
-    "framed",
-    "packed",
-    "unpacked",
-]
-
 _HEAD: Final = 4
 _Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 

@@ -15,8 +15,6 @@ import os
 import signal
 import sys
 
-__all__ = ["main"]
-
 
 def main(descriptor: int) -> None:
     """Read until the serving process is gone."""

@@ -32,8 +32,6 @@ from invoker.errors import HookError, Overloaded, StartupError
 from invoker.execution.isolation.child import Child, Tenant
 from invoker.execution.isolation.frames import Hello, Loaded
 
-__all__ = ["Children", "ChildrenSettings"]
-
 log = logging.getLogger(__name__)
 
 _SERVES: Final = 1000

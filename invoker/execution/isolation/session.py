@@ -41,8 +41,6 @@ from invoker.execution.isolation.frames import (
 from invoker.execution.isolation.frames import Wants as WantsFrame
 from invoker.message import as_headers
 
-__all__ = ["WINDOW", "ChildSession"]
-
 WINDOW = 64
 """Messages that an input of a child may hold."""
 

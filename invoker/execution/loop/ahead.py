@@ -22,8 +22,6 @@ from invoker.execution.loop.reactor import Reactor
 from invoker.execution.loop.wire import Wire
 from invoker.message import Message
 
-__all__ = ["AheadReactor", "AheadSession", "BufferFull"]
-
 
 class BufferFull(LimitExceeded):
     """The peer is so slow that more frames would wait than allowed.

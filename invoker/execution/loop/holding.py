@@ -18,8 +18,6 @@ from invoker.errors import InvocationError
 from invoker.execution.bodies.runner import later
 from invoker.execution.loop.reactor import Reactor
 
-__all__ = ["ArrivingReactor", "HoldingReactor"]
-
 
 class HoldingReactor(Reactor):
     """One session on one wire; see `Reactor`. A frame for which the process has no room ends the call."""

@@ -47,8 +47,6 @@ from invoker.execution.loop.wire import GONE, Wire
 from invoker.execution.pace.slices import SLICE
 from invoker.message import Message
 
-__all__ = ["Reactor"]
-
 log = logging.getLogger(__name__)
 
 _EARLY_S = 0.01

@@ -20,8 +20,6 @@ from invoker.errors import DeadlineExceeded, InternalError, InvocationError
 from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
 
-__all__ = ["carry_on", "converse"]
-
 log = logging.getLogger(__name__)
 
 

@@ -45,8 +45,6 @@ from invoker.execution.loop.reactor import Reactor
 from invoker.execution.loop.shared import heed_all
 from invoker.execution.loop.wire import Wire
 
-__all__ = ["Fetching", "SessionReactor", "SessionWire", "StoringSession"]
-
 log = logging.getLogger(__name__)
 
 Fetching: TypeAlias = Callable[[str, int, Callable[[bytes], None]], Awaitable[None]]

@@ -28,8 +28,6 @@ from invoker.execution.driver import Driver
 from invoker.execution.loop.wire import Wire
 from invoker.message import Message
 
-__all__ = ["Shared", "heed_all"]
-
 
 class Holder(Protocol):
     """A conversation that holds a reference to a shared invocation; see `invoker.execution.loop.reactor.Reactor`."""

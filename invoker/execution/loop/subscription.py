@@ -19,8 +19,6 @@ from invoker.errors import InternalError, InvocationError, ShuttingDown, let_go
 from invoker.execution.driver import Driver
 from invoker.execution.loop.wire import Wire
 
-__all__ = ["StoreSubscription"]
-
 log = logging.getLogger(__name__)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-__all__ = ["GONE", "Wire"]
-
 
 class Wire(Protocol):
     """A transport's side of one conversation. Only `room` waits."""

@@ -33,8 +33,6 @@ from invoker.execution.bodies.values import encode_value, refused_argument
 from invoker.execution.driver import Driver
 from invoker.message import Message
 
-__all__ = ["Inline", "check_caller"]
-
 _END: Final = object()
 
 

@@ -21,8 +21,6 @@ from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
 from invoker.message import Message
 
-__all__ = ["Inside"]
-
 _HIGH_BYTES = 256 * 1024
 _HIGH_FRAMES = 16
 """Frames and bytes that may wait for the reader; once one of these limits is reached, the function waits."""

@@ -18,8 +18,6 @@ from invoker.errors import EncodeError, InvocationError, LimitExceeded, NestedEr
 from invoker.execution.bodies.values import OUTPUT, decode_value, encode_value, refused_argument
 from invoker.message import METADATA, Message
 
-__all__ = ["KEY", "Order", "check_depth", "is_iterator", "labelled", "nested_error"]
-
 KEY = "n"
 """The key of the only invocation in the conversation of a nested call."""
 

@@ -24,8 +24,6 @@ from invoker.execution.nested.inside import Inside
 from invoker.execution.nested.order import KEY, Order, labelled, nested_error
 from invoker.message import Message
 
-__all__ = ["CatalogScope", "runs_inline"]
-
 
 class CatalogScope:
     """The scope in which the functions of one process can call each other.

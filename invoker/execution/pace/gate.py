@@ -16,8 +16,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sized
 
-__all__ = ["UNGATED", "Gate", "Pace", "Ticket"]
-
 _SLOW_S = 1.0
 
 _STILL = 2

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Awaitable
 from typing import Final
 
-__all__ = ["MOST", "SLICE", "Slices"]
-
 SLICE: Final = 32
 """Outputs."""
 

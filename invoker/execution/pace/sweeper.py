@@ -17,8 +17,6 @@ from typing import Any, Protocol
 
 from invoker.execution.pace.gate import Gate
 
-__all__ = ["LOOK_S", "Busy", "Followed", "Sweeper", "Swept"]
-
 log = logging.getLogger(__name__)
 
 BEAT_S = 0.002

@@ -16,8 +16,6 @@ from typing import Any, Final
 
 from invoker.context import RUNNING, Context
 
-__all__ = ["OwnTask", "own_task"]
-
 log = logging.getLogger(__name__)
 
 _OURS: Final = frozenset(("invoker", "asyncio", "contextlib", "grpc"))

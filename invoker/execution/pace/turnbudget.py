@@ -15,8 +15,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-__all__ = ["NOTED_S", "TURN_S", "TurnBudget"]
-
 T = TypeVar("T")
 
 TURN_S: Final = 0.005

@@ -18,8 +18,6 @@ from invoker.errors import DeadlineExceeded, InvocationError
 from invoker.execution.bodies.awaiting import Awaiting
 from invoker.execution.driver import Driver
 
-__all__ = ["CallWatchdog", "why_gone"]
-
 log = logging.getLogger(__name__)
 
 _EARLY_S = 0.01

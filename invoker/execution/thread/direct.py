@@ -46,8 +46,6 @@ from invoker.execution.thread.single import Single
 from invoker.execution.thread.timed import TimedSingle
 from invoker.execution.thread.wire import Wire
 
-__all__ = ["DirectConversation"]
-
 log = logging.getLogger(__name__)
 
 

@@ -22,8 +22,6 @@ from invoker.errors import InvocationError
 from invoker.execution.bodies.pool import Threads
 from invoker.execution.pace.sweeper import Busy, Sweeper
 
-__all__ = ["LeaderFollower", "Turn"]
-
 log = logging.getLogger(__name__)
 
 

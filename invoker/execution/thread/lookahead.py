@@ -11,8 +11,6 @@ from invoker.core.steps import Feed
 from invoker.errors import InvocationError
 from invoker.execution.thread.wire import Wire
 
-__all__ = ["LookaheadValidator"]
-
 
 class LookaheadValidator:
     """Looks ahead in one direct conversation, for the sweeper.

@@ -15,8 +15,6 @@ from invoker.errors import Cancelled, InputCancelled
 from invoker.execution.bodies.awaiting import Awaiting
 from invoker.execution.driver import Driver
 
-__all__ = ["LoopHandoff"]
-
 
 class LoopHandoff:
     """A conversation that continues on the loop.

@@ -21,8 +21,6 @@ from invoker.execution.bodies.sync import SpreadBody, SyncInput
 from invoker.execution.thread.single import Single
 from invoker.message import Message
 
-__all__ = ["Several"]
-
 
 class Several(SpreadBody):
     """Takes over from the body that called the function, once that has given several iterators.

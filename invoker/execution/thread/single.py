@@ -21,8 +21,6 @@ from invoker.execution.bodies.sync import SyncBody
 from invoker.execution.thread.wire import Conversation
 from invoker.message import Message
 
-__all__ = ["Single"]
-
 _PROMPT_S = 200e-6
 """A generator that came back within this time after an output is expected to do so again."""
 

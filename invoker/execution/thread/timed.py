@@ -22,8 +22,6 @@ from invoker.execution.thread.single import Single
 from invoker.execution.thread.wire import Conversation
 from invoker.message import Message
 
-__all__ = ["TimedSingle"]
-
 
 class TimedSingle(Single):
     """The body of a direct conversation whose invocation has a time limit; the module's docstring says more."""

@@ -11,8 +11,6 @@ from invoker.core.steps import CallStep, Event, Trailers
 from invoker.errors import InvocationError
 from invoker.execution.pace.gate import Pace
 
-__all__ = ["Conversation", "Wire"]
-
 
 class Wire(Protocol):
     """The interface of a transport for the thread of one conversation; see `transports.grpc.threadcall.ThreadCall`."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
-__all__ = ["ActionServiceSettings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionServiceSettings:

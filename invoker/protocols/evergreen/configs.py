@@ -8,8 +8,6 @@ from google.protobuf import any_pb2, descriptor_pool, json_format, message_facto
 from google.protobuf.message import DecodeError as WireError
 from google.protobuf.message import Message
 
-__all__ = ["ActionConfig"]
-
 M = TypeVar("M", bound=Message)
 
 

@@ -14,8 +14,6 @@ from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, Node, Reference
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker, is_utf8_text
 
-__all__ = ["END", "WAIT", "Cursor", "Found", "whole_characters"]
-
 Found = tuple[Node, bytes]
 """A leaf and its bytes, or some of them."""
 

@@ -38,8 +38,6 @@ from invoker.protocols.evergreen.table import Table
 from invoker.protocols.evergreen.wire import leaf_frame, metadata_of, prefix_of
 from invoker.protocols.evergreen.writers import Form, Writer
 
-__all__ = ["Extensions", "accepted"]
-
 _STATUS = "__status__"
 _STATUS_TYPE = "application/x-protobuf; type=google.rpc.Status"
 

@@ -25,8 +25,6 @@ from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.store import WEIGHT, NodeStore
 from invoker.protocols.evergreen.wire import headers_of
 
-__all__ = ["Graph"]
-
 
 class Graph(NodeStore):
     """The nodes of one session.

@@ -13,8 +13,6 @@ from invoker.protocols.evergreen.errors import bad_input
 from invoker.protocols.evergreen.nodes import Node, Owner
 from invoker.protocols.evergreen.references import References
 
-__all__ = ["Input", "pieces_of"]
-
 _BYTES: tuple[Any, ...] = (bytes, bytearray, memoryview)
 
 

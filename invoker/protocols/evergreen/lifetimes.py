@@ -16,8 +16,6 @@ from invoker.protocols.evergreen.errors import bad_action, incomplete
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
-__all__ = ["Lifetimes"]
-
 _LOOKS = 256
 """Ancestors of a dropped node that are looked at; one with more waits until no action is left that may read it."""
 

@@ -8,8 +8,6 @@ from invoker.author.spec import FunctionSpec, StreamSpec, Take
 from invoker.author.spelling import render
 from invoker.codecs.annotations import is_array
 
-__all__ = ["describe", "type_name"]
-
 
 def type_name(stream: StreamSpec) -> str:
     """A stream's declared media types, or the name of its Python type."""

@@ -15,8 +15,6 @@ from invoker.core.steps import Step
 from invoker.errors import InvocationError
 from invoker.message import EMPTY
 
-__all__ = ["INTERIOR", "LEAF", "MOST", "UNDECIDED", "Node", "Owner", "Reference", "Waiter"]
-
 UNDECIDED, LEAF, INTERIOR = 0, 1, 2
 """Kinds of nodes; one that has neither bytes nor children yet is undecided."""
 

@@ -11,8 +11,6 @@ from invoker.author.spec import FunctionSpec
 from invoker.errors import SpecError
 from invoker.errors.wording import suggestion
 
-__all__ = ["Nodes", "nodes_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Nodes(ProtocolOption):

@@ -20,8 +20,6 @@ from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import bad_graph, limit
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
-__all__ = ["Order"]
-
 _GAP = 1 << 256
 _STEP = 1 << 128
 """Distances of new places from all others, and of moved places from their target: both leave room for further

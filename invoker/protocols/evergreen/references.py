@@ -13,8 +13,6 @@ from invoker.protocols.evergreen.errors import EvergreenError, translated
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Reference
 
-__all__ = ["References"]
-
 _FETCHED = ("file", "http", "https")
 """Schemes that the driver may fetch, if its policy allows."""
 

@@ -15,8 +15,6 @@ from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.table import Binding
 from invoker.protocols.evergreen.writers import Writer
 
-__all__ = ["RunningAction", "open_step"]
-
 
 class RunningAction:
     """One action: one invocation.

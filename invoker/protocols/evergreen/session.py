@@ -36,8 +36,6 @@ from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Binding, Table
 from invoker.protocols.evergreen.writers import Writer, form_of
 
-__all__ = ["METHOD", "SERVICE", "EvergreenSession"]
-
 log = logging.getLogger(__name__)
 
 SERVICE = "evergreen.v2.EvergreenService"

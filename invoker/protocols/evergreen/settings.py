@@ -12,8 +12,6 @@ from invoker.protocols.evergreen.actions import ActionServiceSettings
 from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
-__all__ = ["EXTENSIONS", "METADATA_MODES", "EvergreenServiceSettings", "EvergreenSettings"]
-
 EXTENSIONS = ("drop", "ttl", "partial-failures", "cancel", "accept", "discovery")
 """Extensions of the specification; off unless the client names them in the metadata ``evergreen-extensions``
 (E-118)."""

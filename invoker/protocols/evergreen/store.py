@@ -13,8 +13,6 @@ from invoker.protocols.evergreen.order import Order
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker
 
-__all__ = ["WEIGHT", "NodeStore"]
-
 WEIGHT = 64
 """Bytes that a stored fragment counts beside its own, so that empty ones cannot fill the memory."""
 

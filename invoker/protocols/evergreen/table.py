@@ -16,9 +16,6 @@ from invoker.errors.wording import quoted
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
 
-__all__ = ["Binding", "Table"]
-
-
 _MOST: Final = 256
 _MOST_BYTES: Final = 1 << 20
 _PLAN_BYTES: Final = 1024

@@ -35,8 +35,6 @@ from invoker.protocols.evergreen.nodes import LEAF, Node, Owner
 from invoker.protocols.evergreen.options import nodes_of
 from invoker.protocols.evergreen.wire import children_frame, is_utf8_text, leaf_frame, metadata_of, prefix_of
 
-__all__ = ["Form", "Writer", "form_of"]
-
 _PIECES: tuple[Any, ...] = (str, bytes, bytearray, memoryview)
 _OPEN: tuple[Any, ...] = (Any, object)
 

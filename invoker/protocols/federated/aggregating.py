@@ -28,8 +28,6 @@ from invoker.errors import Cancelled, InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 from invoker.tensors.checkpoint import CHECKPOINT
 
-__all__ = ["AHEAD", "AHEAD_BYTES", "Abandon", "AggregatingSession", "Begin", "Enough", "Report", "Word"]
-
 AHEAD: Final = 16
 """Reports that the function has been fed but has not read (F-081); the window of the reactor."""
 

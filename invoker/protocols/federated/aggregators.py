@@ -21,8 +21,6 @@ from invoker.tensors.checkpoint import Checkpoint, Update
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["checker", "mean", "sum"]
-
 _MEAN: Final = "invoker.aggregators:mean"
 _SUM: Final = "invoker.aggregators:sum"
 

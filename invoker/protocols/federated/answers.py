@@ -9,8 +9,6 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.protocols.federated.messages import Blob, Capabilities, Eligibility, Offer, Resource, Window
 from invoker.protocols.federated.wire.durations import duration_of
 
-__all__ = ["ack", "fill_acceptance", "fill_eligibility", "rejection", "report_response", "resource", "window"]
-
 _LONGEST_S: Final = 315_576_000_000.0
 """The longest that a Duration may be, 10,000 years."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-__all__ = ["choose", "eligible"]
-
 
 def eligible(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, float]:
     """The tasks that a client may get, with their weights.

@@ -16,17 +16,6 @@ from invoker.protocols.federated.messages import Blob, Tokens
 if TYPE_CHECKING:
     from invoker.protocols.federated.aggregating import AggregatingSession, Word
 
-__all__ = [
-    "DEVICE_BYTES",
-    "Backing",
-    "Check",
-    "Commit",
-    "EligibilitySetup",
-    "PopulationSetup",
-    "TaskSetup",
-    "excess",
-]
-
 DEVICE_BYTES: Final = 64 * 1024 * 1024 - 64 * 1024
 """The most bytes of a plan and a checkpoint together. Devices take messages of 64 MiB, in which both come with names
 and sizes."""

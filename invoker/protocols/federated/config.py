@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 from invoker.errors import ConfigError
 from invoker.errors.wording import suggestion
 
-__all__ = ["FederatedConfig", "PopulationConfig", "SecAggConfig", "TaskConfig", "parse"]
-
 MOST_MODULUS = 2**62
 MOST_BITS = 2**31
 """Bits of one vector of secure aggregation (D14)."""

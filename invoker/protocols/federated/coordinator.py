@@ -45,8 +45,6 @@ from invoker.protocols.federated.population import Population, TaskStatus
 from invoker.protocols.federated.tally import Tally
 from invoker.protocols.federated.wire.names import POPULATION_KEY
 
-__all__ = ["CoordinatorLimits", "RoundCoordinator"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorLimits:

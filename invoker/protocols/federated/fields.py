@@ -14,8 +14,6 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from invoker.codecs.varint import read_varint
 
-__all__ = ["has_more_fields"]
-
 _SMALL_BYTES: Final = 64 * 1024
 """A smaller message cannot have so many fields that it matters."""
 

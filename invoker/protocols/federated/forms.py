@@ -17,8 +17,6 @@ from invoker.protocols.federated import answers
 from invoker.protocols.federated.messages import Capabilities, Eligibility, Offer
 from invoker.protocols.federated.negotiation import options_for
 
-__all__ = ["Form", "form_of_eligibility", "form_of_offer"]
-
 
 class Form(msgspec.Struct, frozen=True):
     """An answer whose bytes may already exist.

@@ -27,8 +27,6 @@ from invoker.core.budget import ProcessBudget, Share
 from invoker.core.timers import Timer, Timers
 from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
 
-__all__ = ["LEAST_BYTES_PER_S", "PATIENCE_S", "SMALL_BYTES", "Gate"]
-
 SMALL_BYTES: Final = 64 * 1024
 
 PATIENCE_S: Final = 5.0

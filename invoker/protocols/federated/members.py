@@ -37,8 +37,6 @@ from invoker.protocols.federated.messages import (
 )
 from invoker.protocols.federated.tally import Tally
 
-__all__ = ["HALF_CLOSE_S", "Member", "Party", "RoundContext", "Stage"]
-
 HALF_CLOSE_S: Final = 5.0
 
 

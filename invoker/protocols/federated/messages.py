@@ -29,30 +29,6 @@ from invoker.codecs.chunks import Packed
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 
-__all__ = [
-    "Accepted",
-    "Blob",
-    "Capabilities",
-    "Checkin",
-    "Coordinator",
-    "Device",
-    "Eligibility",
-    "Mailbox",
-    "Notice",
-    "Offer",
-    "Over",
-    "Rejected",
-    "ReportIn",
-    "ReportTaken",
-    "Resource",
-    "Resume",
-    "SecAggTerms",
-    "Secure",
-    "Tokens",
-    "Verdict",
-    "Window",
-]
-
 
 class Capabilities(msgspec.Struct, frozen=True):
     """The capabilities of a client, as its ProtocolOptionsRequest gives them.

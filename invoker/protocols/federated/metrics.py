@@ -14,8 +14,6 @@ from urllib.parse import quote, unquote
 
 from invoker.telemetry.board import Numbers
 
-__all__ = ["BOUNDS", "COUNTERS", "DURATION", "GAUGES", "OTHER", "round_families", "round_numbers"]
-
 DURATION: Final = "invoker_round_duration_seconds"
 
 COUNTERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {

@@ -9,8 +9,6 @@ from invoker.codecs.chunks import UNCOMPRESSED, Terms
 from invoker.protocols.federated.messages import Capabilities
 from invoker.protocols.federated.wire.names import COMPRESSION_LEVELS, HTTP_GZIP, NATIVE_SECAGG
 
-__all__ = ["DeviceSettings", "capabilities", "options_for", "terms_for"]
-
 
 class DeviceSettings(msgspec.Struct, frozen=True):
     """Limits and choices of the server for each conversation with a device.

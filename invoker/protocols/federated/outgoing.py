@@ -13,8 +13,6 @@ from invoker.errors import LimitExceeded
 from invoker.protocols.federated.forms import Form
 from invoker.protocols.federated.negotiation import DeviceSettings
 
-__all__ = ["PACKED", "Outgoing", "Pack"]
-
 PACKED: Final = "packed"
 """The key of the `Await` for an answer that is compressed in a thread."""
 

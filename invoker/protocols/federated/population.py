@@ -18,8 +18,6 @@ from invoker.protocols.federated.round import Round
 from invoker.protocols.federated.secure import SecureRound
 from invoker.protocols.federated.wire.names import API_KEY
 
-__all__ = ["Population", "Task", "TaskStatus"]
-
 log = logging.getLogger(__name__)
 
 

@@ -23,8 +23,6 @@ from invoker.protocols.federated.negotiation import DeviceSettings, capabilities
 from invoker.protocols.federated.wire.durations import seconds_of
 from invoker.protocols.federated.wire.names import WEIGHTS_VERSION
 
-__all__ = ["AnyCheckin", "check_same", "checkin_of", "invalid", "parsed", "report_of"]
-
 AnyCheckin: TypeAlias = pb.CheckinRequest | pb.EligibilityEvalCheckinRequest
 
 _FIELDS: Final = 65_536

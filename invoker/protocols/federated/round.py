@@ -45,8 +45,6 @@ from invoker.protocols.federated.selection import Selection
 from invoker.protocols.federated.tally import RoundRecord
 from invoker.tensors.checkpoint import CHECKPOINT
 
-__all__ = ["Phase", "Round", "Rounds"]
-
 log = logging.getLogger(__name__)
 
 _CODES: Final = frozenset(Status)

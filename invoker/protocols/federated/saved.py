@@ -14,8 +14,6 @@ import msgspec
 
 from invoker.core.store import ABSENT, Create, Get, Item, Put
 
-__all__ = ["Saved", "commit", "create", "lookup", "rewrite", "saved_of"]
-
 _ITEM = "checkpoint"
 _TTL_S = 10 * 365 * 24 * 3600.0
 """A model that nobody has trained or served for ten years is forgotten."""

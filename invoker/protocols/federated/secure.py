@@ -30,8 +30,6 @@ from invoker.tensors.checkpoint import NUM_CLIENTS
 if TYPE_CHECKING:
     from invoker.protocols.federated.secagg.server import SecAggServer
 
-__all__ = ["SecureRound", "serialize"]
-
 _PIECE: Final = 50_000
 """Elements that are copied at once, so that a thread lets others run in between."""
 

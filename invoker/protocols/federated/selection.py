@@ -13,8 +13,6 @@ from invoker.core.timers import Timer
 from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.members import Member, Party, RoundContext, Stage
 
-__all__ = ["Selection"]
-
 
 class Selection:
     """The clients that wait for one round.

@@ -60,8 +60,6 @@ from invoker.protocols.federated.negotiation import DeviceSettings, options_for,
 from invoker.protocols.federated.outgoing import Outgoing, Pack
 from invoker.protocols.federated.reading import AnyCheckin, check_same, checkin_of, invalid, parsed, report_of
 
-__all__ = ["OUTSIDE_BYTES", "DeviceSession", "State"]
-
 _MAIL: Final = "mail"
 _UNPACKED: Final = "unpacked"
 

@@ -8,8 +8,6 @@ from invoker.attach.public import PublicServiceSettings
 from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
-__all__ = ["FederatedServiceSettings"]
-
 _LEVELS = ("none", "default", "best", "fast")
 """By the numbers of the wire's CompressionLevel."""
 

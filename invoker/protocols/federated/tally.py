@@ -8,8 +8,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["RoundRecord", "Tally"]
-
 _RECORDS: Final = 200
 
 

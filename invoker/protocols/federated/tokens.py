@@ -22,8 +22,6 @@ from typing import Final
 
 from invoker.protocols.federated.messages import Verdict
 
-__all__ = ["RetryTokens"]
-
 _VERSION: Final = 1
 _BODY: Final = struct.Struct(">BQQ")
 _SIGNATURE_BYTES: Final = 16

@@ -28,8 +28,6 @@ from invoker.tensors import (
     write_infer_response,
 )
 
-__all__ = ["Answer", "Reply", "refusal"]
-
 
 class Reply(msgspec.Struct, frozen=True):
     """One buffer for the peer.

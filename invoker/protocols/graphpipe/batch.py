@@ -14,8 +14,6 @@ from invoker.protocols.graphpipe.binding import GivenInput
 from invoker.protocols.graphpipe.rows import joined, span
 from invoker.tensors import Code, GraphPipeError, Tensor, write_infer_response
 
-__all__ = ["alike", "count_of_batch", "merged", "parted"]
-
 
 def alike(given: Sequence[GivenInput], wanted: Sequence[int], config: bytes) -> Hashable | None:
     """A key that is equal for requests that can be joined; None for one that cannot be joined with any."""

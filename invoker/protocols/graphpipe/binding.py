@@ -25,8 +25,6 @@ from invoker.tensors import (
     too_large,
 )
 
-__all__ = ["GivenInput", "admit", "fitting", "given_inputs", "wanted_outputs"]
-
 _CODES: Final = {
     "missing_arg": Code.MISSING_INPUT,
     "unknown_arg": Code.UNKNOWN_INPUT,

@@ -19,8 +19,6 @@ from invoker.protocols.graphpipe.plain import message_as
 from invoker.tensors import LIMIT_BYTES, too_large
 from invoker.tensors.flat import Weigh
 
-__all__ = ["HELD_PER_LIMIT", "ID", "CheckedRequest", "message_for", "messages_for"]
-
 ID: Final = "infer"
 """The key of the only invocation of a conversation."""
 

@@ -9,8 +9,6 @@ import msgspec
 from invoker.codecs.exponents import json_value
 from invoker.protocols.graphpipe.errors import ConfigRefused
 
-__all__ = ["RequestConfig"]
-
 
 class RequestConfig:
     """Any bytes: given as such, as text if they are UTF-8, and parsed as JSON only if a function asks for a dict.

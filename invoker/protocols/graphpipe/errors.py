@@ -26,8 +26,6 @@ from invoker.message import Headers
 from invoker.protocols.graphpipe.model import Model, ModelPort
 from invoker.tensors import Code, GraphPipeError, TensorType, spelled
 
-__all__ = ["ConfigRefused", "Met", "explained", "translated"]
-
 Met: TypeAlias = tuple[ModelPort, TensorType, tuple[int, ...]]
 """An input, and the type and shape of what came for it."""
 

@@ -17,8 +17,6 @@ from invoker.codecs.tensor import TENSOR
 from invoker.message import Message
 from invoker.tensors import LIMIT_BYTES, GraphPipeError, Skeleton, Trace, Written, read_infer_response, read_tensor
 
-__all__ = ["AnswerPlans"]
-
 Given: TypeAlias = Sequence[Sequence[Message[bytes]]]
 """What a function gave for each wanted output."""
 

@@ -38,8 +38,6 @@ from invoker.tensors import (
     written,
 )
 
-__all__ = ["Model", "ModelPort"]
-
 _INTEGERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.FLOAT16)
 _NUMBERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.STRING)
 

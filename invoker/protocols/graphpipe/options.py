@@ -13,8 +13,6 @@ from invoker.codecs.annotations import is_array
 from invoker.errors import SpecError
 from invoker.fields.aliases import UNIONS
 
-__all__ = ["Casting", "Rows"]
-
 _RULES = ("no", "same_kind")
 
 

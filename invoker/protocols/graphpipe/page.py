@@ -8,8 +8,6 @@ from typing import Final
 
 from invoker.tensors import IOMetadata, MetadataResponse, spelled
 
-__all__ = ["page"]
-
 _STYLE: Final = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }

@@ -18,8 +18,6 @@ from invoker.codecs.exponents import json_value
 from invoker.message import EMPTY, Message
 from invoker.tensors import ITEM_BYTES, MAX_RANK, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
-__all__ = ["JSON", "MSGPACK", "OCTETS", "TEXT", "listed_bytes", "message_as", "tensor_of"]
-
 MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"

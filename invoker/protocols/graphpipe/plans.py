@@ -28,8 +28,6 @@ from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import Skeleton, Span, Tensor, Trace
 from invoker.tensors.flat import Weigh
 
-__all__ = ["Buffer", "Found", "InferencePlan", "find", "learn"]
-
 _PER_SIZE: Final = 8
 _PLAN_BYTES: Final = 8192
 """Bytes that a plan takes besides its skeleton."""

@@ -35,8 +35,6 @@ from invoker.tensors import (
 )
 from invoker.tensors.flat import Weigh
 
-__all__ = ["joint", "prepare", "refused"]
-
 
 class Resolved(msgspec.Struct, frozen=True):
     """A request, resolved: inputs, wanted outputs, config, sizes by their declared names, and wanted parts."""

@@ -13,8 +13,6 @@ from invoker.protocols.graphpipe.binding import GivenInput
 from invoker.protocols.graphpipe.model import ModelPort
 from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
-__all__ = ["count_rows", "joined", "no_rows", "row", "span", "stacked"]
-
 _MOST_EMPTY: Final = 65_536
 """The most rows without elements; the others are bounded by the bytes of a request."""
 

@@ -37,8 +37,6 @@ from invoker.protocols.graphpipe.prepare import prepare
 from invoker.protocols.graphpipe.rows import row
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
 
-__all__ = ["GraphPipeSession", "Row", "State"]
-
 
 class Row(msgspec.Struct, frozen=True):
     """Sent by a transport when the driver may feed one more row."""

@@ -8,8 +8,6 @@ from typing import Final
 from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
-__all__ = ["GraphPipeServiceSettings"]
-
 _ROOTS: Final = ("riff", "graphpipe")
 _ERRORS: Final = ("http", "200")
 

@@ -9,8 +9,6 @@ from invoker.protocols.graphpipe.binding import GivenInput
 from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import InferRequest, MetadataRequest, Tensor, spelled
 
-__all__ = ["tell_asked", "tell_given"]
-
 _MOST: Final = 8
 _NAME_SIGNS: Final = 40
 

@@ -52,8 +52,6 @@ from invoker.errors import InvocationError, NotAcceptable, ProtocolViolation
 from invoker.message import EMPTY, Message
 from invoker.protocols.riff.wire import output_signal, output_tail, output_with_headers
 
-__all__ = ["RiffSession", "State"]
-
 _ID = "riff"
 
 _PATIENCE_S = 1.0

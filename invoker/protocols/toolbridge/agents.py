@@ -27,20 +27,6 @@ from invoker.protocols.toolbridge.sessions import check_id, found_session, quest
 from invoker.protocols.toolbridge.signature import AgentSignature
 from invoker.protocols.toolbridge.unary import UnarySession
 
-__all__ = [
-    "FINISH",
-    "Action",
-    "Agent",
-    "AgentRun",
-    "Agents",
-    "CreateReActAgent",
-    "ExecuteAgent",
-    "Observation",
-    "Result",
-    "Running",
-    "Thought",
-]
-
 FINISH: Final = "finish"
 """The tool that the model calls when it knows enough; no tool of an agent can have this name."""
 

@@ -23,8 +23,6 @@ from invoker.message import EMPTY, Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.typenames import allowed_values, python_type, spelled
 
-__all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
-
 _SCALARS: Final = (str, int, float, bool, bytes)
 _MOST_TOLD: Final = 100
 

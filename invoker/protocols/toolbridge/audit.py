@@ -21,8 +21,6 @@ from invoker.codecs.anyvalue import BadAny, unpack
 from invoker.core.peers import IDENTITY, PEER
 from invoker.protocols.toolbridge.tally import outcome_of
 
-__all__ = ["ALWAYS", "Entry", "Redaction", "args_sha256", "entry_of", "line_of"]
-
 ALWAYS: Final = (
     *("*password*", "*passwd*", "*passphrase*", "*passcode*", "*passwort*", "*kennwort*", "*pass", "*pwd*"),
     *("*secret*", "*token*", "*key*", "*credential*", "*authorization*", "*cookie*", "*jwt*", "*otp", "*dsn"),

@@ -28,8 +28,6 @@ from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 from invoker.protocols.toolbridge.unary import UnarySession
 from invoker.protocols.toolbridge.wire import BatchRequest
 
-__all__ = ["BatchExecuteTools"]
-
 _MOST: Final = 100
 _TIMEOUT_MS: Final = 600_000
 _AT_ONCE: Final = 10

@@ -56,18 +56,6 @@ from invoker.errors import (
 from invoker.protocols.toolbridge.toolerror import ToolError
 from invoker.protocols.toolbridge.wire import KINDS, TRAILER
 
-__all__ = [
-    "ENDS_RPC",
-    "TRAILER",
-    "BridgeError",
-    "Kind",
-    "close_with",
-    "no_request",
-    "session_gone",
-    "translated",
-    "unavailable",
-]
-
 ENDS_RPC: Final = (Cancelled, NotReady, ShuttingDown)
 """Errors that end the rpc with a status: the caller is gone, or this process takes no calls, so a client may try
 elsewhere."""

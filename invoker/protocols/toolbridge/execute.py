@@ -29,8 +29,6 @@ from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 from invoker.protocols.toolbridge.unary import parsed
 from invoker.protocols.toolbridge.wire import CallRequest
 
-__all__ = ["ExecuteTool"]
-
 _NUMBERS: Final = itertools.count()
 
 

@@ -13,8 +13,6 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.unary import UnarySession
 
-__all__ = ["Dependencies", "HealthCheck"]
-
 Dependencies: TypeAlias = Callable[[], Mapping[str, bool | None]]
 """The dependencies of the bridge by name, and whether each works; None: it was not tried yet."""
 

@@ -30,20 +30,6 @@ from invoker.core.store import Reason, Space
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.settings import BridgeSettings
 
-__all__ = [
-    "LARGE",
-    "Aside",
-    "Callbacks",
-    "HostSession",
-    "HostSessions",
-    "HostTools",
-    "Keeper",
-    "NoPlace",
-    "Observer",
-    "Operation",
-    "space_of",
-]
-
 _PREFIX: Final = "toolbridge/"
 _SECOND: Final = 1_000_000_000
 

@@ -17,8 +17,6 @@ import msgspec
 from invoker.errors import ConfigError, Status
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 
-__all__ = ["Llm", "Llms", "forbidden"]
-
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}").fullmatch
 _OPTIONS: Final = {"temperature": (float, 0.0, 2.0), "top_p": (float, 0.0, 1.0), "max_tokens": (int, 1, 1_000_000)}
 _KEYS: Final = frozenset(("provider", "model", "base_url", "api_base", "api_key", *_OPTIONS))

@@ -17,8 +17,6 @@ from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.tally import BOUNDS_MS, TOTALS, Histogram, Minute, Tally
 from invoker.protocols.toolbridge.unary import UnarySession
 
-__all__ = ["Gauges", "GetMetrics", "values_of"]
-
 Gauges: TypeAlias = Callable[[], Mapping[str, int]]
 """Gives the gauges of this moment, by name: ``sessions.active``, ``tool.<id>.active``, ``tool.<id>.zombies``,
 ``audit.errors``."""

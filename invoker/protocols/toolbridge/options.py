@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from invoker.author.protocoloptions import ProtocolOption
 from invoker.errors import SpecError
 
-__all__ = ["ToolInfo"]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo(ProtocolOption):

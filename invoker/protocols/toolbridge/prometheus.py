@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from invoker.telemetry.board import Numbers
 
-__all__ = ["COUNTERS", "GAUGES", "OTHER", "counted", "families", "tool_gauges", "tool_numbers"]
-
 CALLS: Final = "invoker_tool_calls"
 DURATION: Final = "invoker_tool_duration_seconds"
 

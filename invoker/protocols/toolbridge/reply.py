@@ -14,8 +14,6 @@ from invoker.errors import InvocationError
 from invoker.protocols.toolbridge.errors import translated
 from invoker.protocols.toolbridge.toolcall import ToolCall
 
-__all__ = ["call_response", "field", "metrics_of"]
-
 _SUCCESS: Final = b"\x08\x01"
 _RESULT, _METRICS, _REQUEST_ID = b"\x12", b"\x22", b"\x2a"
 _EMPTY_METRICS: Final = b"\x22\x00"

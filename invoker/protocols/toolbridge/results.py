@@ -21,8 +21,6 @@ from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions
 from invoker.protocols.toolbridge.reply import call_response
 from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 
-__all__ = ["Entry", "Results", "results_of"]
-
 _MOST: Final = 1000
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _TTL_NS: Final = 300 * 1_000_000_000

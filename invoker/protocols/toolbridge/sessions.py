@@ -15,16 +15,6 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, HostTools, space_of
 from invoker.protocols.toolbridge.unary import UnarySession
 
-__all__ = [
-    "CleanupSession",
-    "GetSessionInfo",
-    "GetSessionTools",
-    "InitializeSession",
-    "check_id",
-    "found_session",
-    "question_about",
-]
-
 _ID_BYTES: Final = 256
 _METADATA: Final = 32
 _METADATA_BYTES: Final = 4096

@@ -15,8 +15,6 @@ import msgspec
 from invoker.codecs.typed import converter
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 
-__all__ = ["AgentSignature"]
-
 _MOST: Final = 4096
 _FIELDS: Final = 32
 _DEPTH: Final = 8

@@ -32,8 +32,6 @@ from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 from invoker.protocols.toolbridge.unary import parsed
 from invoker.protocols.toolbridge.wire import StreamRequest
 
-__all__ = ["StreamTool"]
-
 _TIMEOUT_MS: Final = 300_000
 _CHUNK_BYTES: Final = 64 * 1024
 _AHEAD_BYTES: Final = 10 * 1024 * 1024

@@ -20,8 +20,6 @@ from typing import Any, Final
 
 from invoker.protocols.toolbridge.errors import BridgeError
 
-__all__ = ["BOUNDS_MS", "MINUTES", "TOTALS", "UNKNOWN", "Histogram", "Tally", "outcome_of"]
-
 MINUTES: Final = 60
 
 BOUNDS_MS: Final = (1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000)

@@ -34,8 +34,6 @@ from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, tra
 from invoker.protocols.toolbridge.host_sessions import LARGE, HostSession, HostSessions, NoPlace, Operation
 from invoker.protocols.toolbridge.tools import Tool
 
-__all__ = ["CORRELATION", "MOST_ITEMS", "PROTOCOL", "Asked", "ToolCall", "correlation_of"]
-
 CORRELATION: Final = "x-snakepit-correlation-id"
 """The metadata by which hosts correlate calls that belong together (T-175)."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from invoker.errors import Status, StatusError
 from invoker.protocols.toolbridge.wire import KINDS
 
-__all__ = ["KINDS", "ToolError"]
-
 
 class ToolError(StatusError):
     """Raised by a function to choose the kind of error, the text and the details that the caller of a tool sees.

@@ -19,8 +19,6 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.options import ToolInfo
 from invoker.protocols.toolbridge.typenames import allowed_values, elixir_type, python_type
 
-__all__ = ["TOOL_NAME", "TOOL_NAMES", "Tool", "Tools"]
-
 _DEFAULT: Final = ToolInfo()
 _LONGEST: Final = 64
 _MOST_COMPARED: Final = 50

@@ -13,8 +13,6 @@ from invoker.codecs.annotations import is_structured
 from invoker.codecs.standins import is_recursive
 from invoker.fields.aliases import UNIONS, bare
 
-__all__ = ["allowed_values", "elixir_type", "python_type", "spelled"]
-
 _EMPTY: Final = inspect.Parameter.empty
 _SCALARS: Final = (str, int, float, bool, type(None))
 _CAPITALS: Final = {list: "List", dict: "Dict", tuple: "Tuple", set: "Set", frozenset: "FrozenSet", type: "Type"} | {

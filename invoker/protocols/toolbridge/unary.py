@@ -26,8 +26,6 @@ from invoker.message import EMPTY, Headers
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, close_with, no_request, translated
 from invoker.protocols.toolbridge.host_sessions import HostSessions
 
-__all__ = ["UnarySession", "Unbuilt", "parsed"]
-
 R = TypeVar("R", bound=Protobuf)
 
 

@@ -20,8 +20,6 @@ from invoker.protocols.toolbridge.host_sessions import LARGE, space_of
 from invoker.protocols.toolbridge.sessions import check_id
 from invoker.protocols.toolbridge.unary import UnarySession
 
-__all__ = ["GetSessionVariable", "ListSessionVariables", "SetSessionVariable", "stamp", "told_of"]
-
 R = TypeVar("R", pb.GetVariableRequest, pb.SetVariableRequest, pb.ListVariablesRequest)
 
 _SECOND: Final = 1_000_000_000

@@ -25,8 +25,6 @@ from invoker.protocols.toolbridge.sessions import check_id
 from invoker.protocols.toolbridge.unary import UnarySession
 from invoker.protocols.toolbridge.variables import stamp, told_of
 
-__all__ = ["WatchSessionVariables"]
-
 _NAMES: Final = 10_000
 """The most variables that are watched by name, as many as a session may have (T-125)."""
 

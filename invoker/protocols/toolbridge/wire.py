@@ -14,8 +14,6 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.errors import Status
 
-__all__ = ["KINDS", "TRAILER", "BatchRequest", "CallRequest", "StreamRequest"]
-
 KINDS: Final[Mapping[str, Status]] = {
     "ToolNotFound": Status.NOT_FOUND,
     "ValidationError": Status.INVALID_ARGUMENT,

@@ -32,8 +32,6 @@ from invoker.author.spec import IGNORED, FunctionSpec, Parameter, ResultShape, S
 from invoker.codecs.typed import members
 from invoker.protocols.typed.naming import Names, camel, field_word, json_name, package_of, service_of
 
-__all__ = ["EACH", "ENTRY", "JSON", "PROTO", "Call", "Given", "Slot", "calls_of", "media_type"]
-
 PROTO: Final = "application/vnd.invoker.field"
 """The private media type of a field: the payload is a message in which no other field is set."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from invoker.protocols.typed.schema import Schema
     from invoker.protocols.typed.writing import Write, Writers
 
-__all__ = ["Book", "FieldCodec", "Page", "register"]
-
 _LOOP_BYTES = 64 * 1024
 """A ``google.protobuf.Value`` takes several calls of Python, and even more of them where it comes as JSON."""
 

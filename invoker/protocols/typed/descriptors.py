@@ -20,8 +20,6 @@ from invoker.protocols.typed.naming import camel, json_name
 from invoker.protocols.typed.schema import Schema
 from invoker.protocols.typed.text import IMPORTS, is_optional, type_name
 
-__all__ = ["Classes", "files_of"]
-
 _Field: Final = descriptor_pb2.FieldDescriptorProto
 _SCALARS: Final = {
     "int64": _Field.TYPE_INT64,

@@ -13,8 +13,6 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Final
 
-__all__ = ["COMPRESSED", "END", "GZIP", "TRAILERS", "Envelopes", "Text", "envelope", "unpacked"]
-
 COMPRESSED: Final = 0x01
 """The message is compressed."""
 

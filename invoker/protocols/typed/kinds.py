@@ -11,27 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-__all__ = [
-    "AnyKind",
-    "ArrayKind",
-    "EnumDef",
-    "EnumKind",
-    "FieldDef",
-    "Kind",
-    "ListKind",
-    "MapKind",
-    "MessageDef",
-    "MessageKind",
-    "OptionalKind",
-    "ScalarKind",
-    "TextKind",
-    "TimeKind",
-    "TupleKind",
-    "UnionKind",
-    "VoidKind",
-    "WrapKind",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ScalarKind:

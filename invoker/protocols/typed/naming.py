@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["Names", "camel", "field_word", "json_name", "package_of", "service_of", "snake", "upper"]
-
 _STRANGE = re.compile(r"[^0-9A-Za-z_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

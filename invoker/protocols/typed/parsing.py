@@ -24,8 +24,6 @@ from invoker.codecs.handover import HANDED_OVER
 from invoker.fields.spelling import misspelt
 from invoker.protocols.typed.calls import EACH, ENTRY
 
-__all__ = ["AROUND", "parse_json"]
-
 AROUND: Final = {"": b'{"%b":%b}', EACH: b'{"%b":[%b]}', ENTRY: b'{"%b":{"":%b}}'}
 """The JSON that is put around a part of a message: around a field, an element of a field, or the value of an entry."""
 

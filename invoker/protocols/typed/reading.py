@@ -38,8 +38,6 @@ from invoker.protocols.typed.kinds import (
 from invoker.protocols.typed.text import is_optional
 from invoker.protocols.typed.values import from_duration, from_timestamp, plain, plain_struct
 
-__all__ = ["MISSING", "Get", "Readers"]
-
 Read: TypeAlias = Callable[[Any], Any]
 """Makes a value of what a field holds."""
 

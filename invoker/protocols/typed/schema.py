@@ -24,8 +24,6 @@ from invoker.protocols.typed.kinds import (
 from invoker.protocols.typed.naming import Names
 from invoker.protocols.typed.types import Types
 
-__all__ = ["Rpc", "Schema", "schemas_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rpc:

@@ -53,8 +53,6 @@ from invoker.protocols.typed.calls import PROTO, Call, Slot
 from invoker.protocols.typed.naming import json_name
 from invoker.protocols.typed.split import bytes_field, elements, entries, split
 
-__all__ = ["State", "TypedSession", "told"]
-
 _ID = "typed"
 _END = EndInput(_ID)
 _TOO_MANY = f"exceeds the limit of {MOST_INPUTS} values"

@@ -12,8 +12,6 @@ from typing import Final
 
 from invoker.codecs.varint import read_varint, varint
 
-__all__ = ["bytes_field", "elements", "entries", "split"]
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SHORT: Final = (_VARINT, _BYTES)
 _FIXED: Final = {_FIXED64: 8, _FIXED32: 4}

@@ -25,8 +25,6 @@ from invoker.protocols.typed.kinds import (
 )
 from invoker.protocols.typed.schema import Rpc, Schema
 
-__all__ = ["IMPORTS", "is_optional", "proto_text", "type_name"]
-
 IMPORTS = {
     "google.protobuf.Duration": "google/protobuf/duration.proto",
     "google.protobuf.Empty": "google/protobuf/empty.proto",

@@ -39,8 +39,6 @@ from invoker.protocols.typed.kinds import (
 )
 from invoker.protocols.typed.naming import Names, camel, field_word, json_name, snake, upper
 
-__all__ = ["Types"]
-
 _SCALARS: Final[dict[Any, str]] = {int: "int64", float: "double", bool: "bool", str: "string", bytes: "bytes"}
 _BYTES: Final = (bytearray, memoryview)
 _CLASSES: Final[dict[Any, Kind]] = {

@@ -8,8 +8,6 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-__all__ = ["duration", "fill", "fill_struct", "from_duration", "from_timestamp", "plain", "plain_struct", "timestamp"]
-
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _LARGEST: Final = 2**53
 

@@ -40,8 +40,6 @@ from invoker.protocols.typed.envelopes import COMPRESSED, END, GZIP, TRAILERS, E
 from invoker.protocols.typed.session import TypedSession, told
 from invoker.protocols.typed.webstatus import end_of_stream, error_body, http_status, trailers
 
-__all__ = ["WebSession", "timeout_of"]
-
 _UNARY: Final = {"application/proto": False, "application/json": True}
 _CONNECT: Final = {"application/connect+proto": False, "application/connect+json": True}
 _WEB: Final = {

@@ -13,8 +13,6 @@ import msgspec
 from invoker.errors import InvocationError, Status
 from invoker.errors.http import HTTP_STATUS
 
-__all__ = ["code_of", "end_of_stream", "error_body", "http_status", "trailers"]
-
 _LONGEST: Final = 4096
 
 

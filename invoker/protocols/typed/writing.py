@@ -35,8 +35,6 @@ from invoker.protocols.typed.kinds import (
 )
 from invoker.protocols.typed.values import duration, fill, fill_struct, timestamp
 
-__all__ = ["Write", "Writers"]
-
 Write: TypeAlias = Callable[[Any], Any]
 """Makes what a field holds of a value."""
 

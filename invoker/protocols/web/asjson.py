@@ -17,8 +17,6 @@ import msgspec
 from invoker.errors import EncodeError
 from invoker.message import Message
 
-__all__ = ["as_json", "json_parts", "line_parts", "slices", "string_parts"]
-
 _JSON: Final = "application/json"
 _OCTETS: Final = "application/octet-stream"
 _PART_BYTES: Final = 96 * 1024

@@ -27,8 +27,6 @@ from invoker.protocols.web.formats import EVENTS, LINES, MIXED, accepted
 from invoker.protocols.web.items import Reading, reading_of
 from invoker.protocols.web.values import HIDDEN, SENT_AS
 
-__all__ = ["ID", "NAMES_OUT", "Asked", "RefusedError", "ask", "is_form", "too_long"]
-
 ID = "http"
 """The key of the only invocation of a request."""
 NAMES_OUT = ("out",)

@@ -35,19 +35,6 @@ from invoker.errors import DecodeError, EncodeError
 from invoker.mediatypes import parse, ranges
 from invoker.message import Headers, Message
 
-__all__ = [
-    "BATCH",
-    "EVENT",
-    "asks_for_events",
-    "binary",
-    "is_packed",
-    "prefers_events",
-    "received",
-    "structured",
-    "unpacked",
-    "without_events",
-]
-
 EVENT: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
 

@@ -15,8 +15,6 @@ from invoker.protocols.web.cloudevents import binary, is_packed, structured, unp
 from invoker.protocols.web.filling import Filled, fill
 from invoker.protocols.web.values import SENT_AS
 
-__all__ = ["filled", "given"]
-
 
 def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
     """The values and the metadata of a request whose whole body has come, which may be an event or a batch of events.

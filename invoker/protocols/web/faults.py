@@ -7,8 +7,6 @@ from typing import Final
 from invoker.errors import DecodeError, FunctionError, InvocationError, NotAcceptable, UnacceptedType
 from invoker.protocols.web.fields import Signature
 
-__all__ = ["at_fault", "hint", "named", "no_value", "second", "unaccepted", "ways"]
-
 _STREAMS: Final = "Accept: text/event-stream, application/x-ndjson or multipart/mixed"
 _MANY: Final = (
     "; this input takes many values, each as a line (Content-Type: application/x-ndjson) or as a part of a form"

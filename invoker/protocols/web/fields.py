@@ -22,8 +22,6 @@ from invoker.codecs.typed import BYTES_LIKE, bytes_like, fields, is_any, members
 from invoker.errors import InvocationError, NotAcceptable, UnsupportedMediaType
 from invoker.errors.wording import Place
 
-__all__ = ["Field", "Signature", "signature_of"]
-
 _TEXTS = (
     "text/csv",
     "text/tab-separated-values",

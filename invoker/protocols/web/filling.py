@@ -34,10 +34,6 @@ from invoker.protocols.web.values import (
 )
 from invoker.protocols.web.variadic import parts_of
 
-__all__ = [
-    "Filled", "fill", "fill_parts", "fill_query", "from_query", "is_plain", "straight",
-]  # fmt: skip
-
 
 class Filled(NamedTuple):
     """What opens an invocation.

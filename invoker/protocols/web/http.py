@@ -52,8 +52,6 @@ from invoker.protocols.web.filling import Filled, fill_parts, is_plain
 from invoker.protocols.web.reply import FENCE, NOTHING, answer, refusal
 from invoker.protocols.web.values import named_parts
 
-__all__ = ["HttpSession", "State"]
-
 _END = EndInput(ID)
 _PIPED = (
     "; a body is fed item by item, and is of any length, where the answer is a stream, too: Accept: text/event-stream, "

@@ -29,8 +29,6 @@ from invoker.protocols.web.fields import Field, Signature
 from invoker.protocols.web.naming import refuse
 from invoker.protocols.web.values import message_of, named_members, named_parts, object_members, of_list, without_empty
 
-__all__ = ["Items", "Reading", "Reads", "Wrapped", "reading_of", "reads", "wrapped"]
-
 Items: TypeAlias = Sequence[tuple[str, Message[bytes]]]
 """Names of inputs, and what is for them; an empty name means the one input that is still to be filled."""
 

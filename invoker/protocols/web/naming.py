@@ -14,8 +14,6 @@ from invoker.errors import DecodeError
 from invoker.errors.wording import normalised, twice, unknown
 from invoker.protocols.web.fields import Signature
 
-__all__ = ["bound", "check_names", "elements", "refuse"]
-
 _WAYS = "; give it as the body, a query parameter, a field of a form or a member of a JSON object"
 
 

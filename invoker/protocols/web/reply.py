@@ -54,21 +54,6 @@ from invoker.errors.http import HTTP_STATUS
 from invoker.mediatypes import parse, ranges
 from invoker.message import Message
 
-__all__ = [
-    "FENCE",
-    "HOP_BY_HOP",
-    "LINES",
-    "NOTHING",
-    "answer",
-    "fit",
-    "opened",
-    "problem",
-    "refusal",
-    "status_of",
-    "told_text",
-    "typed_by",
-]
-
 HOP_BY_HOP = frozenset(
     {
         "connection",

@@ -8,8 +8,6 @@ from typing import Final
 from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
-__all__ = ["PageServiceSettings"]
-
 _CHOICES: Final = ("auto", "on", "off")
 
 

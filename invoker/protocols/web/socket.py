@@ -49,8 +49,6 @@ from invoker.protocols.web.naming import check_names
 from invoker.protocols.web.reply import problem
 from invoker.protocols.web.values import HIDDEN, typed
 
-__all__ = ["Shape", "SocketSession", "State", "shape_of"]
-
 _ID: Final = "socket"
 _JSON: Final = "application/json"
 _OCTETS: Final = "application/octet-stream"

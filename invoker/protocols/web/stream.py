@@ -54,8 +54,6 @@ from invoker.protocols.web.items import Items, Reading, Reads, reads
 from invoker.protocols.web.naming import check_names
 from invoker.protocols.web.reply import FENCE, NOTHING, answer, opened, problem, refusal, told_text
 
-__all__ = ["StreamSession"]
-
 _LABEL = "in"
 _END = EndInput(ID)
 _VARY = ("Vary", "Accept")

@@ -17,11 +17,6 @@ from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.web.fields import Field
 
-__all__ = [
-    "HIDDEN", "SENT_AS", "form_pairs", "from_parts", "from_texts", "is_form_of", "message_of", "named_members",
-    "named_parts", "object_members", "of_list", "query_pairs", "read_parts", "typed", "without_empty",
-]  # fmt: skip
-
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 
 _OCTETS = "application/octet-stream"

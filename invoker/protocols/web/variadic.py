@@ -19,8 +19,6 @@ from invoker.protocols.web.fields import Signature
 from invoker.protocols.web.naming import check_names
 from invoker.protocols.web.values import form_pairs, is_form_of, object_members, read_parts
 
-__all__ = ["parts_of"]
-
 _JSON: Final = "application/json"
 _FORM: Final = "application/x-www-form-urlencoded"
 _PARTS: Final = "multipart/form-data"

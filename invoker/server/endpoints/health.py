@@ -11,8 +11,6 @@ from invoker.attach.service import Service
 if TYPE_CHECKING:
     from invoker.server.endpoints.statuses import Health
 
-__all__ = ["HealthService"]
-
 _PULSE_S = 1.0
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.exchange import Exchange
 
-__all__ = ["PATHS", "PagesHandler", "PagesService"]
-
 log = logging.getLogger(__name__)
 
 PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/metrics"})

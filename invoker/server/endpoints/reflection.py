@@ -18,8 +18,6 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-__all__ = ["Files", "add_reflection"]
-
 log = logging.getLogger(__name__)
 
 Files: TypeAlias = Callable[[], Sequence[bytes]]

@@ -7,8 +7,6 @@ from typing import Any
 
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-__all__ = ["Health"]
-
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 

@@ -36,8 +36,6 @@ from invoker.transports.grpc.methods import (
 from invoker.transports.grpc.settings import GrpcSettings
 from invoker.transports.sockets import no_grpc
 
-__all__ = ["AioTransport"]
-
 log = logging.getLogger(__name__)
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}

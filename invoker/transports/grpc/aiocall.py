@@ -24,8 +24,6 @@ from invoker.transports.grpc.outbox import Outbox, Singles
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 from invoker.transports.grpc.settling import settle
 
-__all__ = ["AioCall"]
-
 
 class AioCall:
     """One call.

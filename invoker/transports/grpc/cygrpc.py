@@ -21,8 +21,6 @@ cygrpc: Any = None
 with contextlib.suppress(ImportError):
     cygrpc = importlib.import_module("grpc._cython.cygrpc")
 
-__all__ = ["BUFFER_HINT", "NO_FLAGS", "cygrpc", "unusable"]
-
 NO_FLAGS = 0
 BUFFER_HINT = 1
 """``GRPC_WRITE_BUFFER_HINT``: the message may wait in the transport's buffer for the next one."""

@@ -6,8 +6,6 @@ from urllib.parse import quote
 
 from invoker.errors import InvocationError, LimitExceeded
 
-__all__ = ["DETAIL_BYTES", "clip", "oversize", "status_of"]
-
 DETAIL_BYTES = 4096
 """What a status text may take after percent-encoding (R-118)."""
 

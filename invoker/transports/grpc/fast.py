@@ -59,8 +59,6 @@ from invoker.transports.grpc.settling import settle_time
 from invoker.transports.grpc.unarycall import ArrivalStats, ClosingCalls, UnaryCall
 from invoker.transports.sockets import no_grpc
 
-__all__ = ["FastTransport"]
-
 log = logging.getLogger(__name__)
 
 _AHEAD = 16

@@ -11,8 +11,6 @@ from invoker.transports.grpc.outbox import Outbox
 from invoker.transports.grpc.queue_poller import QueuePoller
 from invoker.transports.grpc.settings import UNCHECKED
 
-__all__ = ["JoiningCall", "nothing"]
-
 
 def nothing() -> None:
     """Default for `over`: does nothing."""

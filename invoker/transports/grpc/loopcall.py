@@ -23,8 +23,6 @@ from invoker.transports.grpc.details import clip, oversize, status_of
 from invoker.transports.grpc.queue_poller import QueuePoller
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 
-__all__ = ["LITTLE_BYTES", "Listener", "LoopCall"]
-
 _ROOM = 2
 """Frames that may wait: the one that is being sent, and the one behind it."""
 

@@ -21,21 +21,6 @@ from invoker.traces import REQUEST_ID, request_id_of
 from invoker.transports.grpc.loopcall import Listener
 from invoker.transports.grpc.settings import UNCHECKED, GrpcSettings
 
-__all__ = [
-    "Begin",
-    "CallMethod",
-    "CallWire",
-    "LoopMethod",
-    "Method",
-    "OnClose",
-    "ResponseHeaders",
-    "SessionMethod",
-    "checked_bytes",
-    "largest_message",
-    "metadata_of",
-    "repeated_id",
-]
-
 OnClose: TypeAlias = Callable[[Close], None]
 """Called once, with the ending of a conversation."""
 

@@ -19,8 +19,6 @@ from invoker.transports.grpc.cygrpc import NO_FLAGS, cygrpc
 from invoker.transports.grpc.details import clip, oversize, status_of
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 
-__all__ = ["CLOSE", "DONE", "READ", "SENT", "Operations"]
-
 log = logging.getLogger(__name__)
 
 # Tags of events; compared by identity.

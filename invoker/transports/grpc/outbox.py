@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 
-__all__ = ["JOINED_BYTES", "ROOM_BYTES", "Outbox", "Singles"]
-
 JOINED_BYTES = 1024 * 1024
 """Largest message that is made of several frames; a longer frame leaves alone."""
 

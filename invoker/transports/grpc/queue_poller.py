@@ -28,8 +28,6 @@ from invoker.execution.bodies.runner import Body
 from invoker.execution.pace.tasks import OwnTask, own_task
 from invoker.transports.grpc.cygrpc import cygrpc
 
-__all__ = ["QueuePoller", "QueuePollingLoop"]
-
 log = logging.getLogger(__name__)
 
 _DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None

@@ -24,8 +24,6 @@ from invoker.execution.thread.leader_follower import Turn
 from invoker.transports.grpc.operations import DONE
 from invoker.transports.grpc.unarycall import UnaryCall
 
-__all__ = ["ReplyBatch"]
-
 _MOST: Final = 32
 _LONGEST_S: Final = 0.001
 _AT_ONCE_S: Final = 0.000015

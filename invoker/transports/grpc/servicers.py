@@ -18,8 +18,6 @@ import grpc.aio
 
 from invoker.transports.grpc.cygrpc import NO_FLAGS, cygrpc
 
-__all__ = ["Handlers", "ServicerCall"]
-
 log = logging.getLogger(__name__)
 
 

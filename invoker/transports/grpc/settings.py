@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["COPIES", "UNCHECKED", "GrpcSettings"]
-
 _MOST = 2**31 - 1
 
 UNCHECKED: Final = _MOST

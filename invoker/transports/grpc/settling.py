@@ -24,8 +24,6 @@ import grpc.aio
 
 from invoker.message import Headers
 
-__all__ = ["settle", "settle_time"]
-
 _CANCELS_BY_RESET = re.compile(r"(?<!\S)grpc-(?:c|c\+\+|python|python-asyncio|go|java-[\w-]+)(?![^/\s])").search
 
 

@@ -37,8 +37,6 @@ from invoker.execution.pace.gate import UNGATED, Pace, Ticket
 from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.grpc.operations import CLOSE, DONE, READ, Operations
 
-__all__ = ["AHEAD", "ThreadCall"]
-
 AHEAD = 32
 """Frames that are received ahead of the function, if they are there already."""
 

@@ -32,8 +32,6 @@ from invoker.transports.grpc.operations import CLOSE, DONE, READ, SENT
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 from invoker.transports.grpc.threadcall import AHEAD, ThreadCall
 
-__all__ = ["ArrivalStats", "ClosingCalls", "UnaryCall"]
-
 _PARK_S = 0.003
 """How long the rest of a call is waited for. It comes within a fraction of that, from clients that send it at once."""
 

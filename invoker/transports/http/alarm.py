@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-__all__ = ["Alarm", "Soon"]
-
 
 class Soon:
     """Does one action in the next turn of the loop, once for all callers that ask meanwhile."""

@@ -28,29 +28,6 @@ from invoker.transports.http.exchange import Exchange, HttpSettings, Listener
 from invoker.transports.http.origins import Origins, Verdict
 from invoker.transports.http.traced import traced
 
-__all__ = [
-    "FAULT",
-    "FULL",
-    "NOT_FOUND",
-    "Begin",
-    "Coded",
-    "Conversation",
-    "Farewell",
-    "Handler",
-    "HandlerOf",
-    "HttpApp",
-    "PreparedRequest",
-    "PromptHandler",
-    "RequestSession",
-    "SocketHandler",
-    "SocketOf",
-    "SocketSettings",
-    "SocketWire",
-    "WholeHandler",
-    "prompt_of",
-    "whole_of",
-]
-
 log = logging.getLogger(__name__)
 
 HandlerOf: TypeAlias = Callable[[str], "Handler | None"]

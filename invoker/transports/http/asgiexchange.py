@@ -17,8 +17,6 @@ from invoker.transports.http.response_packing import begun, flushed, packed
 from invoker.transports.http.unpacking import STEPS, Unpacker
 from invoker.transports.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
 
-__all__ = ["AsgiExchange", "Receive", "Scope", "Send"]
-
 log = logging.getLogger(__name__)
 
 Scope: TypeAlias = MutableMapping[str, Any]

@@ -24,8 +24,6 @@ from invoker.transports.http.app import NOT_FOUND, Conversation, HttpApp, Socket
 from invoker.transports.http.asgiexchange import Receive, Scope, Send
 from invoker.transports.http.exchange import Listener
 
-__all__ = ["AsgiSocket", "refuse", "serve_socket"]
-
 log = logging.getLogger(__name__)
 
 _ROOM_BYTES: Final = 64 * 1024

@@ -10,8 +10,6 @@ from typing import Final
 
 from invoker.transports.http.heads import FIELDS, MOST_BYTES, RefusedError
 
-__all__ = ["Chunks", "Counted"]
-
 _LINE_BYTES: Final = 1024
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[\t\x20-\x7e\x80-\xff]*)?")
 _BARE: Final = re.compile(rb"(?<!\r)\n")

@@ -18,8 +18,6 @@ from invoker.transports.http.heads import Head, check_begun, read_head
 from invoker.transports.http.origins import Verdict
 from invoker.transports.http.request import Request
 
-__all__ = ["CachedHead", "Heads", "SharedHeads"]
-
 log = logging.getLogger(__name__)
 
 _END: Final = b"\r\n\r\n"

@@ -18,20 +18,6 @@ from typing import Any, Final, NamedTuple
 from invoker.core.http import RequestHead
 from invoker.errors import UnsupportedMediaType
 
-__all__ = [
-    "GZIP",
-    "IDENTITY",
-    "OFF",
-    "PACKED",
-    "PLAIN",
-    "UNPACKED",
-    "ZSTD",
-    "Choice",
-    "chosen",
-    "packed_with",
-    "zstd_module",
-]
-
 GZIP: Final = "gzip"
 ZSTD: Final = "zstd"
 IDENTITY: Final = "identity"

@@ -23,8 +23,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol
 
-__all__ = ["NEW_S", "Connection", "Connections", "State"]
-
 NEW_S: Final = 0.05
 """Seconds for which a silent connection is new: where descriptors are short, it is spared, and newcomers wait."""
 

@@ -25,8 +25,6 @@ from invoker.execution.bodies.runner import later
 from invoker.transports.http.codings import PACKED, PLAIN
 from invoker.transports.http.unpacking import STEPS, Unpacker
 
-__all__ = ["NOBODY", "Exchange", "HttpSettings", "Listener"]
-
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:

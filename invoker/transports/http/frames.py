@@ -31,20 +31,6 @@ import msgspec
 
 from invoker.core.http import LongMessage
 
-__all__ = [
-    "CLOSE",
-    "FRAGMENT",
-    "PING",
-    "PONG",
-    "Control",
-    "FrameError",
-    "FrameReader",
-    "closing",
-    "control",
-    "fragments",
-    "framed",
-]
-
 CLOSE: Final = 8
 PING: Final = 9
 PONG: Final = 10

@@ -39,8 +39,6 @@ from invoker.transports.http.writer import Writer
 from invoker.transports.http.writing import response_bytes
 from invoker.transports.sockets import ask_whether_alive, reset
 
-__all__ = ["PREFACE", "HandOver", "Http1"]
-
 log = logging.getLogger(__name__)
 
 HandOver = Callable[[asyncio.Transport, bytes], None]

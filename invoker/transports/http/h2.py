@@ -47,8 +47,6 @@ from invoker.transports.http.h2stream import Http2Stream
 from invoker.transports.http.heads import RefusedError, head_of_fields
 from invoker.transports.http.readcontrol import ReadControl
 
-__all__ = ["Http2"]
-
 log = logging.getLogger(__name__)
 logging.getLogger("hpack").setLevel(logging.INFO)  # at DEBUG it logs every header, credentials included
 

@@ -23,8 +23,6 @@ from hpack import Decoder, HeaderTuple, HPACKDecodingError
 
 from invoker.transports.http.h1 import PREFACE
 
-__all__ = ["MOST_HEAD_BYTES", "MOST_STREAMS", "FloodError", "FrameRateLimit", "bound_table", "server_side"]
-
 MOST_STREAMS: Final = 100
 """Requests at once."""
 MOST_HEAD_BYTES: Final = 64 * 1024

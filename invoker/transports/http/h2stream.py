@@ -33,8 +33,6 @@ from invoker.transports.http.request import Request
 from invoker.transports.http.writer import Writer
 from invoker.transports.http.writing import BODILESS, response_fields, size_of
 
-__all__ = ["FrameSink", "Http2Stream"]
-
 log = logging.getLogger(__name__)
 
 _STREAMING: Final = State.STREAMING  # each item looks at it, and Python 3.11 finds members of an enum slowly

@@ -25,8 +25,6 @@ from invoker.transports.http.heads import Head
 from invoker.transports.http.request import Request
 from invoker.transports.http.socketconnection import SocketConnection
 
-__all__ = ["closing", "offered", "shake_hands"]
-
 log = logging.getLogger(__name__)
 
 _MAGIC: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"

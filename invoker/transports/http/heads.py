@@ -33,19 +33,6 @@ import msgspec
 
 from invoker.core.http import RequestHead
 
-__all__ = [
-    "FIELDS",
-    "MOST_BYTES",
-    "MOST_FIELDS",
-    "Head",
-    "RefusedError",
-    "check_begun",
-    "head_of_fields",
-    "read_head",
-    "target_host",
-    "text_of",
-]
-
 MOST_BYTES: Final = 16 * 1024
 MOST_FIELDS: Final = 500
 

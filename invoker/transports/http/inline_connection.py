@@ -29,8 +29,6 @@ from invoker.transports.http.packing import pack
 from invoker.transports.http.plain import Plain, PlainHeads
 from invoker.transports.http.response_packing import ready
 
-__all__ = ["GRACE_S", "Connection", "LateWrites", "Reply", "packed"]
-
 log = logging.getLogger(__name__)
 
 GRACE_S: Final = 0.1

@@ -44,8 +44,6 @@ from invoker.transports.http.streamreply import StreamReply
 from invoker.transports.http.writing import PIECE_BYTES, head_bytes, parts_of, response_bytes, size_of
 from invoker.transports.sockets import ask_whether_alive
 
-__all__ = ["InlineHttp", "can_lead"]
-
 log = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 64 * 1024

@@ -24,8 +24,6 @@ from invoker.message import Message
 from invoker.transports.http.streamed import HEAD_S, HEARTBEAT_S, StreamingSession
 from invoker.transports.http.streamreply import MOST_HELD, StreamReply
 
-__all__ = ["InlineStream"]
-
 _ITEM_S: Final = 1e-3
 """A function that needs less for an item is quick, however many it gives."""
 

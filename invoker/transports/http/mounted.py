@@ -19,8 +19,6 @@ from invoker.transports.http.app import HandlerOf, HttpApp, SocketOf
 from invoker.transports.http.asgi import AsgiApp, Receive, Scope, Send, head_of
 from invoker.transports.http.exchange import HttpSettings
 
-__all__ = ["MountedTransport", "inner_scope", "refuse"]
-
 _LEFT: Final = Response(499, (), b"")
 """The status that nginx logs for a client that has closed its request."""
 

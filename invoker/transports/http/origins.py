@@ -31,8 +31,6 @@ from typing import Final
 
 from invoker.core.http import RequestHead, Response
 
-__all__ = ["LOOPBACK_NAMES", "Origins", "Verdict"]
-
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 _ANY: Final = "*"

@@ -18,8 +18,6 @@ from invoker.errors import InvocationError
 from invoker.execution.bodies.runner import later
 from invoker.transports.http.frames import fragments
 
-__all__ = ["Outgoing"]
-
 log = logging.getLogger(__name__)
 
 

@@ -24,8 +24,6 @@ from typing import Any, Final, Protocol
 from invoker.core.http import RequestHead, Response, ResponseHead
 from invoker.transports.http.codings import GZIP, IDENTITY, ZSTD, Choice, zstd_module
 
-__all__ = ["AT_ONCE_BYTES", "LEAST_BYTES", "Packer", "coding_for", "headers_for", "is_worth", "not_modified", "pack"]
-
 LEAST_BYTES: Final = 1024
 
 AT_ONCE_BYTES: Final = 32 * 1024

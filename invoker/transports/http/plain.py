@@ -22,8 +22,6 @@ from invoker.transports.http.heads import MOST_BYTES, RefusedError, read_head
 from invoker.transports.http.origins import Origins
 from invoker.transports.http.traced import traced
 
-__all__ = ["MOST_BODY_BYTES", "Plain", "PlainHeads"]
-
 MOST_BODY_BYTES: Final = 64 * 1024
 """Bytes that a body may have without being counted against the memory of the process (`invoker.core.budget`)."""
 

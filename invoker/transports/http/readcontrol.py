@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["ReadControl"]
-
 _LOOK_S = 1.0
 _READ_BYTES = 32 * 1024
 """Bytes that are read at once, before others have a turn: chunks of one byte cost 300 ns for each byte that comes."""

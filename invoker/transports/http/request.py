@@ -21,8 +21,6 @@ from invoker.transports.http.response_packing import begun, packed, ready
 from invoker.transports.http.unpacking import STEPS, Unpacker
 from invoker.transports.http.writing import size_of
 
-__all__ = ["HIGH_BYTES", "BodySource", "Request"]
-
 log = logging.getLogger(__name__)
 
 HIGH_BYTES = 64 * 1024

@@ -27,8 +27,6 @@ from invoker.transports.http.writing import size_of
 _BUSY: Final = frozenset({429, 503})
 _RETRY: Final = ("Retry-After", "1")
 
-__all__ = ["begun", "flushed", "packed", "ready"]
-
 
 def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = AT_ONCE_BYTES) -> Response | None:
     """A whole response in the form that is sent; None if packing takes so long that it is better done in a thread.

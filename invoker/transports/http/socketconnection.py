@@ -39,8 +39,6 @@ from invoker.transports.http.frames import CLOSE, PING, PONG, Control, FrameErro
 from invoker.transports.http.outgoing import Outgoing
 from invoker.transports.http.readcontrol import ReadControl
 
-__all__ = ["SocketConnection"]
-
 log = logging.getLogger(__name__)
 
 _ROOM_BYTES: Final = 64 * 1024

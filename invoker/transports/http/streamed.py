@@ -19,8 +19,6 @@ from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
 from invoker.transports.http.exchange import Exchange
 
-__all__ = ["HEAD_S", "HEARTBEAT_S", "Streamed", "StreamingSession"]
-
 HEAD_S: Final = 0.5
 """Seconds after which the head of a stream leaves without an item; until then an error has a status of its own."""
 HEARTBEAT_S: Final = 15.0

@@ -35,8 +35,6 @@ from invoker.transports.http.response_packing import begun
 from invoker.transports.http.streamed import StreamingSession
 from invoker.transports.http.writing import stream_head_bytes
 
-__all__ = ["MOST_HELD", "ConnectionOps", "StreamReply"]
-
 log = logging.getLogger(__name__)
 
 MOST_HELD: Final = 4 * 1024

@@ -9,8 +9,6 @@ from __future__ import annotations
 from invoker.core.http import RequestHead
 from invoker.traces import REQUEST_ID, SPAN, begun, request_id_of
 
-__all__ = ["traced"]
-
 _TRACE = "traceparent"
 
 

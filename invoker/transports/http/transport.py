@@ -29,8 +29,6 @@ from invoker.transports.http.plain import PlainHeads
 from invoker.transports.sockets import Purpose, UnixSocket, address_of, bind_each, open_files
 from invoker.transports.tls import TlsFiles
 
-__all__ = ["HttpTransport"]
-
 log = logging.getLogger(__name__)
 
 _CLOSE_S = 5.0

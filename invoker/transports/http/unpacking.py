@@ -20,8 +20,6 @@ from typing import Final, Protocol
 from invoker.errors import DecodeError
 from invoker.transports.http.codings import GZIP, PACKED, ZSTD, zstd_module
 
-__all__ = ["PIECE_BYTES", "STEPS", "Unpacker"]
-
 STEPS: Final = 16
 """Steps that are short enough for one turn of the loop."""
 

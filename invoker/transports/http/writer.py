@@ -30,8 +30,6 @@ from invoker.transports.http.writing import (
     stream_head_bytes,
 )
 
-__all__ = ["Writer"]
-
 log = logging.getLogger(__name__)
 
 _MOST_HELD: Final = 64 * 1024

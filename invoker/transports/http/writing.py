@@ -14,19 +14,6 @@ from typing import Final
 
 from invoker.core.http import Response, ResponseHead
 
-__all__ = [
-    "ALWAYS",
-    "BODILESS",
-    "PIECE_BYTES",
-    "fields_of",
-    "head_bytes",
-    "parts_of",
-    "response_bytes",
-    "response_fields",
-    "size_of",
-    "stream_head_bytes",
-]
-
 ALWAYS: Final = (("X-Content-Type-Options", "nosniff"),)
 """Added to each response, so that a browser believes Content-Type and does not guess what the body is."""
 

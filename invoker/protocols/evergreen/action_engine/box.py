@@ -12,8 +12,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-__all__ = ["FALSE", "NIL", "TRUE", "Box", "WireError", "boxed", "listed", "mapped", "number", "text"]
-
 NIL, FALSE, TRUE = b"\xc0", b"\xc2", b"\xc3"
 
 _LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4}

@@ -11,8 +11,6 @@ from invoker.message import EMPTY, Message
 from invoker.protocols.evergreen.action_engine.statuses import status_error
 from invoker.protocols.evergreen.action_engine.wire import BYTES, STATUS, Chunk, Metadata, NodeRef
 
-__all__ = ["chunk_of", "message_of", "texts"]
-
 _TIME = "capture-time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DEFAULT_CHARSET = ";charset=utf-8"

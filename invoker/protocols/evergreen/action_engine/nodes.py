@@ -13,8 +13,6 @@ from __future__ import annotations
 from invoker.errors import Status, StatusError
 from invoker.protocols.evergreen.action_engine.wire import Chunk, Fragment, NodeRef
 
-__all__ = ["OVERHEAD", "Node", "Reader"]
-
 OVERHEAD = 128
 """Bytes that one chunk is counted for beside its data."""
 

@@ -17,8 +17,6 @@ from invoker.protocols.evergreen.action_engine.wire import (
     encode,
 )
 
-__all__ = ["Running", "acceptance", "listing", "refusal"]
-
 _JSON = Metadata("application/json")
 
 

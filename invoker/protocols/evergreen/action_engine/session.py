@@ -58,8 +58,6 @@ from invoker.protocols.evergreen.action_engine.wire import (
     encode,
 )
 
-__all__ = ["ActionEngineSession"]
-
 
 class ActionEngineSession:
     """Translates the messages of one connection.

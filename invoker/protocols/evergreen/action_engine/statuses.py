@@ -6,8 +6,6 @@ from invoker.errors import DecodeError, InvocationError, NotAcceptable, Protocol
 from invoker.errors import UnsupportedMediaType as Unsupported
 from invoker.protocols.evergreen.action_engine.wire import STATUS, Chunk, Metadata
 
-__all__ = ["status_chunk", "status_error"]
-
 _METADATA = Metadata(STATUS)
 _MOST = 4096
 _PEERS_FAULT = (DecodeError, NotAcceptable, ProtocolViolation, Unsupported)

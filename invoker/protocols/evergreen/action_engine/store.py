@@ -10,8 +10,6 @@ from invoker.protocols.evergreen.action_engine.running import Running
 from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
 from invoker.protocols.evergreen.action_engine.wire import ABORT, Action, Fragment
 
-__all__ = ["NodeStore"]
-
 
 class NodeStore:
     """The nodes.

@@ -16,8 +16,6 @@ from invoker.errors import Status, StatusError
 from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
 from invoker.protocols.evergreen.action_engine.wire import BYTES, Action
 
-__all__ = ["LIST_ACTIONS", "Binding", "Table", "node_id"]
-
 LIST_ACTIONS = "__list_actions"
 
 _BYTES: tuple[Any, ...] = (bytes, bytearray, memoryview)

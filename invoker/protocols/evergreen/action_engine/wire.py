@@ -23,23 +23,6 @@ from invoker.protocols.evergreen.action_engine.box import (
     text,
 )
 
-__all__ = [
-    "ABORT",
-    "BYTES",
-    "DISPATCH",
-    "END",
-    "HALF_CLOSE",
-    "STATUS",
-    "Action",
-    "Chunk",
-    "Fragment",
-    "Metadata",
-    "NodeRef",
-    "WireMessage",
-    "decode",
-    "encode",
-]
-
 BYTES = "application/octet-stream"
 
 STATUS = "__status__"

@@ -10,8 +10,6 @@ from invoker.protocols.evergreen.client.nodes import Node
 from invoker.protocols.evergreen.client.outcome import Outcome
 from invoker.protocols.evergreen.client.outputs import Messages, OutputNode, Pieces
 
-__all__ = ["Answer"]
-
 
 class Answer:
     """The outputs of an action. With one output this reads it directly; with several, ``answer["name"]`` does.

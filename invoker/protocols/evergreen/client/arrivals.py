@@ -24,8 +24,6 @@ from typing import Final
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 
-__all__ = ["END", "Arrivals", "BadNode", "Cursor", "End", "Part", "Reference"]
-
 COST_BYTES = 128
 """Bytes that a fragment or a child counts besides its payload, so that empty ones are not free."""
 

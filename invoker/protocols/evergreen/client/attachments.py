@@ -8,8 +8,6 @@ from pathlib import Path
 from invoker.message import Message
 from invoker.protocols.evergreen.client.media import OCTETS
 
-__all__ = ["attachment"]
-
 
 def attachment(path: str | Path, *, media_type: str = "", role: str = "") -> Message[bytes]:
     """Read a file, to be sent as an input or within one.

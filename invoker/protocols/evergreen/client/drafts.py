@@ -16,8 +16,6 @@ from invoker.protocols.evergreen.client.media import Ref, encode, metadata_of
 from invoker.protocols.evergreen.client.nodes import Node, Sender, TreeNode, children, new_id, payloads
 from invoker.protocols.evergreen.wire import leaf_frame, prefix_of
 
-__all__ = ["Draft", "Streamed", "packed"]
-
 Streamed = tuple[TreeNode, Iterable[object] | AsyncIterable[object]]
 """An interior node, and where its children come from."""
 

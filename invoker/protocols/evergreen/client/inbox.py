@@ -26,9 +26,6 @@ from invoker.connect.failure import CallFailed
 from invoker.errors import Status
 from invoker.protocols.evergreen.client.arrivals import Arrivals
 
-__all__ = ["Inbox"]
-
-
 HIGH_BYTES = 4 << 20
 """The mark, or a quarter of the limit where that is less."""
 

@@ -10,8 +10,6 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.client.media import charset_of
 from invoker.protocols.evergreen.wire import children_frame, leaf_frame, prefix_of
 
-__all__ = ["FRAGMENT_BYTES", "LeafNode", "Node", "Sender", "TreeNode", "children", "new_id", "payloads"]
-
 FRAGMENT_BYTES = 1 << 20
 """Larger payloads travel in several fragments, which leaves room in the 4 MiB that a server usually takes at once."""
 

@@ -6,8 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 
-__all__ = ["HIGH_BYTES", "Outbox"]
-
 HIGH_BYTES = 1 << 20
 """Unsent bytes at which streams into nodes wait; values that are given whole do not, since the caller holds them."""
 

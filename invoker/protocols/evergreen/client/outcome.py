@@ -12,8 +12,6 @@ from invoker.errors import Status
 from invoker.protocols.evergreen.client.arrivals import BadNode, Cursor, End, Part
 from invoker.protocols.evergreen.client.inbox import Inbox
 
-__all__ = ["STATUS_OUTPUT", "Outcome"]
-
 STATUS_OUTPUT = "__status__"
 """The output of every action that reports partial failures (E-121)."""
 

@@ -22,8 +22,6 @@ from invoker.protocols.evergreen.client.outcome import Outcome
 from invoker.protocols.evergreen.client.reading import Leaf, Leaves, Reading, content_of, decoded
 from invoker.protocols.evergreen.wire import is_marker
 
-__all__ = ["Messages", "OutputNode", "Pieces"]
-
 
 class OutputNode(Node):
     """A node that an action of the server produces; iterate it for its pieces as they come.

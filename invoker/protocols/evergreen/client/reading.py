@@ -16,8 +16,6 @@ from invoker.protocols.evergreen.client.inbox import Inbox
 from invoker.protocols.evergreen.client.media import OCTETS, Ref, decode, headers_of
 from invoker.protocols.evergreen.client.outcome import Outcome
 
-__all__ = ["Leaf", "Leaves", "Reading", "content_of", "decoded"]
-
 
 class Leaf:
     """A whole leaf, before it is decoded."""

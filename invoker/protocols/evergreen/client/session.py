@@ -36,8 +36,6 @@ from invoker.protocols.evergreen.client.outputs import OutputNode
 from invoker.protocols.evergreen.client.sessioncall import SessionCall, Settings
 from invoker.protocols.evergreen.client.streams import Streams
 
-__all__ = ["EvergreenSession"]
-
 LIST_ACTIONS = "__list_actions"
 
 OUTPUT = "response"

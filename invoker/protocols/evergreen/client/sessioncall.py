@@ -21,8 +21,6 @@ from invoker.protocols.evergreen.client.arrivals import BadNode
 from invoker.protocols.evergreen.client.inbox import Inbox
 from invoker.protocols.evergreen.client.outbox import Outbox
 
-__all__ = ["EXTENSIONS_KEY", "METHOD", "SessionCall", "Settings"]
-
 METHOD = "/evergreen.v2.EvergreenService/StartSession"
 EXTENSIONS_KEY = "evergreen-extensions"
 

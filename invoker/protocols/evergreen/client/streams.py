@@ -13,8 +13,6 @@ from invoker.protocols.evergreen.client.drafts import Streamed
 from invoker.protocols.evergreen.client.inbox import Inbox
 from invoker.protocols.evergreen.client.outcome import Outcome
 
-__all__ = ["Streams"]
-
 CLOSE_GRACE_S = 2.0
 """How long iterators may take to close once the session is over."""
 

@@ -14,8 +14,6 @@ from invoker.protocols.evergreen.client.nodes import LeafNode, Node, TreeNode
 from invoker.protocols.evergreen.client.outputs import OutputNode
 from invoker.protocols.evergreen.client.session import EvergreenSession
 
-__all__ = ["SyncAnswer", "SyncEvergreenSession", "SyncLeafNode", "SyncOutput", "SyncTreeNode"]
-
 T = TypeVar("T")
 
 

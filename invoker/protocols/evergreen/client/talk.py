@@ -13,8 +13,6 @@ from invoker.protocols.evergreen.client.answer import Answer
 from invoker.protocols.evergreen.client.nodes import Node
 from invoker.protocols.evergreen.client.session import EvergreenSession
 
-__all__ = ["Talk"]
-
 TEXT = "text/plain"
 
 

@@ -19,8 +19,6 @@ from invoker.protocols.evergreen.client.answer import Answer
 from invoker.protocols.evergreen.client.session import EvergreenSession
 from invoker.protocols.evergreen.client.talk import Talk
 
-__all__ = ["Terminal", "lines"]
-
 PROMPT = "> "
 
 

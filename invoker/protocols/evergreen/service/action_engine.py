@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.app import Conversation, Farewell, SocketHandler, SocketSettings, SocketWire
 
-__all__ = ["ActionEngineHandler", "ActionEngineService", "ActionEngineServiceSettings"]
-
 _NORMAL, _PROTOCOL_ERROR, _INTERNAL = 1000, 1002, 1011
 
 

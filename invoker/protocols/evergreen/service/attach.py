@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.grpc.methods import Method
 
-__all__ = ["EvergreenService", "EvergreenServiceSettings"]
-
 
 class EvergreenService(Service):
     """Evergreen's sessions, and the fetcher that reads their references."""

@@ -18,8 +18,6 @@ from invoker.protocols.evergreen.table import Table
 from invoker.transports.grpc.loopcall import Listener
 from invoker.transports.grpc.methods import CallWire, OnClose, SessionMethod
 
-__all__ = ["Evergreen", "evergreen_method"]
-
 log = logging.getLogger(__name__)
 
 _SERVICE = evergreen_service_pb2.DESCRIPTOR.services_by_name["EvergreenService"]  # reflection finds it there, too

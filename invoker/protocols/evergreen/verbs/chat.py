@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from invoker.message import Message
     from invoker.protocols.evergreen.client.session import EvergreenSession
 
-__all__ = ["add_arguments", "run"]
-
 EXTENSIONS = ("cancel", "discovery", "partial-failures")
 
 _EPILOG = """\

@@ -8,8 +8,6 @@ from invoker.author.spec import FunctionSpec
 from invoker.protocols.evergreen.listing import describe
 from invoker.protocols.evergreen.options import nodes_of
 
-__all__ = ["described", "rows"]
-
 
 def described(spec: FunctionSpec) -> dict[str, Any]:
     """The action, and how values of outputs are stored, with values that JSON has."""

@@ -17,8 +17,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Cache", "Entry"]
-
 MOST_BYTES: Final = 256 << 20
 """The most bytes kept in memory; older entries make room for newer ones."""
 

@@ -34,8 +34,6 @@ from invoker.protocols.federated.client.session import DeviceSession
 from invoker.protocols.federated.client.windows import Retry, Windows
 from invoker.protocols.federated.wire.names import API_KEY, POPULATION_KEY
 
-__all__ = ["DeviceOptions", "FederatedClient"]
-
 
 class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a `FederatedClient`; the defaults suit a device that runs unattended.

@@ -22,8 +22,6 @@ from invoker.protocols.federated.client.running import Ran, Runner, arrays_of, b
 from invoker.protocols.federated.client.session import DeviceSession
 from invoker.protocols.federated.wire.names import SERVICE, SESSION
 
-__all__ = ["Conversation", "Means"]
-
 log = logging.getLogger(__name__)
 
 METHOD = f"/{SERVICE}/{SESSION}"

@@ -20,8 +20,6 @@ from invoker.errors.http import STATUS
 from invoker.protocols.federated.client.cache import Cache, Entry
 from invoker.protocols.federated.wire.names import GZIP_SUFFIX
 
-__all__ = ["Downloads", "Source", "select_uri"]
-
 MOST_BYTES: Final = 64 << 20
 """The most bytes of a body, as it comes and once it is inflated (F-034)."""
 

@@ -13,20 +13,6 @@ from invoker.message import EMPTY
 from invoker.protocols.federated.client.downloads import Source
 from invoker.protocols.federated.client.windows import Retry
 
-__all__ = [
-    "Assigned",
-    "Attempt",
-    "Compute",
-    "EligibilityAsked",
-    "Event",
-    "Hello",
-    "NewSecAgg",
-    "Report",
-    "SecAgg",
-    "SecAggTask",
-    "Turn",
-]
-
 
 class Hello(msgspec.Struct, frozen=True):
     """The identity of a device, and its capabilities.

@@ -21,8 +21,6 @@ from invoker.errors import Status
 from invoker.message import EMPTY
 from invoker.protocols.federated.wire.names import PLAN_MAGIC
 
-__all__ = ["Plan", "entrypoint_plan", "pickle_plan", "read_plan"]
-
 
 class Plan(msgspec.Struct, frozen=True):
     """A plan: what a device runs.

@@ -10,8 +10,6 @@ from invoker.protocols.federated.client.downloads import Source
 from invoker.protocols.federated.client.messages import SecAggTask
 from invoker.protocols.federated.wire.durations import seconds_of
 
-__all__ = ["parsed", "source_of", "terms_of"]
-
 _MOST_BITS: Final = 62
 
 

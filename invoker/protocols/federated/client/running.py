@@ -22,8 +22,6 @@ from invoker.errors import Status, StopInvocation
 from invoker.protocols.federated.client.plans import Plan
 from invoker.tensors.checkpoint import Checkpoint, Update
 
-__all__ = ["CallingRunner", "Ran", "Runner", "arrays_of", "bytes_of", "run_plan", "weights_of"]
-
 
 class Ran(msgspec.Struct, frozen=True):
     """The results of a plan.

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["SecAggClient"]
-
 
 class _At(enum.Enum):
     START = "start"

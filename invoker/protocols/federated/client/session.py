@@ -41,8 +41,6 @@ from invoker.protocols.federated.client.windows import Windows
 from invoker.protocols.federated.wire.durations import duration_of
 from invoker.protocols.federated.wire.names import COMPRESSION_LEVELS, HTTP_GZIP, NATIVE_SECAGG, WEIGHTS_VERSION
 
-__all__ = ["DeviceSession"]
-
 ABORT_REASON: Final = "Abort upon external request"
 
 

@@ -8,8 +8,6 @@ from invoker.connect.portal import Portal
 from invoker.connect.sync import SyncPart, blocking, opening
 from invoker.protocols.federated.client.client import FederatedClient
 
-__all__ = ["SyncFederatedClient"]
-
 
 class SyncFederatedClient(SyncPart[FederatedClient]):
     """One device; each method blocks until it is done. The arguments are those of `FederatedClient`."""

@@ -17,8 +17,6 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status
 from invoker.protocols.federated.wire.durations import seconds_of
 
-__all__ = ["PERMANENT", "Retry", "Windows", "is_permanent"]
-
 TRANSIENT_S: Final = 900.0
 PERMANENT_S: Final = 14_400.0
 SPREAD: Final = 0.2

@@ -14,8 +14,6 @@ from invoker.protocols.federated.wire.keys import POINT_BYTES, is_point
 from invoker.protocols.federated.wire.packing import packed_size
 from invoker.protocols.federated.wire.shares import SHARE_BYTES
 
-__all__ = ["SEALED_MAX_BYTES", "invalid_input", "invalid_keys", "invalid_shares", "invalid_unmasking"]
-
 SEALED_MAX_BYTES: Final = 256
 """The most bytes of an encrypted pair of shares. Peers send 104 bytes; a server cannot look inside, but it need not
 store anything."""

@@ -32,8 +32,6 @@ import msgspec
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 
-__all__ = ["Compute", "Drop", "Drops", "Ended", "Failed", "Outcome", "Reason", "Send", "Summed"]
-
 
 class Drop(enum.Enum):
     """Why a device was dropped from a round; the value is a label of metrics."""

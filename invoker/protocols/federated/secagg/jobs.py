@@ -8,8 +8,6 @@ from typing import Any
 
 from invoker.protocols.federated.secagg.events import Compute
 
-__all__ = ["Jobs"]
-
 log = logging.getLogger(__name__)
 
 

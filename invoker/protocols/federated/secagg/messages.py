@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker._pb.federated.secagg_messages_pb2 import ServerToClientWrapperMessage
 
-__all__ = ["abort", "early_success", "masked_input_request", "share_keys_request", "unmasking_request"]
-
 
 def abort(text: str) -> ServerToClientWrapperMessage:
     """The message that a device is dropped, or that the round has failed."""

@@ -10,8 +10,6 @@ from invoker.protocols.federated.wire.packing import bit_width
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["centred", "dequantize", "quantize", "widest_scale"]
-
 
 def widest_scale(clip: float, modulus: int, clients: int) -> float:
     """The largest scale with which the sum of ``clients`` values of at most ``clip`` cannot wrap around.

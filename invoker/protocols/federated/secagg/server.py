@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["SecAggServer"]
-
 _EXPECTED: Final = ("advertise_keys", "share_keys_response", "masked_input_response", "unmasking_response")
 _SILENT: Final = (
     (Drop.SILENT_KEYS, "did not send AdvertiseKeys"),

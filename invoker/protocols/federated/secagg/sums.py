@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["Sums"]
-
 
 class Sums:
     """Sums of vectors modulo their moduli.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["Cohort", "Secrets", "recover", "unmask"]
-
 _MOST_SUBSETS: Final = 500
 """How many subsets of shares are tried before a round is given up."""
 

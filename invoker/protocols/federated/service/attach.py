@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from invoker.transports.grpc.methods import Method
     from invoker.transports.http.app import Handler
 
-__all__ = ["FederatedService", "FederatedServiceSettings"]
-
 
 class FederatedService(Service):
     """Serves federated rounds, if a file of rounds is given."""

@@ -26,8 +26,6 @@ from invoker.protocols.federated.backing import Commit
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.service.resources import Resources, hash_of
 
-__all__ = ["RoundBacking", "RoundReactor"]
-
 log = logging.getLogger(__name__)
 
 _LARGE_BYTES: Final = 16 * 1024 * 1024

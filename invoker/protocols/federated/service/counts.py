@@ -13,8 +13,6 @@ from invoker.protocols.federated.metrics import BOUNDS, DURATION, OTHER, round_n
 from invoker.protocols.federated.tally import RoundRecord
 from invoker.telemetry.board import Numbers
 
-__all__ = ["RoundCounts"]
-
 log = logging.getLogger(__name__)
 
 

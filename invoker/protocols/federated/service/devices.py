@@ -21,8 +21,6 @@ from invoker.protocols.federated.service.relay import Relay
 from invoker.protocols.federated.service.round_leadership import Leader, RoundLeadership
 from invoker.protocols.federated.session import OUTSIDE_BYTES, DeviceSession
 
-__all__ = ["DeviceReactor"]
-
 _UNDECIDED_S: Final = 15.0
 """How long a device waits for its population to have a leader again; the lease of one that hangs is shorter."""
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from invoker.protocols.federated.messages import Notice
 
-__all__ = ["MailBox"]
-
 
 class MailBox:
     """The notices of one session, in order; see `invoker.protocols.federated.messages.Mailbox`.

@@ -27,8 +27,6 @@ from invoker.execution.loop.wire import Wire
 from invoker.protocols.federated.service.round_leadership import Leader
 from invoker.transports.grpc.methods import OnClose
 
-__all__ = ["PASS", "RELAYED_PEER", "Links", "Relay"]
-
 log = logging.getLogger(__name__)
 
 PASS: Final = "x-invoker-relay"  # noqa: S105 - the name of the metadata

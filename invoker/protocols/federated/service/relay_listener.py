@@ -28,8 +28,6 @@ from invoker.transports.grpc.loopcall import Listener
 from invoker.transports.grpc.methods import LoopMethod, OnClose
 from invoker.transports.grpc.settings import GrpcSettings
 
-__all__ = ["RelayListener"]
-
 _PREFIX: Final = "invoker-rounds-"
 _SOCKET: Final = "door"
 

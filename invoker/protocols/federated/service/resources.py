@@ -23,8 +23,6 @@ from invoker.protocols.federated.wire.names import GZIP_SUFFIX
 if TYPE_CHECKING:
     from invoker.transports.http.exchange import Exchange
 
-__all__ = ["PREFIX", "Resources", "hash_of"]
-
 PREFIX: Final = "/federated/"
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}")

@@ -27,8 +27,6 @@ from invoker.core.store import Create, Drop, Hold, Look, Refused, Space
 from invoker.execution.asker import Asker
 from invoker.execution.driver import Driver
 
-__all__ = ["Leader", "RoundLeadership"]
-
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.5

@@ -44,8 +44,6 @@ from invoker.telemetry.board import Numbers
 from invoker.transports.grpc.methods import LoopMethod
 from invoker.transports.grpc.settings import GrpcSettings
 
-__all__ = ["Rounds"]
-
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.05

@@ -33,8 +33,6 @@ from invoker.protocols.federated.wire.names import PLAN_MAGIC
 from invoker.settings import Config
 from invoker.tensors.checkpoint import Checkpoint
 
-__all__ = ["Setups", "read_rounds", "with_aggregators"]
-
 log = logging.getLogger(__name__)
 
 

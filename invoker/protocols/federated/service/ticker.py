@@ -7,8 +7,6 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Ticker"]
-
 log = logging.getLogger(__name__)
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from invoker.protocols.federated.client.messages import Attempt
     from invoker.protocols.federated.verbs.plans import Plans
 
-__all__ = ["add_arguments", "run"]
-
 _SILENCE_S: Final = 3.0
 """Seconds without news after which a device prints what it waits for."""
 

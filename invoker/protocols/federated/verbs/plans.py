@@ -35,8 +35,6 @@ from invoker.message import Message
 from invoker.protocols.federated.client.plans import Plan
 from invoker.protocols.federated.client.running import Ran
 
-__all__ = ["PlanRunner", "Plans"]
-
 AHEAD: Final = 2
 """Messages that a plan has been given and has not read, at most (F-076)."""
 

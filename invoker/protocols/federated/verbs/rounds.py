@@ -10,8 +10,6 @@ from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.service.setups import Setups, with_aggregators
 from invoker.settings import Config
 
-__all__ = ["inspected", "inspected_rounds", "rounds_text"]
-
 
 def inspected(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], dict[str, Any], str]:
     """The functions of a file of rounds, and its populations, for JSON and for readers.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from invoker.protocols.federated.verbs.simulation.results import Result
     from invoker.protocols.federated.verbs.simulation.scene import SceneOptions
 
-__all__ = ["add_arguments", "run"]
-
 _EPILOG = """\
 times:
   SECONDS, LEAST..MOST, exp:MEAN or lognormal:MEDIAN,SIGMA; all are simulated. Computing takes no simulated time.

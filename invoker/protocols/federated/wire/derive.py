@@ -8,8 +8,6 @@ from typing import Final
 
 from invoker.protocols.federated.wire.packing import bit_width
 
-__all__ = ["MASK_PURPOSE", "mask_key", "session_id"]
-
 MASK_PURPOSE: Final = b"\x02"
 
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
 
-__all__ = ["KEY_BYTES", "POINT_BYTES", "KeyPair", "is_point", "new_key", "open_sealed", "public_of", "seal"]
-
 KEY_BYTES: Final = 32
 POINT_BYTES: Final = 33
 _NONCE_BYTES: Final = 12

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Update: TypeAlias = Callable[[bytes | memoryview, Any], int]
 
-__all__ = ["add_masks"]
-
 _ODD: Final = 0x00FF00FF00FF00FF
 _OVERFLOW: Final = 256
 # sixteen keystreams are added in one step, 64 KiB of each: a megabyte stays in the cache of a core

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["MODULUS_MAX", "MODULUS_MIN", "bit_width", "pack", "packed_size", "unpack"]
-
 MODULUS_MIN: Final = 2
 MODULUS_MAX: Final = 2**62
 _COLUMNS: Final = 64

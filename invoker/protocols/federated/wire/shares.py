@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["PRIME", "SHARE_BYTES", "combine", "join", "split", "stack", "weights"]
-
 PRIME: Final = 2**31 + 11
 LIMB_BITS: Final = 31
 SHARE_BYTES: Final = 36

@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
-__all__ = ["Address", "parse"]
-
 _PORTS = {"http": 80, "https": 443}
 _SCHEMES = "http, https, unix+http, tcp or unix"
 

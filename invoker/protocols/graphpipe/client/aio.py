@@ -21,8 +21,6 @@ from invoker.tensors import LIMIT_BYTES, MetadataResponse, Written
 if TYPE_CHECKING:
     from invoker.tensors.arrays import Array
 
-__all__ = ["AsyncGraphPipe"]
-
 T = TypeVar("T")
 
 

@@ -21,8 +21,6 @@ from invoker.tensors import (
 )
 from invoker.tensors import GraphPipeError as Unreadable
 
-__all__ = ["metadata_in", "tensors_in"]
-
 _OK: Final = 200
 _MAX_TEXT: Final = 1000
 

@@ -22,8 +22,6 @@ from invoker.tensors import LIMIT_BYTES, MetadataResponse
 if TYPE_CHECKING:
     from invoker.tensors.arrays import Array
 
-__all__ = ["GraphPipe"]
-
 
 class GraphPipe:
     """A GraphPipe server; connections are made when they are needed, and kept.

@@ -13,8 +13,6 @@ from invoker.errors import Status
 from invoker.errors.http import status_of
 from invoker.tensors import RemoteError
 
-__all__ = ["GraphPipeError", "NotReached", "lost", "silent"]
-
 _SHOWN: Final = 200
 """Characters that are shown of a connection's error."""
 

@@ -25,8 +25,6 @@ from invoker.tensors import LIMIT_BYTES, Written
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["HttpLink"]
-
 _CHUNK_BYTES = 256 << 10
 _HEADS_BYTES = 1 << 20
 """Bytes that may come around a body: headers, sizes of chunks, interim responses."""

@@ -19,8 +19,6 @@ from invoker.protocols.graphpipe.client.addresses import Address
 from invoker.protocols.graphpipe.client.failure import GraphPipeError
 from invoker.tensors import Code, Written
 
-__all__ = ["Link", "Links", "Reply", "connected", "is_quiet", "too_large"]
-
 _KEPT: Final = 8
 """Idle connections of one client; more are closed after their request."""
 

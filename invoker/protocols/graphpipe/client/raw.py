@@ -13,8 +13,6 @@ from invoker.protocols.graphpipe.client.links import Reply, connected, is_quiet,
 from invoker.protocols.graphpipe.wire import LENGTH, NAMED
 from invoker.tensors import LIMIT_BYTES, Code, Written
 
-__all__ = ["RawLink"]
-
 
 class RawLink:
     """A connection to a server of raw buffers, made with the first request.

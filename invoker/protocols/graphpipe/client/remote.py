@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from invoker.protocols.graphpipe.client.links import Reply
     from invoker.tensors.arrays import Array
 
-__all__ = [
-    "IODescription",
-    "ModelDescription",
-    "execute",
-    "execute_multi",
-    "get_input_names",
-    "get_input_shapes",
-    "get_input_types",
-    "get_output_names",
-    "get_output_shapes",
-    "get_output_types",
-    "metadata",
-]
-
 _DEFAULTS = Settings()
 
 

@@ -18,19 +18,6 @@ from invoker.protocols.graphpipe.client.raw import RawLink
 from invoker.tensors import LIMIT_BYTES, METADATA_REQUEST, InferRequest, Tensor, Written, write_request
 from invoker.tensors import GraphPipeError as Unfit
 
-__all__ = [
-    "METADATA",
-    "Names",
-    "Server",
-    "Settings",
-    "array_of",
-    "arrays",
-    "result_of",
-    "tensor_of",
-    "written",
-    "written_tensors",
-]
-
 Names = str | Sequence[str] | None
 """The outputs that are wanted: one, several, or whatever the server gives."""
 

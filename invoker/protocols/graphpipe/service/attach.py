@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.app import Handler
 
-__all__ = ["GraphPipeService", "GraphPipeServiceSettings"]
-
 _PATH: Final = "/graphpipe"
 _CONTROL: Final = "/control/"
 

@@ -25,8 +25,6 @@ from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.prepare import joint
 from invoker.tensors import GraphPipeError
 
-__all__ = ["Batching", "Converse", "Timely"]
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -25,8 +25,6 @@ from invoker.protocols.graphpipe.service.inferences import Inferences
 from invoker.protocols.graphpipe.wire import LENGTH, NAMED
 from invoker.tensors import Code, GraphPipeError
 
-__all__ = ["FramedConnection"]
-
 log = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 1 << 18

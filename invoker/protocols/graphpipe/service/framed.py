@@ -24,8 +24,6 @@ from invoker.tensors import Code, GraphPipeError
 from invoker.transports.accepting import Acceptor, streaming
 from invoker.transports.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
 
-__all__ = ["FramedTransport"]
-
 log = logging.getLogger(__name__)
 
 _TCP: Final = Purpose("GraphPipe", "--graphpipe-tcp", "--graphpipe-tcp")

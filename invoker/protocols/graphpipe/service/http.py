@@ -31,8 +31,6 @@ from invoker.tensors import Code, GraphPipeError, http_status, listing
 from invoker.transports.http.app import Begin, PreparedRequest, PromptHandler, RequestSession, WholeHandler
 from invoker.transports.http.exchange import Exchange
 
-__all__ = ["GraphPipeHandler", "Inferring"]
-
 log = logging.getLogger(__name__)
 
 _ALLOW: Final = (("Allow", "GET, HEAD, POST"),)

@@ -34,8 +34,6 @@ from invoker.protocols.graphpipe.session import GraphPipeSession, Row
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
 from invoker.version import __version__
 
-__all__ = ["GraphPipeSettings", "Inferences"]
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")

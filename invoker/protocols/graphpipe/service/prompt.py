@@ -15,8 +15,6 @@ from invoker.execution.loop.reactor import Reactor
 from invoker.protocols.graphpipe.service.told import ToldSession
 from invoker.transports.http.exchange import Exchange
 
-__all__ = ["PromptInference"]
-
 
 class PromptInference:
     """Gathers the body, and then is the wire of the conversation that answers it.

@@ -22,8 +22,6 @@ from invoker.protocols.graphpipe.prepare import prepare
 from invoker.protocols.graphpipe.service.inferences import Inferences
 from invoker.protocols.graphpipe.session import GraphPipeSession
 
-__all__ = ["ToldSession", "can_tell"]
-
 
 def can_tell(model: Model) -> bool:
     """Whether inferences of a model run one by one and as a whole, neither in batches nor in rows."""

@@ -7,8 +7,6 @@ from typing import Any
 from invoker.author.spec import WANTED, FunctionSpec
 from invoker.codecs import wants_arrays
 
-__all__ = ["described", "rows"]
-
 
 def described(spec: FunctionSpec) -> dict[str, Any]:
     """The model and how it is fed, with values that JSON has; None for other functions."""

@@ -16,8 +16,6 @@ from invoker.connect.portal import on_loop
 from invoker.protocols.riff.client.frames import Received
 from invoker.protocols.riff.client.request import Request
 
-__all__ = ["Call", "Live", "Outputs"]
-
 
 class Live:
     """The running calls of a client, so that the client can end them when it closes."""

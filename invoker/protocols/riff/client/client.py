@@ -28,8 +28,6 @@ from invoker.protocols.riff.client.known import NOTHING, Known, ask
 from invoker.protocols.riff.client.request import Options, Request
 from invoker.protocols.riff.wire import INVOKE, SERVICE
 
-__all__ = ["RiffClient"]
-
 METHOD = f"/{SERVICE}/{INVOKE}"
 MAX_OUTPUT_BYTES = 64 << 20
 

@@ -16,8 +16,6 @@ from invoker.mediatypes import parse
 from invoker.message import Headers, Message
 from invoker.protocols.riff.wire import OCTETS
 
-__all__ = ["InputEncoder", "Received"]
-
 _UNREAD = object()
 
 

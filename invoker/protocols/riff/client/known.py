@@ -11,8 +11,6 @@ import grpc.aio
 from invoker._pb.invoker import describe_pb2 as pb
 from invoker.protocols.riff.wire import DESCRIBE, FUNCTIONS
 
-__all__ = ["NOTHING", "Known", "ask"]
-
 ANSWER_S = 0.5
 """Seconds that a server may take to describe a function; after that it is called without a description."""
 

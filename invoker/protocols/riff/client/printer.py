@@ -15,8 +15,6 @@ from invoker.errors.wording import printable, shown
 from invoker.mediatypes import parse
 from invoker.protocols.riff.client.frames import Received
 
-__all__ = ["Printer"]
-
 STDOUT = "-"
 
 

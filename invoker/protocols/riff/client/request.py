@@ -12,8 +12,6 @@ from invoker.connect.metadata import metadata_pairs
 from invoker.message import Headers
 from invoker.protocols.riff.wire import FUNCTION_KEY
 
-__all__ = ["Options", "Request"]
-
 
 class Options(TypedDict, total=False):
     """The keywords of ``invoke``; they are described at `Request`."""

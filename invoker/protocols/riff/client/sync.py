@@ -13,8 +13,6 @@ from invoker.protocols.riff.client.client import RiffClient
 from invoker.protocols.riff.client.frames import Received
 from invoker.protocols.riff.client.request import Options
 
-__all__ = ["SyncCall", "SyncRiffClient"]
-
 READY = (list, tuple, range, set, frozenset, dict, deque)
 """Iterables whose ``next()`` never blocks; any other one is iterated in a thread of its own."""
 

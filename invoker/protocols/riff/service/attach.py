@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from invoker.author.spec import FunctionSpec
     from invoker.transports.grpc.methods import Method
 
-__all__ = ["RiffService"]
-
 
 class RiffService(Service):
     """Serves the functions by riff's streaming calls, over gRPC."""

@@ -16,8 +16,6 @@ from invoker.core.catalog import Catalog
 from invoker.errors import FunctionError, ProtocolViolation
 from invoker.protocols.riff.wire import DESCRIBE, FUNCTIONS
 
-__all__ = ["add_describe", "describe"]
-
 
 def add_describe(catalog: Catalog, server: Any) -> None:
     """Serve the method on ``server``, which is a grpc.aio server or its replacement."""

@@ -8,8 +8,6 @@ from invoker.protocols.riff.session import RiffSession
 from invoker.protocols.riff.wire import FUNCTION_KEY, INVOKE, SERVICE
 from invoker.transports.grpc.methods import CallMethod
 
-__all__ = ["riff_method"]
-
 
 def riff_method() -> CallMethod:
     """The gRPC method ``Invoke``, for the transports."""

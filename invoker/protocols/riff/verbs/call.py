@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from invoker.protocols.riff.client.client import RiffClient
     from invoker.protocols.riff.verbs.plan import Plan
 
-__all__ = ["add_arguments", "run"]
-
 _EPILOG = """\
 inputs:
   Input 0 is stdin, one line a value, sent as it arrives; --data replaces it, --no-input leaves it out. A VALUE may be

@@ -16,8 +16,6 @@ from invoker.connect.failure import UnknownName, UsageError
 from invoker.errors.wording import Fault, known_as
 from invoker.protocols.riff.client.known import Known
 
-__all__ = ["Filled", "fill", "index_of"]
-
 TEXT_FIRST = "text/plain, */*;q=0.5"
 STDIN = "@-"
 

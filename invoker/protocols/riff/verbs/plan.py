@@ -17,8 +17,6 @@ from invoker.protocols.riff.client.known import NOTHING, Known
 from invoker.protocols.riff.client.request import Request
 from invoker.protocols.riff.verbs.filling import Filled, fill, index_of
 
-__all__ = ["Plan", "make_plan"]
-
 JSON = "application/json"
 TEXT = "text/plain"
 # a media type may contain "=", but only after its slash

@@ -15,8 +15,6 @@ from invoker.protocols.toolbridge.client.link import Link
 from invoker.protocols.toolbridge.client.streams import Stream
 from invoker.protocols.toolbridge.client.values import packed_each, read, read_struct, struct
 
-__all__ = ["Action", "Agent", "Answer", "Observation", "Run", "Step", "Thought"]
-
 
 @dataclass(frozen=True, slots=True)
 class Thought:

@@ -13,23 +13,6 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.client.failure import ToolExecutionError, failed
 from invoker.protocols.toolbridge.client.values import read
 
-__all__ = [
-    "Batch",
-    "Health",
-    "Histogram",
-    "Item",
-    "Metrics",
-    "SessionInfo",
-    "ToolResult",
-    "batch_in",
-    "health_in",
-    "info_in",
-    "metric_in",
-    "metrics_in",
-    "result_in",
-    "when",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Metrics:

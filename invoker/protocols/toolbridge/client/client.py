@@ -24,8 +24,6 @@ from invoker.protocols.toolbridge.client.answers import Health, Histogram, healt
 from invoker.protocols.toolbridge.client.link import Link
 from invoker.protocols.toolbridge.client.session import SessionOptions, ToolSession
 
-__all__ = ["ToolBridge"]
-
 MAX_OUTPUT_BYTES = 64 << 20
 RETRY_WAITS_S = (1.0, 2.0, 4.0)
 

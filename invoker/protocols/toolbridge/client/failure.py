@@ -23,8 +23,6 @@ from invoker.errors import Status
 from invoker.message import EMPTY
 from invoker.protocols.toolbridge.wire import KINDS, TRAILER
 
-__all__ = ["ToolCommunicationError", "ToolExecutionError", "failed", "from_status", "status_of", "told_in"]
-
 
 class ToolExecutionError(CallFailed):
     """The bridge answered with an error: of the tool, of the arguments, of the session, of a limit.

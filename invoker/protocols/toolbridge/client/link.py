@@ -16,8 +16,6 @@ from invoker.connect.tls import Tls, open_channel
 from invoker.errors import Status
 from invoker.protocols.toolbridge.client.failure import from_status, status_of
 
-__all__ = ["Link"]
-
 M = TypeVar("M", bound=Message)
 
 RETRIED = (Status.UNAVAILABLE, Status.DEADLINE_EXCEEDED)

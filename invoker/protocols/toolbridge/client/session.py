@@ -19,8 +19,6 @@ from invoker.protocols.toolbridge.client.streams import ToolStream
 from invoker.protocols.toolbridge.client.values import packed_all, packed_each
 from invoker.protocols.toolbridge.client.variables import Variables
 
-__all__ = ["SessionOptions", "ToolCall", "ToolSession"]
-
 LATE_S = 5.0
 """How long after the time of a call the rpc is given up, if the bridge has not."""
 

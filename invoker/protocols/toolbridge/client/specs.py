@@ -9,8 +9,6 @@ from typing import Any
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.protocols.toolbridge.client.values import read
 
-__all__ = ["Argument", "Limits", "Rules", "Tool", "tool_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:

@@ -15,8 +15,6 @@ from invoker.protocols.toolbridge.client.answers import Metrics, metrics_in
 from invoker.protocols.toolbridge.client.failure import ToolCommunicationError, failed, from_status
 from invoker.protocols.toolbridge.client.values import read
 
-__all__ = ["Stream", "ToolStream"]
-
 M = TypeVar("M")
 T = TypeVar("T")
 

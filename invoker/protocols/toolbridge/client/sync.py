@@ -15,8 +15,6 @@ from invoker.protocols.toolbridge.client.session import ToolSession
 from invoker.protocols.toolbridge.client.streams import Stream
 from invoker.protocols.toolbridge.client.variables import Change, Variables
 
-__all__ = ["SyncAgent", "SyncStream", "SyncToolBridge", "SyncToolSession", "SyncVariables"]
-
 T = TypeVar("T")
 
 

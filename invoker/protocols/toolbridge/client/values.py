@@ -10,8 +10,6 @@ from google.protobuf.struct_pb2 import Struct
 
 from invoker.codecs.anyvalue import pack, unpack
 
-__all__ = ["packed", "packed_all", "packed_each", "read", "read_struct", "struct"]
-
 
 def packed(value: Any) -> AnyMessage:
     """A value as it travels; nothing is coerced silently (T-104).

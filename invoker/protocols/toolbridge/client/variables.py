@@ -14,8 +14,6 @@ from invoker.protocols.toolbridge.client.link import Link
 from invoker.protocols.toolbridge.client.streams import Stream
 from invoker.protocols.toolbridge.client.values import packed, read
 
-__all__ = ["MISSING", "Change", "Variable", "VariableRow", "Variables", "Watch"]
-
 
 class _Missing:
     def __repr__(self) -> str:

@@ -21,8 +21,6 @@ from invoker.fetch.hosts import Address, Hosts, Resolver, host_of, is_loopback, 
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.settings import parsers as parse
 
-__all__ = ["Addresses"]
-
 _MOST_PORT: Final = 65_535
 _PORT_DIGITS: Final = 5
 _SHOWN: Final = 300

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from invoker.telemetry.board import Numbers
     from invoker.transports.grpc.methods import Method
 
-__all__ = ["ToolBridgeService", "ToolBridgeServiceSettings"]
-
 log = logging.getLogger(__name__)
 
 

@@ -21,8 +21,6 @@ from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import PROTOCOL, ToolCall
 from invoker.protocols.toolbridge.tools import Tools
 
-__all__ = ["Bridge"]
-
 
 class Bridge:
     """`HostSessions` with its keeper, and the parts that they use.

@@ -34,8 +34,6 @@ from invoker.protocols.toolbridge.service.hostreplies import (
     unlisted,
 )
 
-__all__ = ["PREFIX", "Callbacks", "HostTools"]
-
 PREFIX: Final = "callback:"
 """The prefix of the names of the host's tools (T-171)."""
 

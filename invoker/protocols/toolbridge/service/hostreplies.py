@@ -22,8 +22,6 @@ from invoker.protocols.toolbridge.client.failure import told_in
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.tools import TOOL_NAME, TOOL_NAMES
 
-__all__ = ["Count", "Parts", "by_name", "failed", "failure", "incomplete", "read", "readable", "remote", "unlisted"]
-
 _ID_CHARS: Final = 256
 _SHOWN: Final = 80
 

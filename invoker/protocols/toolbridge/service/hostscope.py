@@ -38,8 +38,6 @@ from invoker.protocols.toolbridge.service.hostreplies import readable
 from invoker.protocols.toolbridge.toolcall import CORRELATION, MOST_ITEMS, Asked, ToolCall, correlation_of
 from invoker.protocols.toolbridge.tools import Tool
 
-__all__ = ["HOPS", "HostScope"]
-
 HOPS: Final = "x-dspex-hops"
 _MOST_HOPS: Final = 4
 _LATER_S: Final = 0.2

@@ -24,8 +24,6 @@ from invoker.execution.driver import Driver
 from invoker.protocols.toolbridge.errors import session_gone
 from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, Operation, space_of
 
-__all__ = ["HostKeeper"]
-
 _DELAY_S = 1.0
 _PARTS = 4
 """How many times the store is asked during the time to live of a session that lives for some seconds only."""

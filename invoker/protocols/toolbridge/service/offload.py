@@ -12,8 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-__all__ = ["AsideThreads"]
-
 T = TypeVar("T")
 
 _THREADS: Final = 2

@@ -24,8 +24,6 @@ from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessi
 from invoker.protocols.toolbridge.watch import WatchSessionVariables
 from invoker.transports.grpc.methods import CallMethod, LoopMethod, Method
 
-__all__ = ["ROWS", "SERVICE", "Row", "methods_of", "unbuilt", "with_host_sessions"]
-
 SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].full_name
 
 Make: TypeAlias = Callable[[Bridge, Headers], Any]

@@ -16,8 +16,6 @@ from invoker.protocols.toolbridge.tally import BOUNDS_MS, UNKNOWN, Histogram, Mi
 from invoker.telemetry.auditlog import AuditLog
 from invoker.telemetry.board import Numbers
 
-__all__ = ["Watch"]
-
 _RUNNING, _ZOMBIES = "invoker_tool_running_calls", "invoker_tool_zombies"
 _BOUNDS = (*(f"{one / 1000:g}" for one in BOUNDS_MS), "+Inf")
 _TOTALS = {

@@ -12,8 +12,6 @@ from invoker.author.spec import FunctionSpec
 from invoker.codecs.anyvalue import unpack
 from invoker.protocols.toolbridge.tools import Tools
 
-__all__ = ["described_tools", "listed", "tools_text"]
-
 
 def listed(functions: Sequence[FunctionSpec]) -> tuple[list[dict[str, Any]], str]:
     """The tools, for JSON and for readers.

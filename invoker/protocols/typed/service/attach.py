@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from invoker.transports.grpc.methods import Method
     from invoker.transports.http.app import Handler
 
-__all__ = ["TypedService"]
-
 
 class TypedService(Service):
     """Functions as methods of typed services.

@@ -12,8 +12,6 @@ from invoker.transports.http.app import Begin, PromptHandler
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.streamed import Streamed
 
-__all__ = ["MethodHandler"]
-
 
 class MethodHandler(PromptHandler):
     """Answers requests for one method.

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from invoker.errors import StartupError
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""

@@ -19,8 +19,6 @@ from invoker.protocols.web.openapi.process import PROCESS, PROCESS_TAG
 from invoker.protocols.web.openapi.requests import Requests
 from invoker.protocols.web.openapi.responses import Replies, error_responses
 
-__all__ = ["DIALECT", "Document", "path_of"]
-
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _SCHEMAS: Final = "#/components/schemas/"
 _VERSION: Final = "3.1.0"

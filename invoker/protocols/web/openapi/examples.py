@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from invoker.author.described import Described
 from invoker.codecs.schema import NOTHING, plain_value
 
-__all__ = ["Example", "examples_of"]
-
 
 class Example(NamedTuple):
     """One call.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["PROCESS", "PROCESS_TAG"]
-
 PROCESS_TAG: Final = {"name": "process", "description": "The state of the process, and its functions."}
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}

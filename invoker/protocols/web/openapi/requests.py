@@ -10,8 +10,6 @@ from invoker.codecs.typed import bytes_like, members
 from invoker.protocols.web.fields import Field, Signature
 from invoker.protocols.web.openapi.examples import examples_of
 
-__all__ = ["FILE", "LINES", "Requests", "items"]
-
 LINES: Final = "application/x-ndjson"
 _JSON, _TEXT, _OCTETS = "application/json", "text/plain", "application/octet-stream"
 _PARTS = "multipart/form-data"

@@ -10,8 +10,6 @@ from invoker.codecs.schema import Schema, Schemas
 from invoker.codecs.typed import bytes_like, is_any, members
 from invoker.protocols.web.openapi.requests import FILE, LINES, items
 
-__all__ = ["ERRORS", "Replies", "error_responses"]
-
 _JSON, _TEXT, _OCTETS = "application/json", "text/plain", "application/octet-stream"
 _EVENTS, _MIXED, _PROBLEM = "text/event-stream", "multipart/mixed", "application/problem+json"
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.app import Handler, SocketHandler
 
-__all__ = ["RiffHttpService"]
-
 
 class RiffHttpService(Service):
     """riff's HTTP twin: a request is an invocation. It answers every path that no other service claims."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.exchange import Exchange
 
-__all__ = ["FUNCTIONS", "OPENAPI", "FunctionsHandler", "FunctionsService", "openapi_of"]
-
 FUNCTIONS: Final = "/functions"
 OPENAPI: Final = "/openapi.json"
 

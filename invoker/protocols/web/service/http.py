@@ -24,8 +24,6 @@ from invoker.transports.http.app import Begin, PreparedRequest, PromptHandler, R
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.streamed import Streamed
 
-__all__ = ["RiffHandler"]
-
 log = logging.getLogger(__name__)
 
 _MOST_LISTED = 20

@@ -12,8 +12,6 @@ from invoker.transports.http.app import Conversation, Farewell, SocketSettings, 
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.handshake import offered
 
-__all__ = ["NoSocketHandler", "RiffSocketHandler", "Sockets"]
-
 _SUBPROTOCOL = "invoker.v1"
 _SUFFIX = "/ws"
 

@@ -9,8 +9,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Chances", "Spread", "read_spread"]
-
 _WORDS: Final = "give SECONDS, LEAST..MOST, exp:MEAN or lognormal:MEDIAN,SIGMA"
 _NUMBER: Final = r"(\d+(?:\.\d+)?|\.\d+)"
 

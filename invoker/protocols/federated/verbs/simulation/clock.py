@@ -11,8 +11,6 @@ import selectors
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["SimulatedLoop"]
-
 _POLL_S: Final = 0.0005
 """Seconds between two checks whether a thread still computes; a thread that has a result wakes the loop at once."""
 

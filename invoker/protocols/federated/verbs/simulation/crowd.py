@@ -13,8 +13,6 @@ from invoker.protocols.federated.verbs.simulation.results import Results
 from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work
 
-__all__ = ["Crowd"]
-
 _PATIENCE = 5
 """How many times all devices come in vain before the simulation gives up."""
 

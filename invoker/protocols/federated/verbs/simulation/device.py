@@ -32,8 +32,6 @@ from invoker.protocols.federated.verbs.simulation.chances import Chances
 from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work
 
-__all__ = ["LEAVES", "Conversation", "Means"]
-
 WAITING: Final = "waiting"
 BEFORE: Final = "before report"
 _PLAIN: Final = (WAITING, BEFORE)

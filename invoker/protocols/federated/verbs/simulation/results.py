@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from invoker.protocols.federated.client.messages import Attempt
     from invoker.protocols.federated.verbs.simulation.device import Conversation
 
-__all__ = ["Result", "Results", "Times", "Totals", "times_of"]
-
 
 class Times(msgspec.Struct, frozen=True):
     """A distribution, in simulated seconds; None: there was nothing to measure."""

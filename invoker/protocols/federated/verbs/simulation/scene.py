@@ -20,8 +20,6 @@ from invoker.protocols.federated.verbs.simulation.show import Bar
 from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work, WorkOptions
 
-__all__ = ["Scene", "SceneOptions"]
-
 _UNHEARD_S: Final = 30.0
 """Simulated seconds after its end when a round is reported that has devices which left before they heard of its end."""
 

@@ -10,8 +10,6 @@ import msgspec
 
 from invoker.protocols.federated.verbs.simulation.results import Result, Times, Totals
 
-__all__ = ["Bar", "report_json", "round_text", "totals_text"]
-
 _WIDTH: Final = 24
 _AGAIN_S: Final = 0.1
 

@@ -42,8 +42,6 @@ from invoker.protocols.federated.verbs.simulation.clock import SimulatedLoop
 from invoker.protocols.federated.wire.names import API_KEY, POPULATION_KEY
 from invoker.settings import Config
 
-__all__ = ["House"]
-
 log = logging.getLogger(__name__)
 
 _LARGEST: Final = 1 << 40

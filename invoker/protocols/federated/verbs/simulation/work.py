@@ -20,8 +20,6 @@ from invoker.protocols.federated.client.plans import Plan, read_plan
 from invoker.protocols.federated.client.running import arrays_of, bytes_of, run_plan, weights_of
 from invoker.tensors.checkpoint import Checkpoint, Update
 
-__all__ = ["Work", "WorkOptions", "function_at", "numbered"]
-
 _MOST_LINES: Final = 3
 """Lines of a traceback, counted from its end."""
 

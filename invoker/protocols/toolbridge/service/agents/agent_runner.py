@@ -17,8 +17,6 @@ from invoker.protocols.toolbridge.llms import Llm, Llms
 from invoker.protocols.toolbridge.service.agents.run import Run
 from invoker.protocols.toolbridge.settings import BridgeSettings
 
-__all__ = ["KEY", "AgentHouse"]
-
 KEY: Final = "INVOKER_LLM_KEY_"
 """The prefix of the environment variables of API keys; the provider's name follows, in capital letters."""
 

@@ -15,8 +15,6 @@ from typing import Any, Final
 
 from dspy import lm15
 
-__all__ = ["MOST_CHARACTERS", "Endpoint", "FunctionModel", "Nowhere"]
-
 log = logging.getLogger(__name__)
 
 MOST_CHARACTERS: Final = 65_536

@@ -30,8 +30,6 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind, translated
 from invoker.protocols.toolbridge.service.agents import models
 from invoker.protocols.toolbridge.service.agents.run import Hands
 
-__all__ = ["Runner", "models", "refused"]
-
 _SHOWN: Final = 200
 
 

@@ -23,8 +23,6 @@ from invoker.protocols.toolbridge.agents import Agent, News, Running
 from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions
 
-__all__ = ["Hands", "Run"]
-
 
 class Run:
     """One run of an agent.

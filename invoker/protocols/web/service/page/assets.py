@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 
 from invoker.core.http import RequestHead, Response
 
-__all__ = ["INDEX", "Assets"]
-
 INDEX: Final = "index.html"
 
 _FOLDER: Final = Path(__file__).parent / "files"

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from invoker.settings import Config
     from invoker.transports.http.app import Handler
 
-__all__ = ["PageService", "PageServiceSettings"]
-
 _ROOT: Final = "/"
 _NUMBERS: Final = "/invocations"
 _FILES: Final = "/_page/"

@@ -29,8 +29,6 @@ from invoker.transports.http.app import (
 )
 from invoker.transports.http.exchange import Exchange
 
-__all__ = ["MOST_WATCHERS", "FilesHandler", "NumbersHandler", "PageHandler"]
-
 MOST_WATCHERS: Final = 8
 
 _HTML: Final = "text/html"
