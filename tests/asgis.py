@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Caller", "scope_of"]
-
 
 def scope_of(
     path: str = "/", *, method: str = "POST", headers: Mapping[str, str] | None = None, **more: Any

@@ -10,8 +10,6 @@ from invoker.author.lift import Function, lift
 from invoker.author.reader import read
 from invoker.context import Context
 
-__all__ = ["async_generator", "async_value", "generator", "lifted", "run", "stream", "value"]
-
 
 def lifted(fn: Any) -> Function:
     return lift(fn, read(fn))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["forget"]
-
 
 def forget(folder: Path, before: set[str]) -> None:
     """Forget the modules of a folder.

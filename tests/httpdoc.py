@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Table", "tables"]
-
 _GET = "GET, HEAD"
 _KIB = 1024
 

@@ -9,8 +9,6 @@ from invoker.server.table import TABLE
 from invoker.telemetry.board import Numbers
 from tests.execution.memory import driver_of
 
-__all__ = ["around"]
-
 
 async def _is_ready() -> bool:
     return True

@@ -18,8 +18,6 @@ from benchmarks.http2 import Connection, WireError, frame
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.attack.runner import SQUARE, Attack, Figures, Victim, main
 
-__all__ = ["BURSTS", "burst", "resets"]
-
 _CONNECTIONS = 10
 _RESETS, _FEW_RESETS, _LONG_S = 10_000, 3_000, 5.0
 _AT_ONCE = 100

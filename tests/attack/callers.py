@@ -31,8 +31,6 @@ from tests.transports.evergreen import act, frame, leaf
 from tests.transports.riff import PATH as INVOKE
 from tests.transports.riff import data, start
 
-__all__ = ["CALLS", "ENDS", "SIZE", "Call", "varint"]
-
 Call: TypeAlias = Callable[[Victim, str, bytes], None]
 """Calls a function with a payload; one that begins with a w is taken back."""
 

@@ -20,8 +20,6 @@ from tests.attack.runner import Attack, Figures, Victim, main
 from tests.attack.sockets import framed, handshake
 from tests.attack.streams import FORM, head
 
-__all__ = ["ATTACKS", "FUNCTIONS"]
-
 FUNCTIONS = "tests.attack.crowded"
 
 _FILES = int(os.environ.get("INVOKER_ATTACK_FILES", "400"))

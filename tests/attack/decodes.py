@@ -16,8 +16,6 @@ import grpc
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.attack.runner import Figures, Victim, main
 
-__all__ = ["ATTACKS", "FUNCTIONS", "JSON", "MSGPACK", "over_grpc", "over_http"]
-
 FUNCTIONS = "tests.attack.functions"
 JSON = "application/json"
 MSGPACK = "application/msgpack"

@@ -14,8 +14,6 @@ from contextlib import suppress
 
 from tests.attack.runner import Figures, Victim, main
 
-__all__ = ["ATTACKS", "loris", "none"]
-
 _ROOM = 40
 _CONNECTIONS = 400
 _HALF = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-"

@@ -18,8 +18,6 @@ from functools import partial
 
 from tests.attack.runner import Attack, Figures, Victim, main
 
-__all__ = ["FLOODS", "PREFACE", "flood", "frame", "last_goaway", "request"]
-
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 7, 8, 9
 END_STREAM, END_HEADERS = 1, 4

@@ -17,8 +17,6 @@ from tests.attack import hoards, inputs, unread
 from tests.attack.runner import Attack, Figures, probed, victim
 from tests.serving import ROOT
 
-__all__ = ["TABLES", "row"]
-
 _OWN = ("peak MiB", "still MiB", "after MiB", "settled s")
 _SECONDS = 5.0
 

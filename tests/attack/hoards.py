@@ -25,8 +25,6 @@ from tests.attack.runner import MIB, Attack, Figures, Victim, main
 from tests.conftest import SLOW
 from tests.transports.bridge import packed
 
-__all__ = ["ATTACKS", "FUNCTIONS", "NO_COLLECTOR", "STILL_MIB"]
-
 FUNCTIONS = "tests.attack.mixed"
 NO_COLLECTOR = "tests.attack.outliving"
 """The same without Python's collector."""

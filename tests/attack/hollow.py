@@ -15,8 +15,6 @@ from tests.attack.memory import Peak
 from tests.attack.runner import MIB, Figures, Victim, main
 from tests.protocols.graphpipe.asking import ask
 
-__all__ = ["ATTACKS", "FUNCTIONS"]
-
 FUNCTIONS = "tests.attack.functions"
 
 _NPY = "application/x-npy"

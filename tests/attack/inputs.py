@@ -45,8 +45,6 @@ from tests.transports.evergreen import PATH as SESSION
 from tests.transports.evergreen import act, frame, leaf
 from tests.transports.riff import PATH as INVOKE
 
-__all__ = ["ATTACKS", "SETTLED_MIB", "serves"]
-
 FUNCTIONS = "tests.attack.unheeded"
 _PROTOCOLS = "riff,evergreen,http,graphpipe,toolbridge,federated,typed,action-engine"
 SETTLED_MIB = 150

@@ -20,8 +20,6 @@ from tests.attack.memory import Peak
 from tests.attack.runner import MIB, Attack, Figures, Victim, main
 from tests.attack.sockets import handshake
 
-__all__ = ["ATTACKS", "FUNCTIONS"]
-
 FUNCTIONS = "tests.attack.largest"
 
 _CLIENTS = 10

@@ -20,8 +20,6 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.attack.runner import Figures, Victim, main
 from tests.protocols.graphpipe.asking import ask
 
-__all__ = ["ATTACKS", "FUNCTIONS", "Held"]
-
 FUNCTIONS = "tests.attack.functions"
 
 _CALLS_PER_S = 4000

@@ -16,8 +16,6 @@ from functools import partial
 
 from tests.attack.runner import Attack, Figures, Victim, main
 
-__all__ = ["ATTACKS"]
-
 _CONNECTIONS = 500
 _PAUSE_S = 0.2
 _HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -23,8 +23,6 @@ from tests.conftest import SLOW
 from tests.protocols.graphpipe.asking import ask
 from tests.transports.evergreen import PATH, leaf
 
-__all__ = ["ATTACKS", "FUNCTIONS", "Peak", "settled", "wait_until_still"]
-
 FUNCTIONS = "tests.attack.functions"
 
 _FRAME = (1 << 20) - 1024

@@ -18,8 +18,6 @@ from tests.attack.callers import CALLS, ENDS, SIZE, Call
 from tests.attack.runner import IS_LONG, MIB, Attack, Figures, Victim, main
 from tests.conftest import SLOW
 
-__all__ = ["ARGS", "ATTACKS", "FUNCTIONS", "held", "kinds"]
-
 FUNCTIONS = "tests.attack.outliving"
 ARGS = (
     FUNCTIONS,

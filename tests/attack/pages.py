@@ -11,8 +11,6 @@ import time
 
 from tests.attack.runner import Figures, Victim, main
 
-__all__ = ["FUNCTIONS", "attack", "fence"]
-
 EVIL = "https://evil.example"
 TYPES = ("text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "")
 HEADS: tuple[dict[str, str], ...] = (

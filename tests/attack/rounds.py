@@ -25,8 +25,6 @@ from tests.attack.memory import Peak, settled
 from tests.attack.runner import MIB, Figures, Victim, main
 from tests.protocols.federated.service.devices import Device
 
-__all__ = ["ATTACKS", "DEVICES", "FILE", "rounds_file"]
-
 DEVICES = 16
 _BYTES = 30_000_000
 

@@ -27,8 +27,6 @@ from invoker.transports.http.connections import NEW_S
 from tests.e2e.process import Process, started
 from tests.serving import ROOT
 
-__all__ = ["IS_LONG", "Account", "Attack", "Figures", "Victim", "chosen", "main", "probed", "victim"]
-
 Figures: TypeAlias = dict[str, float | int | str]
 
 SQUARE = "functions.square:square"

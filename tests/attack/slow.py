@@ -16,8 +16,6 @@ from functools import partial
 from tests.attack.memory import Peak, settled
 from tests.attack.runner import MIB, Attack, Figures, Victim, main
 
-__all__ = ["ATTACKS", "FUNCTIONS"]
-
 FUNCTIONS = "tests.attack.mixed"
 
 _READERS = 100

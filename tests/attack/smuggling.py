@@ -10,8 +10,6 @@ import time
 
 from tests.attack.runner import Figures, Victim, main
 
-__all__ = ["SMUGGLED", "smuggle"]
-
 _HEAD = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 _HIDDEN = f"{_HEAD}Content-Length: 2\r\n\r\n91"
 _ANSWER = b"8281"

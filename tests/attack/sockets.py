@@ -15,8 +15,6 @@ from functools import partial
 
 from tests.attack.runner import Attack, Figures, Victim, main
 
-__all__ = ["ATTACKS", "PATH", "SERVES", "framed", "handshake"]
-
 SERVES = "tests.attack.functions"
 PATH = "/kinds/ws"
 

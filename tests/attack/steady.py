@@ -34,8 +34,6 @@ from tests.attack.runner import MIB, Figures, Victim, main
 from tests.conftest import SLOW
 from tests.transports.riff import PATH, data, start
 
-__all__ = ["ARGS", "ATTACKS", "above", "rise"]
-
 ARGS = ("tests.attack.mixed", "--graphpipe-tcp", "127.0.0.1:0")
 
 _WINDOWS = 60

@@ -17,8 +17,6 @@ from tests.attack.runner import Attack, Figures, Victim, main
 from tests.attack.sockets import handshake
 from tests.attack.streams import FUNCTIONS, LINES, chunk
 
-__all__ = ["ATTACKS", "LATE", "REFUSED", "SERVED"]
-
 _MARK = 4711
 _HIDDEN = (
     f"POST /total HTTP/1.1\r\nHost: localhost\r\nContent-Type: {LINES}\r\nAccept: {LINES}\r\n"

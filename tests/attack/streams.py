@@ -23,8 +23,6 @@ from h2.connection import H2Connection
 from tests.attack.memory import Peak, settled
 from tests.attack.runner import MIB, Attack, Figures, Victim, main
 
-__all__ = ["ATTACKS", "FUNCTIONS", "chunk", "head"]
-
 FUNCTIONS = "tests.attack.streaming"
 
 LINES = "application/x-ndjson"

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from invoker import function
 
-__all__ = ["akind", "akinds", "amany", "asink", "kind", "kinds", "longest", "many", "sink"]
-
 _PAUSE_S: Final = 0.001
 _DUMP_S: Final = float(os.environ.get("INVOKER_ATTACK_DUMP_S", "0"))
 """If the loop is held for so long, the stacks of all threads are written to stderr."""

@@ -24,8 +24,6 @@ from tests.transports.evergreen import act, frame, leaf
 from tests.transports.riff import PATH as RIFF
 from tests.transports.riff import start
 
-__all__ = ["ATTACKS", "FUNCTIONS", "PIECES"]
-
 FUNCTIONS = "tests.attack.turning"
 PIECES: Final = (1, 10, 100, 1000)
 

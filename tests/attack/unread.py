@@ -31,8 +31,6 @@ from tests.protocols.graphpipe.asking import ask
 from tests.transports.bridge import packed
 from tests.transports.riff import PATH, data, start
 
-__all__ = ["ARGS", "ATTACKS", "SETTLED_MIB"]
-
 FUNCTIONS = "tests.attack.outliving"
 ARGS = (FUNCTIONS, "--graphpipe-tcp", "127.0.0.1:0")
 

@@ -17,8 +17,6 @@ from uuid import UUID
 from tests.attack.decodes import over_grpc, over_http
 from tests.attack.runner import IS_LONG, Figures, Victim, main
 
-__all__ = ["ATTACKS", "FUNCTIONS"]
-
 FUNCTIONS = "tests.attack.dear"
 JSON = "application/json"
 

@@ -24,8 +24,6 @@ from tests.protocols.graphpipe.asking import ask
 from tests.transports.evergreen import PATH as SESSION
 from tests.transports.evergreen import act, frame, leaf
 
-__all__ = ["ATTACKS", "KINDS"]
-
 KINDS = {"large": b"1e308", "tiny": b"17e-320"}
 JSON = "application/json"
 OCTETS = "application/octet-stream"

@@ -9,8 +9,6 @@ from typing import NamedTuple, Self
 
 from tests.conftest import SLOW
 
-__all__ = ["RawHttp", "Response", "post"]
-
 
 class Response(NamedTuple):
     """One response."""

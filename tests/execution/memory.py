@@ -12,8 +12,6 @@ from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.execution.driver import Driver, DriverSettings
 
-__all__ = ["driver_of", "drivers"]
-
 drivers: list[Driver] = []
 """Those that the running test has made."""
 

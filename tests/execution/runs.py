@@ -14,8 +14,6 @@ from tests.execution.memory import driver_of
 from tests.execution.wholes import WholeCall
 from tests.execution.wires import LIMIT_S, Call, direct_driver
 
-__all__ = ["Run", "directly", "in_thread", "sync_drivers", "wholly"]
-
 Got = tuple[list[tuple[int, bytes]], InvocationError | None]
 Run = Callable[..., Got]
 

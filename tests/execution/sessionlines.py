@@ -12,8 +12,6 @@ from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.transports.evergreen import frame
 
-__all__ = ["EvergreenCall"]
-
 
 async def _no_fetch(uri: str, most: int, deliver: Any) -> None:
     raise AssertionError("nothing is fetched here")

@@ -13,8 +13,6 @@ from invoker.execution.driver import Driver
 from invoker.execution.whole import Whole
 from invoker.protocols.riff.session import RiffSession
 
-__all__ = ["LIMIT_S", "ByHand", "MemoryOutlet", "WholeCall"]
-
 LIMIT_S = 5.0
 
 

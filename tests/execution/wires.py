@@ -17,8 +17,6 @@ from invoker.execution.thread.direct import DirectConversation
 from invoker.protocols.riff.session import RiffSession
 from tests.execution.memory import driver_of
 
-__all__ = ["LIMIT_S", "Call", "MemoryWire", "SweeperByHand", "direct_driver", "gen", "sink", "square"]
-
 LIMIT_S = 5.0
 
 Event = Callable[[], None]

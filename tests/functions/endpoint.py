@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager
 
 from invoker import Headers, Message
 
-__all__ = ["DONE", "SSE", "WHOLE", "Endpoint", "chunk", "said"]
-
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from invoker.testing import TestServer
 from tests.conftest import SLOW
 
-__all__ = ["GRACE", "end"]
-
 GRACE = ("--grace-s", str(2 * SLOW))
 """For what runs when the server is stopped; whatever ends by itself does so in this time."""
 

@@ -21,8 +21,6 @@ from tests.fuzz.ending import GRACE, end
 from tests.fuzz.good import PATH, act, ask, good, leaf, state
 from tests.fuzz.messages import EXTENSIONS, attack
 
-__all__ = ["WAYS", "Report", "fuzz"]
-
 WAYS = {
     "loop": ("tests.fuzz.actions",),
     "direct": ("tests.fuzz.sync_actions",),

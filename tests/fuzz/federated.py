@@ -24,8 +24,6 @@ from tests.fuzz.ending import GRACE, end
 from tests.fuzz.federated_frames import frames
 from tests.protocols.federated.service.devices import PATH, Device, rounds
 
-__all__ = ["fuzz"]
-
 _FLAGS = ("--no-http", *GRACE, "--log-format", "json")
 _SETTINGS = {
     "INVOKER_FEDERATED_PEER_SESSIONS": "10000",

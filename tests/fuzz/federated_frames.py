@@ -9,8 +9,6 @@ from typing import Any
 
 from invoker._pb.federated import federated_api_pb2 as pb
 
-__all__ = ["frames"]
-
 _SIZES = (-1, 0, 1, 2, 9, 40, 1000, 70_000, 2**26, 2**26 + 1, 2**31 - 1)
 _CONTENTS = (
     "abort", "advertise_keys", "share_keys_response", "masked_input_response", "unmasking_response",

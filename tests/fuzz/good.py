@@ -12,8 +12,6 @@ import grpc.aio
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 
-__all__ = ["PATH", "Answer", "act", "ask", "good", "leaf", "state"]
-
 PATH = "/evergreen.v2.EvergreenService/StartSession"
 
 Answer = list[bytes]

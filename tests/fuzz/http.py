@@ -22,8 +22,6 @@ from tests.conftest import SLOW
 from tests.fuzz.ending import end
 from tests.fuzz.requests import SENTINEL, SENTINEL_BODY, Draw, draw
 
-__all__ = ["Answer", "ask", "fuzz"]
-
 _QUIET_S = 0.4
 _CONNECTIONS = 48
 _MOST_DROPS = 600

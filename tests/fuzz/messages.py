@@ -7,8 +7,6 @@ from random import Random
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 
-__all__ = ["EXTENSIONS", "attack"]
-
 EXTENSIONS = "drop, ttl, partial-failures, cancel, accept, discovery"
 
 _IDS = (*"abcdefgh", "日\n", "", "i" * 1024, "j" * 5000)

@@ -25,8 +25,6 @@ from invoker.transports.http.codings import PACKED, ZSTD, zstd_module
 from tests.conftest import SLOW
 from tests.fuzz.ending import end
 
-__all__ = ["fuzz"]
-
 _AT_ONCE = 8
 _LIMIT_S = 20.0
 _REFUSED = frozenset({400, 406, 413, 415})

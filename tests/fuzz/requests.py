@@ -8,8 +8,6 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-__all__ = ["SENTINEL", "SENTINEL_BODY", "Draw", "draw"]
-
 SENTINEL = (
     b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
     b"Connection: close\r\n\r\n91"

@@ -14,8 +14,6 @@ from tests.conftest import SLOW
 from tests.fuzz.ending import end
 from tests.transports.sockets import open_peer
 
-__all__ = ["fuzz"]
-
 _PATH = "/square/ws"
 _TEXTS = (
     b'{"data":3}', b'{"input":"x","data":4}', b'{"end":true}', b'{"end":"x"}', b'{"base64":"Mw=="}', b'{"data":"3"}',

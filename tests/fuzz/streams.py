@@ -24,8 +24,6 @@ from tests.attack.streams import FORM, chunk
 from tests.conftest import SLOW
 from tests.fuzz.ending import GRACE, end
 
-__all__ = ["Report", "fuzz"]
-
 ENTRYPOINT = "tests.attack.streaming"
 LINES, EVENTS, MIXED = "application/x-ndjson", "text/event-stream", "multipart/mixed"
 

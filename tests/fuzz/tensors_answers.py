@@ -8,8 +8,6 @@ import struct
 from invoker.tensors import GraphPipeError, read_infer_response, read_metadata_response
 from tests.fuzz import tensors_naive as naive
 
-__all__ = ["Broken", "frame", "http_answer", "said"]
-
 Reader = asyncio.StreamReader
 
 _STATUS = {

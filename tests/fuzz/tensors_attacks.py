@@ -14,8 +14,6 @@ from invoker.tensors.arrays import to_tensor
 from tests.fuzz.tensors_naive import Buffer, Place, read, read_request
 from tests.tensors.samples import OWN, Raw, fixture
 
-__all__ = ["BOMBS", "REQUESTS", "attack", "changed", "of_size", "places", "same_names", "same_numbers", "same_strings"]
-
 REQUESTS = (
     "infer_request",
     "metadata_request",

@@ -10,8 +10,6 @@ import numpy as np
 
 from invoker.client.graphpipe import AsyncGraphPipe
 
-__all__ = ["GOOD"]
-
 
 async def echo(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
     shape = tuple(dice.integers(0, 5, dice.integers(0, 4)))

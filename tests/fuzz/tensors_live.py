@@ -32,8 +32,6 @@ from tests.fuzz.tensors_attacks import BOMBS, attack
 from tests.fuzz.tensors_good import GOOD
 from tests.fuzz.tensors_transports import HUNG_S, PATHS, Transports, by_http, by_socket
 
-__all__ = ["LOOPS", "Report", "fuzz"]
-
 LIMIT_BYTES = 64 << 20
 _ENTRYPOINT = "tests.fuzz.tensors_models"
 _TIMEOUT_S = 2.0

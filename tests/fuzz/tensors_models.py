@@ -16,9 +16,6 @@ from invoker import function
 from invoker.protocols import graphpipe
 from tests.fuzz import sync_actions
 
-__all__ = ["batched", "echo", "fails", "listed", "pair", "rowed", "several", "state", "waits", "words"]
-
-
 _WATCHED = ("Conversation", "Exchange", "GraphPipeSession", "_Batch", "_Channel", "_Connection", "_Place")
 
 

@@ -10,8 +10,6 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Bad", "Buffer", "Place", "read", "read_request", "read_response"]
-
 TABLES = {
     "Tensor": {"type": "u8", "shape": "[i64]", "data": "bytes", "string_val": "[bytes]"},
     "Request": {"req_type": "u8", "req": "union"},

@@ -18,8 +18,6 @@ from tests.conftest import SLOW
 from tests.fuzz.tensors_answers import Broken, frame, http_answer
 from tests.fuzz.tensors_attacks import of_size
 
-__all__ = ["HUNG_S", "PATHS", "Transports", "by_http", "by_socket"]
-
 Reader, Writer, Make = asyncio.StreamReader, asyncio.StreamWriter, Callable[[Random], bytes]
 
 HUNG_S = 10.0 * SLOW

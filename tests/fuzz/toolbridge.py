@@ -25,8 +25,6 @@ from tests.conftest import SLOW
 from tests.fuzz.ending import GRACE, end
 from tests.fuzz.toolbridge_requests import METHODS, SERVICE, attack
 
-__all__ = ["ENTRYPOINTS", "Report", "fuzz"]
-
 ENTRYPOINTS = {"async": "functions.conformance_toolbridge", "sync": "tests.sync_toolbridge"}
 _FLAGS = ("--no-http", *GRACE, "--log-format", "json", "--protocols", "riff,toolbridge")
 _ATTACKERS = 4

@@ -12,8 +12,6 @@ from google.protobuf.wrappers_pb2 import BytesValue, DoubleValue, Int64Value, St
 
 from invoker._pb.dspex import bridge_pb2 as pb
 
-__all__ = ["METHODS", "SERVICE", "attack", "bomb", "nested"]
-
 SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"]
 METHODS = SERVICE.methods_by_name
 

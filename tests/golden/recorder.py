@@ -14,8 +14,6 @@ from invoker.core.steps import Cancel, Close, Event, Finished, Open, Send
 from invoker.errors import InvocationError
 from tests.golden.text import Reads, show
 
-__all__ = ["HALF_CLOSE", "Recorded", "Scenario", "Trace", "play"]
-
 HALF_CLOSE = "the peer half-closes"
 """An act of `play`."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from itertools import count
 from unittest import mock
 
-__all__ = ["NOW_S", "still"]
-
 NOW_S = 1_700_000_000
 
 

@@ -17,8 +17,6 @@ from google.protobuf.message import Message as Protobuf
 from invoker.errors import InvokerError
 from invoker.message import Message
 
-__all__ = ["WORDS", "Reads", "show"]
-
 WORDS: dict[str, str] = {"StoreChanged": "Told"}
 """The word of the traces for a class or a field that was renamed: its name of today, and the name when it was recorded.
 

@@ -13,8 +13,6 @@ from invoker.protocols.toolbridge import execute
 from tests.golden.recorder import Scenario, Trace
 from tests.golden.stillness import still
 
-__all__ = ["PROTOCOLS", "difference", "file_of", "record"]
-
 PROTOCOLS = ("action_engine", "evergreen", "federated", "graphpipe", "riff", "toolbridge", "typed", "web")
 """Each has a module of scenarios, and a file of traces."""
 

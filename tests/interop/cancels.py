@@ -21,8 +21,6 @@ from tests.interop.aggregators import FILE
 from tests.interop.tools import PROTO, run
 from tests.serving import serving
 
-__all__ = ["DRIVERS", "SOON_S", "Cancels", "Relay", "cancels", "ends"]
-
 MODULE = "tests.interop.aggregators"
 DRIVERS = {
     "threads": (f"{MODULE}:total", "--grpc-driver", "fast"),

@@ -27,8 +27,6 @@ from invoker.core.steps import Close
 from tests.reference.driver import CANCEL, CUT, DEADLINE, Heard, Reference
 from tests.reference.talk import Item, Talk
 
-__all__ = ["References"]
-
 Read = tuple[tuple[Any, ...], list[Item]]
 """An ending, and what was read before it."""
 

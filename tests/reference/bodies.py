@@ -27,8 +27,6 @@ from invoker.errors import (
 )
 from invoker.message import Message, as_headers
 
-__all__ = ["Run", "Strand"]
-
 
 class Host(Protocol):
     """What a body needs of its conversation."""

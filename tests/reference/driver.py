@@ -34,8 +34,6 @@ from invoker.core.steps import (
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError
 from tests.reference.bodies import Run, Strand
 
-__all__ = ["CANCEL", "CUT", "DEADLINE", "HALF_CLOSE", "Happening", "Heard", "Reference"]
-
 
 class Happening(enum.Enum):
     """What a peer does besides sending frames."""

@@ -17,8 +17,6 @@ from invoker.message import Message
 from tests.simulate.bodies import CASES, FUNCTIONS
 from tests.simulate.twins import TWINS
 
-__all__ = ["FORMS", "MOST", "NAMES"]
-
 _NEED_TIME = {"slowly", "two", "shared", "deaf", "drops_out", "ticks"}
 
 Texts = Iterator[str]

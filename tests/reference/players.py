@@ -30,8 +30,6 @@ from tests.reference.protocols import registry_for
 from tests.reference.storing import Storing
 from tests.reference.talk import Talk
 
-__all__ = ["PLAYERS", "Cuts", "Player", "engine_of"]
-
 WAIT_S = LIMIT_S * SLOW
 
 Cuts = Sequence[tuple[int, bool]]

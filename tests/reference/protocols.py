@@ -31,8 +31,6 @@ from tests.reference.functions import FORMS
 from tests.reference.steps import steps
 from tests.reference.talk import JSON, Item, Talk, values_of
 
-__all__ = ["PROTOCOLS", "registry_for", "riff"]
-
 LINES, EVENTS = "application/x-ndjson", "text/event-stream"
 _MOST_BYTES = 300
 

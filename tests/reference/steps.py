@@ -26,8 +26,6 @@ from invoker.message import Headers, Message
 from tests.reference.functions import FORMS
 from tests.reference.talk import JSON, Item, Talk, values_of
 
-__all__ = ["steps"]
-
 _ID = "a"
 
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from invoker.author.spec import FunctionSpec
 from tests.reference.functions import MOST
 
-__all__ = ["JSON", "Item", "Talk", "values_of"]
-
 JSON = "application/json"
 
 Item = tuple[Hashable, Any]

@@ -17,8 +17,6 @@ from invoker.author.prepare import prepare_function
 from invoker.errors import CallError, EncodeError, FunctionError, InputCancelled, InvocationError
 from invoker.message import Message, Output
 
-__all__ = ["CASES", "FUNCTIONS", "Case"]
-
 Strings = AsyncIterator[str]
 Expected = Callable[[list[list[str]]], list[Iterable[Any]]]
 

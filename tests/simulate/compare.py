@@ -19,8 +19,6 @@ from typing import Any
 
 from tests.simulate.seen import Seen, Witness
 
-__all__ = ["compare"]
-
 _COUNTS = ("frames_in", "bytes_in")
 _REPLIES = ("frames_out", "bytes_out")
 

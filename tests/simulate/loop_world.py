@@ -20,8 +20,6 @@ from tests.simulate.peer import Ending, Reads
 from tests.simulate.seen import NUMBER, Seen, Witness, clocked, fill, overheard
 from tests.simulate.virtual import VirtualLoop
 
-__all__ = ["in_loop"]
-
 _REGISTRY = builtin()
 _EPOCH = 1000.0
 _PATIENCE = 10_000

@@ -12,8 +12,6 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.errors import DecodeError, InvocationError, NotAcceptable, ProtocolViolation, UnsupportedMediaType
 from tests.simulate.bodies import CASES, Case
 
-__all__ = ["Ending", "Plan", "Reads", "draw_plan"]
-
 JSON = "application/json"
 
 

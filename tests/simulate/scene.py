@@ -8,8 +8,6 @@ from random import Random
 from invoker.core.streams import Limits
 from tests.simulate.peer import Ending, Plan, Reads, draw_plan
 
-__all__ = ["Scene", "draw_scene"]
-
 
 @dataclass(frozen=True, slots=True)
 class Scene:

@@ -17,8 +17,6 @@ from invoker.execution.pace.gate import Pace
 from tests.simulate.peer import Ending, Reads
 from tests.simulate.seen import Seen, Violation
 
-__all__ = ["ScriptWire"]
-
 _WEDGED_S = 20.0
 
 

@@ -19,8 +19,6 @@ from invoker.telemetry import logs
 from tests.simulate.peer import Plan
 from tests.simulate.scene import Scene
 
-__all__ = ["NUMBER", "Seen", "Violation", "Witness", "clocked", "fill", "overheard"]
-
 NUMBER = "number"
 """The metadata by which an invocation is known to be that of a conversation."""
 

@@ -17,8 +17,6 @@ from invoker.author.lift import lift
 from invoker.author.reader import read
 from invoker.message import Message
 
-__all__ = ["ACTIONS", "FUNCTIONS", "Action", "Leaves", "pause", "seeded"]
-
 Text = AsyncIterator[str]
 Leaves = list[str]
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from tests.simulate.verdict import Violation
 
-__all__ = ["Received"]
-
 
 @dataclass
 class _Node:

@@ -11,8 +11,6 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.simulate.session_bodies import ACTIONS, Leaves
 
-__all__ = ["Ending", "SessionPlan", "draw_session"]
-
 _MOST_LEAVES = 60
 
 

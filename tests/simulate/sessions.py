@@ -27,8 +27,6 @@ from tests.simulate.session_plan import Ending, draw_session
 from tests.simulate.verdict import Violation
 from tests.simulate.virtual import VirtualLoop
 
-__all__ = ["simulate_session"]
-
 _REGISTRY = builtin()
 _PATIENCE_S = 10_000
 

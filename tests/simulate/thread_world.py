@@ -20,8 +20,6 @@ from tests.simulate.script_wire import ScriptWire
 from tests.simulate.seen import NUMBER, Seen, Witness, clocked, fill, overheard
 from tests.simulate.twins import TWINS, resting
 
-__all__ = ["EPOCH", "Clock", "driver_of", "in_thread"]
-
 _REGISTRY = builtin()
 EPOCH = 1000.0
 

@@ -15,8 +15,6 @@ from invoker.author.prepare import prepare_function
 from invoker.errors import InputCancelled
 from invoker.message import Message, Output
 
-__all__ = ["TWINS", "resting"]
-
 Strings = Iterator[str]
 
 _rest: list[Callable[[int], None]] = []

@@ -6,9 +6,6 @@ import asyncio
 import selectors
 from typing import Any
 
-__all__ = ["Stuck", "VirtualLoop"]
-
-
 _MOST_TURNS = 20_000
 
 

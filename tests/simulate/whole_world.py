@@ -21,8 +21,6 @@ from tests.simulate.seen import NUMBER, Seen, Violation, Witness, clocked, overh
 from tests.simulate.thread_world import EPOCH, Clock, driver_of
 from tests.simulate.twins import resting
 
-__all__ = ["in_whole"]
-
 
 class _Outlet:
     """The caller, and the transport to it."""

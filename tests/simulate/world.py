@@ -13,8 +13,6 @@ from tests.simulate.seen import Violation, Witness
 from tests.simulate.thread_world import in_thread
 from tests.simulate.whole_world import in_whole
 
-__all__ = ["simulate"]
-
 
 def simulate(seed: int, *, say: Callable[[str], None] | None = None) -> Counter[str]:
     """Run one seed to its end.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["RedisServer"]
-
 
 class RedisServer:
     """A server that listens on a Unix socket only and keeps nothing on disk."""

@@ -15,8 +15,6 @@ from invoker.stores.backend import Asked, Backend, Beat, Sweep
 from invoker.stores.shared import SharedStore
 from tests.conftest import SLOW
 
-__all__ = ["SECOND", "MemoryWorld", "RedisWorld", "SharedWorld", "SqliteWorld", "Subscriber", "World"]
-
 SECOND = 1_000_000_000
 _BARRIER = "~barrier"
 

@@ -11,8 +11,6 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.context import RUNNING
 from tests.transports.riff import data, form, start
 
-__all__ = ["CALLS", "Exchange", "functions", "reply", "typed"]
-
 
 def typed(payload: bytes, media_type: str = "application/json", index: int = 0, **headers: str) -> bytes:
     frame = pb.InputFrame(payload=payload, contentType=media_type, argIndex=index, headers=headers)

@@ -17,8 +17,6 @@ from invoker.protocols.toolbridge.settings import BridgeSettings
 from tests.conftest import SLOW
 from tests.transports.riff import Riff
 
-__all__ = ["TRANSPORTS", "Bridged", "error_of", "packed", "unpacked"]
-
 TRANSPORTS = ("aio", "direct-lending", "lending")
 """The public transport; the fast one with sync functions only, and with async ones."""
 

@@ -17,8 +17,6 @@ from invoker.protocols.riff.service.method import riff_method
 from invoker.transports.grpc.methods import SessionMethod
 from tests.transports.riff import KINDS, Call, Riff, form
 
-__all__ = ["PATH", "TRANSPORTS", "Endless", "Served", "Talk", "act", "frame", "leaf", "upper_of"]
-
 TRANSPORTS = (*KINDS, "direct-lending")
 """In the last, all functions are sync, and the loop can drain a queue itself."""
 

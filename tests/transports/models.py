@@ -20,8 +20,6 @@ from invoker.protocols.graphpipe.service.inferences import GraphPipeSettings, In
 from invoker.transports.http.exchange import HttpSettings
 from tests.transports.served import Served
 
-__all__ = ["exchanged", "inferring", "serving_models"]
-
 
 @asynccontextmanager
 async def inferring(

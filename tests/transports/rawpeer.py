@@ -25,8 +25,6 @@ from h2.events import (
 )
 from h2.exceptions import ProtocolError
 
-__all__ = ["RawPeer"]
-
 _MOST_BYTES = 16384
 """In a DATA frame, by the settings that HTTP/2 begins with."""
 

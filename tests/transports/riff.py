@@ -20,8 +20,6 @@ from invoker.transports.grpc.fast import FastTransport
 from invoker.transports.grpc.queue_poller import QueuePollingLoop
 from tests.execution.memory import driver_of
 
-__all__ = ["FAST", "KINDS", "PATH", "Call", "Riff", "data", "eventually", "form", "start"]
-
 PATH = "/streaming.Riff/Invoke"
 
 FAST = ("direct", "lending", "uvloop")

@@ -26,8 +26,6 @@ from invoker.transports.http.app import Handler, HandlerOf, SocketSettings
 from invoker.transports.http.transport import HttpTransport
 from tests.transports.sockets import Peer, open_peer
 
-__all__ = ["Served", "Wire", "until"]
-
 
 @dataclass
 class Served:

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 
 from invoker.protocols.evergreen.action_engine.wire import Action, Chunk, Fragment
 
-__all__ = ["UPPER", "Held", "code_of", "echo", "upper"]
-
 UPPER = Action("A", "upper", (("x", "A#x"),), (("y", "A#y"),))
 
 

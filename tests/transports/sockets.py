@@ -45,8 +45,6 @@ from invoker.transports.http.app import SocketSettings
 from invoker.transports.http.exchange import HttpSettings
 from invoker.transports.http.transport import HttpTransport
 
-__all__ = ["Peer", "Served", "item", "open_peer", "serving", "texts"]
-
 TEXT = Metadata("text/plain")
 
 

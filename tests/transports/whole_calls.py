@@ -10,22 +10,6 @@ from typing import Any
 from invoker import Context, Status
 from tests.transports.riff import Riff, eventually, form
 
-__all__ = [
-    "CANCELLED",
-    "CORE",
-    "DEADLINE_EXCEEDED",
-    "NODE",
-    "OK",
-    "TRANSPORTS",
-    "UNAVAILABLE",
-    "UNKNOWN",
-    "Watcher",
-    "aecho",
-    "echo",
-    "finished",
-    "named",
-]  # fmt: skip
-
 CORE = "grpc-python/1.85.1 grpc-c/58.0.0 (linux; chttp2)"
 NODE = "grpc-node-js/1.14.7"
 OK, UNKNOWN, CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE = "0", "2", "1", "4", "14"

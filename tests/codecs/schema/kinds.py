@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from invoker import Field
 
-__all__ = ["KINDS", "Model", "Node", "Point"]
-
 T = TypeVar("T")
 Some = TypeVar("Some", int, str)
 UserId = NewType("UserId", int)

@@ -17,8 +17,6 @@ from invoker_conformance.federated.device import Device
 from invoker_conformance.runner import Verdict, run
 from invoker_conformance.target import Target, parse_addresses
 
-__all__ = ["Agreeing", "Mute", "Refusing", "serving"]
-
 
 class Refusing:
     """All populations are there; whatever is asked for is refused."""

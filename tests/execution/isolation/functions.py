@@ -12,29 +12,6 @@ from typing import NamedTuple, Self
 
 from invoker import Context, function
 
-__all__ = [
-    "Model",
-    "accumulate",
-    "asquare",
-    "burst",
-    "calls_it",
-    "crash",
-    "deaf",
-    "evens",
-    "first_second",
-    "hog",
-    "label",
-    "nap",
-    "pid",
-    "rubbish",
-    "scaled",
-    "square",
-    "stop_after",
-    "streams_it",
-    "tell",
-    "thread_burst",
-]
-
 
 @function(isolation="process")
 def square(x: int) -> int:

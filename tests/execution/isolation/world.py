@@ -26,8 +26,6 @@ from invoker.protocols.riff.session import RiffSession
 from tests.forkedchild import forked_children
 from tests.forkserver import address
 
-__all__ = ["World", "plain", "serving", "until"]
-
 
 def plain(x: int) -> int:
     """A function that is not isolated."""

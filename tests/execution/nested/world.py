@@ -22,8 +22,6 @@ from invoker.message import EMPTY
 from invoker.protocols.riff.session import RiffSession
 from tests.execution.wholes import WholeCall
 
-__all__ = ["World"]
-
 
 def _frames(values: tuple[Any, ...]) -> list[bytes]:
     start = pb.StartFrame(expectedContentTypes=["application/json"])

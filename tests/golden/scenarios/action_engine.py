@@ -41,8 +41,6 @@ from tests.protocols.evergreen.action_engine import functions
 from tests.protocols.evergreen.action_engine.recordings import CONVERSATIONS, LAYOUTS, messages
 from tests.protocols.evergreen.action_engine.sessions import ECHO, item, made, status
 
-__all__ = ["scenarios"]
-
 CONCAT = Action("A", "concat", (("a", "A#a"), ("b", "A#b")), (("y", "A#y"),))
 SPLIT = Action("S", "split", (("xs", "S#xs"),), (("even", "S#e"), ("odd", "S#o")))
 FUNCTIONS = tuple(getattr(functions, name) for name in functions.__all__)

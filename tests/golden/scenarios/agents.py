@@ -15,8 +15,6 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.llms import Llms
 from tests.golden.recorder import Scenario, Trace
 
-__all__ = ["scenarios"]
-
 _STEPS = [
     Thought(1, "hm"), Action(1, "square", {"x": 3}), Observation(1, pack(9), 5), Thought(2, "ah"),
     Action(2, "finish", {}),

@@ -40,8 +40,6 @@ from tests.golden.recorder import HALF_CLOSE, Recorded, Trace
 from tests.golden.stillness import NOW_S
 from tests.protocols.toolbridge.calls import host_sessions_with
 
-__all__ = ["SECOND", "Talk", "World", "anys", "errors"]
-
 SECOND = 1_000_000_000
 
 

@@ -13,8 +13,6 @@ from tests.golden.recorder import HALF_CLOSE, Scenario, Trace
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.notation import A
 
-__all__ = ["cancel", "drop", "emit", "fetched", "finish", "played", "struct", "ttl", "wants"]
-
 
 def emit(key: str, value: Any, index: int = 0) -> Callable[[Conversation], Any]:
     return lambda c: c.emit(key, value, index)

@@ -58,8 +58,6 @@ from tests.protocols.evergreen.functions import (
 from tests.protocols.evergreen.models import each, idle, source
 from tests.protocols.evergreen.notation import A, F, K
 
-__all__ = ["scenarios"]
-
 UPPER = A("upper", {"x": "p"}, {"y": "r"})
 RELAY = A("relay", {"x": "p"}, {"y": "r"})
 TICKS = A("ticks", {}, {"y": "r"})

@@ -32,8 +32,6 @@ from tests.protocols.federated.coordinators import (
 )
 from tests.protocols.federated.test_session_secure import masked, secure
 
-__all__ = ["scenarios"]
-
 
 class _Half:
     """The device half-closes."""

@@ -41,8 +41,6 @@ from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, model_of
 from tests.tensors.samples import Parts, crafted, fixture
 
-__all__ = ["scenarios"]
-
 Rows = Annotated[NDArray[np.float32], ("batch", 3)]
 Point = Annotated[NDArray[np.float32], (2,)]
 

@@ -11,8 +11,6 @@ from invoker.protocols.federated.coordinator import CoordinatorLimits
 from tests.golden.recorder import Scenario, Trace
 from tests.protocols.federated.house import House, population, task
 
-__all__ = ["scenarios"]
-
 
 class _Seen:
     """A house, and what has changed in it since it was looked at last."""

@@ -25,8 +25,6 @@ from invoker.message import EMPTY, Message
 from invoker.protocols.riff.session import RiffSession
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 
-__all__ = ["scenarios"]
-
 
 def _start(types: tuple[str, ...] = ("application/json",), ins: Any = (), outs: Any = ()) -> bytes:
     frame = pb.StartFrame(expectedContentTypes=types, inputNames=ins, outputNames=outs)

@@ -15,8 +15,6 @@ from invoker.message import EMPTY, Message, Output
 from invoker.protocols.web.socket import SocketSession, shape_of
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 
-__all__ = ["scenarios"]
-
 
 class Split(NamedTuple):
     """Two outputs."""

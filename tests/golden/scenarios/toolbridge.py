@@ -33,8 +33,6 @@ from tests.golden.scenarios.bridge import SECOND, Talk, World, anys, errors
 from tests.golden.stillness import NOW_S
 from tests.protocols.toolbridge.calls import emitted
 
-__all__ = ["scenarios"]
-
 
 def _call(tool: str = "square", *args: Any, **fields: Any) -> pb.ToolCallRequest:
     kwargs = {name: anys(value)[0] for name, value in fields.pop("kwargs", {}).items()}

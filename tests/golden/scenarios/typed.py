@@ -38,8 +38,6 @@ from invoker.protocols.typed.web import WebSession, timeout_of
 from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.protocols.typed.written import spec_of
 
-__all__ = ["scenarios"]
-
 
 def _gzip(data: bytes) -> bytes:
     """The same bytes by each Python: the tenth names the operating system, and Python 3.12 and later name none."""

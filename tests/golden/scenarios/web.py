@@ -19,8 +19,6 @@ from tests.golden.recorder import HALF_CLOSE, Scenario, Trace, play
 from tests.golden.scenarios import sockets, web_tables
 from tests.golden.scenarios.web_tables import JSON
 
-__all__ = ["scenarios"]
-
 _LIMIT = 2000
 
 

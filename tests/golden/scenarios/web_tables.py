@@ -25,8 +25,6 @@ from invoker.errors import (
 )
 from invoker.errors.wording import Place
 
-__all__ = ["ANSWERS", "BODIES", "COURSES", "ERRORS", "HEADS", "JSON", "TURNS"]
-
 JSON, TEXT, OCTETS, LINES = "application/json", "text/plain", "application/octet-stream", "application/x-ndjson"
 EVENTS, MIXED = "text/event-stream", "multipart/mixed"
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data; boundary=xyz"

@@ -17,8 +17,6 @@ from tests.conftest import SLOW
 from tests.interop.graphpipe.values import packed, unpacked
 from tests.serving import ROOT
 
-__all__ = ["PYTHON", "Refused", "Stock", "same", "stock", "stock_server"]
-
 PYTHON = ROOT / ".interop/graphpipe/bin/python"
 PINNED = ROOT / ".interop/graphpipe/pinned"
 PROGRAMS = Path(__file__).parent

@@ -38,8 +38,6 @@ from tests.protocols.binding.wires import Wire
 from tests.protocols.binding.world import CannotSay, Given, Refused, World, bare, only
 from tests.protocols.evergreen.notation import JSON
 
-__all__ = ["CLIENTS"]
-
 LIMIT = 1 << 20
 
 

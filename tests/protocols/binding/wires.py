@@ -40,8 +40,6 @@ from tests.protocols.binding.world import CALL, CannotSay, Given, Plain, Refused
 from tests.protocols.evergreen.notation import JSON, A, F, K, M, Sent
 from tests.reference.driver import Heard
 
-__all__ = ["WIRES", "Wire", "check_action", "check_tensors", "labelled", "tool_call", "without_hint"]
-
 
 def nested(world: World, name: str, given: Given) -> str:
     """``Context.call``."""

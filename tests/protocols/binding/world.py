@@ -22,8 +22,6 @@ from invoker.protocols.web.fields import signature_of
 from invoker.protocols.web.socket import shape_of
 from tests.reference.driver import HALF_CLOSE, Heard, Reference
 
-__all__ = ["CALL", "CannotSay", "Given", "Plain", "Refused", "World", "bare", "only"]
-
 CALL = "the-call"
 
 

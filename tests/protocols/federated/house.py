@@ -25,8 +25,6 @@ from invoker.protocols.federated.messages import (
     Resume,
 )
 
-__all__ = ["Aggregator", "Client", "House", "caught", "population", "task"]
-
 CAN = Capabilities(chunks=True, secagg=True)
 
 

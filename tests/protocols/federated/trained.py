@@ -9,8 +9,6 @@ from invoker.protocols.federated.client.secagg import SecAggClient
 from invoker.protocols.federated.messages import ReportIn, Secure
 from tests.protocols.federated.house import Client
 
-__all__ = ["Trained"]
-
 
 class Trained:
     """A device that takes part with a vector of its own, and leaves when it would say something."""

@@ -18,8 +18,6 @@ from invoker.execution.loop.request import converse
 from invoker.execution.nested.scope import CatalogScope
 from invoker.protocols.toolbridge.tools import Tool
 
-__all__ = ["called"]
-
 
 class OneCall:
     """A session that opens one invocation of a tool, and sends what it gives."""

@@ -13,8 +13,6 @@ from invoker.protocols.toolbridge.toolcall import ToolCall
 from invoker.protocols.toolbridge.tools import Tools
 from tests.protocols.toolbridge.hosts import TestHostSessions, new_host_sessions
 
-__all__ = ["count", "emitted", "host_sessions_with", "square"]
-
 
 def square(x: int) -> int:
     return x * x

@@ -13,8 +13,6 @@ from invoker.core.store import Space
 from invoker.protocols.toolbridge.host_sessions import HostSession, HostSessions, Operation, space_of
 from invoker.protocols.toolbridge.settings import BridgeSettings
 
-__all__ = ["SECOND", "NotingKeeper", "a_space", "began", "known", "new_host_sessions"]
-
 SECOND = 1_000_000_000
 
 

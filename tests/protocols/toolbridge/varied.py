@@ -19,8 +19,6 @@ from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessi
 from invoker.protocols.toolbridge.watch import WatchSessionVariables
 from tests.protocols.toolbridge.hosts import new_host_sessions
 
-__all__ = ["Varied", "any_of"]
-
 
 def any_of(value: Any) -> any_pb2.Any:
     """A value as it travels."""

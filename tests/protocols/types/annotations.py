@@ -51,8 +51,6 @@ from tests.protocols.types.classes import (
     Word,
 )  # fmt: skip
 
-__all__ = ["ANY", "REFUSED", "ROWS", "annotation_of"]
-
 ANY: Any = ...
 """In the place of what is wrong: any JSON is right."""
 

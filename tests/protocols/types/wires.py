@@ -45,8 +45,6 @@ from invoker.protocols.typed.kinds import (
 )
 from invoker.protocols.typed.types import Types
 
-__all__ = ["KINDS", "SAID", "WIRES", "CannotSay", "Refused", "World"]
-
 JSON, MSGPACK, TEXT = "application/json", "application/msgpack", "text/plain"
 FORM = "application/x-www-form-urlencoded"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["CONVERSATIONS", "LAYOUTS", "conversation", "messages"]
-
 DATA = Path(__file__).resolve().parents[3] / "data/action_engine"
 
 CONVERSATIONS = sorted(path.stem for path in DATA.glob("*.txt") if path.stem != "layouts")

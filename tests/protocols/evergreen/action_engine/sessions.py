@@ -28,8 +28,6 @@ from invoker.protocols.evergreen.action_engine.wire import (
 )
 from tests.protocols.evergreen.action_engine.functions import concat, echo, split
 
-__all__ = ["ECHO", "TEXT", "fed", "item", "made", "say", "status", "text", "told"]
-
 TEXT = Metadata("text/plain")
 ECHO = Action("A", "echo", (("x", "A#x"),), (("y", "A#y"),))
 

@@ -15,8 +15,6 @@ from invoker.protocols.federated.service.rounds import Rounds
 from invoker.server.server import Server
 from invoker.server.table import TABLE
 
-__all__ = ["Serve", "coordinator_of", "rounds_of"]
-
 Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[Server]]
 
 

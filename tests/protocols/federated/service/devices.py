@@ -12,8 +12,6 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import ChunkStream, Terms
 from invoker_conformance.wire import send
 
-__all__ = ["PATH", "Device", "rounds"]
-
 PATH = "/google.internal.federatedml.v2.FederatedTrainingApi/Session"
 
 TASK = """

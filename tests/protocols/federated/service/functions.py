@@ -9,8 +9,6 @@ from pathlib import Path
 
 from invoker import Update
 
-__all__ = ["add", "attest", "broken", "counted", "grow", "initial", "last", "nothing", "slow", "weigh", "where"]
-
 
 def initial() -> bytes:
     """Where the sums begin."""

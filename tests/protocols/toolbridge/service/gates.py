@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.transports.riff import form
 
-__all__ = ["Gate"]
-
 
 class Gate:
     """A tool in both forms, which waits until it is let go and counts its runs."""

@@ -17,8 +17,6 @@ from invoker.codecs.anyvalue import pack, unpack
 from invoker.message import Metadata
 from tests.conftest import SLOW
 
-__all__ = ["Elixir", "Host", "any_of"]
-
 _SERVICE = "dspex.bridge.SnakepitBridge"
 
 

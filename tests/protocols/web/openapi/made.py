@@ -14,8 +14,6 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.protocols.web.service.functions import openapi_of
 
-__all__ = ["CATALOGUE", "catalogue", "document", "post", "told"]
-
 CATALOGUE = "tests.e2e.described_functions"
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from invoker import Checkpoint, Update
 
-__all__ = ["STAYED", "broken", "examples", "gather", "given", "initial", "level", "train"]
-
 STAYED: list[int] = []
 """The sums that `gather` has seen, of one element each."""
 

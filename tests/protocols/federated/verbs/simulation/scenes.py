@@ -18,8 +18,6 @@ from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import WorkOptions
 from tests.protocols.federated.verbs.simulation import functions
 
-__all__ = ["HERE", "Simulated", "rounds", "simulate"]
-
 HERE = "tests.protocols.federated.verbs.simulation.functions"
 SECAGG = """
 [population.task.secagg]

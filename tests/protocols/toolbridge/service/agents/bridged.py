@@ -12,8 +12,6 @@ from invoker.protocols.toolbridge.settings import BridgeSettings
 from tests.conftest import SLOW
 from tests.transports.bridge import Bridged, packed, unpacked
 
-__all__ = ["LEFT", "RUNS", "House", "asking", "kinds", "observed"]
-
 RUNS, LEFT = threading.Event(), threading.Event()
 """The tool `forever` runs; its code was left."""
 

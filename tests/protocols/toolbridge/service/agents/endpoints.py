@@ -8,8 +8,6 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-__all__ = ["Chat", "reply", "step", "text"]
-
 
 def text(**fields: Any) -> str:
     """What a model writes when it fills in fields."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.protocols.toolbridge.service.agents.endpoints import step, text
 
-__all__ = ["repeats"]
-
 
 async def repeats(messages: list[dict[str, str]]) -> str:
     """A model that adds, finishes, and answers with the question."""
