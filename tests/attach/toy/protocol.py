@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
 from invoker.message import Headers, Message
 
-__all__ = ["EchoSession"]
-
 _ID = "echo"
 _TEXT = "text/plain"
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from invoker.transports.http.app import Handler
     from invoker.transports.http.exchange import Exchange
 
-__all__ = ["EchoService", "EchoSettings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EchoSettings:
