@@ -58,14 +58,15 @@ __all__ = [
     "tee",
 ]
 
-_LATER = {
-    "Checkpoint": "invoker.tensors.checkpoint",
-    "ToolError": "invoker.protocols.toolbridge.toolerror",
-    "Update": "invoker.tensors.checkpoint",
-    "asgi": "invoker.server.mounted",
-    "serve": "invoker.server.serving",
-}
-"""Names whose modules are imported at first use: most functions do not need them, and some of them load a server."""
-
 lead()
-__getattr__, __dir__ = _lazy(__name__, _LATER)
+# Most functions do not need these names, and the modules of some load a server.
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "protocols.toolbridge.toolerror": "ToolError",
+        "server.mounted": "asgi",
+        "server.serving": "serve",
+        "tensors.checkpoint": "Checkpoint Update",
+    },
+    __name__,
+)

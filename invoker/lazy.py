@@ -13,22 +13,26 @@ def no_attribute(module: str, name: str) -> AttributeError:
     return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
-def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy(
+    package: str, names: Mapping[str, str], base: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the functions that a package assigns to ``__getattr__`` and ``__dir__``.
 
     Args:
         package: Its own name.
-        names: Where each name is defined, by the name.
+        names: The names that each module defines, separated by blanks; by the module.
+        base: The package of all these modules; empty: they are given by their whole names.
     """
+    where = {name: f"{base}.{module}".lstrip(".") for module, some in names.items() for name in some.split()}
 
     def get(name: str) -> Any:
-        if name not in names:
+        if name not in where:
             raise no_attribute(package, name)
-        found = getattr(import_module(names[name]), name)
+        found = getattr(import_module(where[name]), name)
         setattr(sys.modules[package], name, found)
         return found
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names})
+        return sorted({*vars(sys.modules[package]), *where})
 
     return get, listed

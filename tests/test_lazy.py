@@ -32,6 +32,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 def test_what_was_found_is_kept() -> None:
     """The second time, the package has the name itself."""
-    get, listed = lazy(__name__, {"found_later": "tests.client.later"})
+    get, listed = lazy(__name__, {"later": "found_later"}, "tests.client")
     assert "found_later" in listed()
     assert get("found_later") is globals()["found_later"]

@@ -86,23 +86,24 @@ __all__ = [
     "written",
 ]
 
-_WHERE = {
-    "errors": "MAX_ERRORS MAX_MESSAGE_BYTES Code GraphPipeError http_status too_large",
-    "layout": "MAX_BYTES Written",
-    "messages": (
-        "LIMIT_BYTES InferRequest InferResponse IOMetadata MetadataRequest MetadataResponse RemoteError "
-        "listing read_infer_response read_metadata_response read_request"
-    ),
-    "shapes": "ANY_SIZE Declared described misfit numeric shape_of written",
-    "skeleton": "Skeleton Span Trace",
-    "tables": "read_tensor",
-    "types": "ITEM_BYTES MAX_RANK Tensor TensorType count_of spelled",
-    "wanted": "ArrayType Casting array_spelled array_type",
-    "writer": (
-        "METADATA_REQUEST write_error_response write_infer_response write_metadata_response write_request write_tensor"
-    ),
-}
-"""The names of each module, which is imported when somebody asks for one of them."""
 __getattr__, __dir__ = lazy(
-    __name__, {name: f"{__name__}.{module}" for module, names in _WHERE.items() for name in names.split()}
+    __name__,
+    {
+        "errors": "MAX_ERRORS MAX_MESSAGE_BYTES Code GraphPipeError http_status too_large",
+        "layout": "MAX_BYTES Written",
+        "messages": (
+            "LIMIT_BYTES InferRequest InferResponse IOMetadata MetadataRequest MetadataResponse RemoteError "
+            "listing read_infer_response read_metadata_response read_request"
+        ),
+        "shapes": "ANY_SIZE Declared described misfit numeric shape_of written",
+        "skeleton": "Skeleton Span Trace",
+        "tables": "read_tensor",
+        "types": "ITEM_BYTES MAX_RANK Tensor TensorType count_of spelled",
+        "wanted": "ArrayType Casting array_spelled array_type",
+        "writer": (
+            "METADATA_REQUEST write_error_response write_infer_response write_metadata_response write_request "
+            "write_tensor"
+        ),
+    },
+    __name__,
 )

@@ -19,12 +19,10 @@ __all__ = ["AsyncGraphPipe", "GraphPipe", "GraphPipeError", "NotReached", "execu
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "AsyncGraphPipe": "invoker.protocols.graphpipe.client.aio",
-        "GraphPipe": "invoker.protocols.graphpipe.client.client",
-        "GraphPipeError": "invoker.protocols.graphpipe.client.failure",
-        "NotReached": "invoker.protocols.graphpipe.client.failure",
-        "execute": "invoker.protocols.graphpipe.client.remote",
-        "execute_multi": "invoker.protocols.graphpipe.client.remote",
-        "metadata": "invoker.protocols.graphpipe.client.remote",
+        "aio": "AsyncGraphPipe",
+        "client": "GraphPipe",
+        "failure": "GraphPipeError NotReached",
+        "remote": "execute execute_multi metadata",
     },
+    "invoker.protocols.graphpipe.client",
 )

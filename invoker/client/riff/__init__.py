@@ -16,12 +16,11 @@ __all__ = ["Call", "Options", "Outputs", "Received", "RiffClient", "SyncCall", "
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "Call": "invoker.protocols.riff.client.call",
-        "Options": "invoker.protocols.riff.client.request",
-        "Outputs": "invoker.protocols.riff.client.call",
-        "Received": "invoker.protocols.riff.client.frames",
-        "RiffClient": "invoker.protocols.riff.client.client",
-        "SyncCall": "invoker.protocols.riff.client.sync",
-        "SyncRiffClient": "invoker.protocols.riff.client.sync",
+        "call": "Call Outputs",
+        "client": "RiffClient",
+        "frames": "Received",
+        "request": "Options",
+        "sync": "SyncCall SyncRiffClient",
     },
+    "invoker.protocols.riff.client",
 )

@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Nodes"]
 
-__getattr__, __dir__ = lazy(__name__, dict.fromkeys(__all__, "invoker.protocols.evergreen.options"))
+__getattr__, __dir__ = lazy(__name__, {"options": "Nodes"}, __name__)

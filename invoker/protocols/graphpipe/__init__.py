@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Casting", "Rows"]
 
-__getattr__, __dir__ = lazy(__name__, dict.fromkeys(__all__, "invoker.protocols.graphpipe.options"))
+__getattr__, __dir__ = lazy(__name__, {"options": "Casting Rows"}, __name__)

@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolInfo"]
 
-__getattr__, __dir__ = lazy(__name__, dict.fromkeys(__all__, "invoker.protocols.toolbridge.options"))
+__getattr__, __dir__ = lazy(__name__, {"options": "ToolInfo"}, __name__)
