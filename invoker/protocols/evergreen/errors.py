@@ -1,4 +1,4 @@
-"""The statuses that an Evergreen session ends with: table 0.1 of docs/reference/evergreen.md, each a function.
+"""The statuses that an Evergreen session ends with: table 0.1 of docs/reference/evergreen.md.
 
 An error text begins with the title of its kind, then says what was met, what was expected and where. Errors of the
 machinery are translated to these kinds too (`translated`).
@@ -7,6 +7,8 @@ machinery are translated to these kinds too (`translated`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Final
 
 from invoker.errors import (
     Cancelled,
@@ -61,65 +63,44 @@ class EvergreenError(InvocationError):
         return f"{self.title}: {self.detail}" if self.detail else self.title
 
 
-def bad_fragment(detail: str) -> EvergreenError:
-    """The error FRAG: rules of seq, metadata, kind, id or ownership are broken."""
-    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Fragment", detail)
+bad_fragment: Final = partial(EvergreenError, Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Fragment")
+"""FRAG: rules of seq, metadata, kind, id or ownership are broken."""
 
+bad_graph: Final = partial(EvergreenError, Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Graph")
+"""GRAPH: a node includes itself, directly or by its children."""
 
-def bad_graph(detail: str) -> EvergreenError:
-    """The error GRAPH: a node includes itself, directly or by its children."""
-    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Graph", detail)
+bad_action: Final = partial(EvergreenError, Status.INVALID_ARGUMENT, "Evergreen: Invalid Action")
+"""ACT: wrong names of parameters, duplicates, or output ids in use."""
 
+not_found: Final = partial(EvergreenError, Status.NOT_FOUND, "Evergreen: Action Not Found")
+"""ANF: no function has the name of the action."""
 
-def bad_action(detail: str) -> EvergreenError:
-    """The error ACT: wrong names of parameters, duplicates, or output ids in use."""
-    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Action", detail)
+target_not_found: Final = partial(EvergreenError, Status.NOT_FOUND, "Evergreen: Target Not Found")
+"""TNF: an action names a target that is not configured."""
 
+bad_input: Final = partial(EvergreenError, Status.INVALID_ARGUMENT, "Evergreen: Bad Input")
+"""BAD: a media type that the parameter does not take, or a payload that cannot be decoded."""
 
-def not_found(detail: str) -> EvergreenError:
-    """The error ANF: no function has the name of the action."""
-    return EvergreenError(Status.NOT_FOUND, "Evergreen: Action Not Found", detail)
+incomplete: Final = partial(EvergreenError, Status.FAILED_PRECONDITION, "Evergreen: Incomplete Input")
+"""MISS: a node that is needed cannot become complete any more."""
 
+reference_refused: Final = partial(EvergreenError, Status.PERMISSION_DENIED, "Evergreen: Reference Refused")
+"""REFD: the policy does not allow this URI."""
 
-def target_not_found(detail: str) -> EvergreenError:
-    """The error TNF: an action names a target that is not configured."""
-    return EvergreenError(Status.NOT_FOUND, "Evergreen: Target Not Found", detail)
+failed: Final = partial(EvergreenError, Status.UNKNOWN, "Evergreen: Action Failed")
+"""FAIL: the function raised, or gave a value that cannot be sent."""
 
+limit: Final = partial(EvergreenError, Status.RESOURCE_EXHAUSTED, "Evergreen: Limit Exceeded")
+"""LIM: a limit of sizes, numbers or depth."""
 
-def bad_input(detail: str) -> EvergreenError:
-    """The error BAD: a media type that the parameter does not take, or a payload that cannot be decoded."""
-    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Bad Input", detail)
-
-
-def incomplete(detail: str) -> EvergreenError:
-    """The error MISS: a node that is needed cannot become complete any more."""
-    return EvergreenError(Status.FAILED_PRECONDITION, "Evergreen: Incomplete Input", detail)
-
-
-def reference_refused(detail: str) -> EvergreenError:
-    """The error REFD: the policy does not allow this URI."""
-    return EvergreenError(Status.PERMISSION_DENIED, "Evergreen: Reference Refused", detail)
+shutting_down: Final = partial(EvergreenError, Status.UNAVAILABLE, "Evergreen: Shutting Down")
+"""SHUT: the process drains and takes no more work."""
 
 
 def reference_failed(detail: str, *, is_missing: bool = False) -> EvergreenError:
     """The error REFX: an allowed reference is missing, or cannot be reached."""
     status = Status.NOT_FOUND if is_missing else Status.UNAVAILABLE
     return EvergreenError(status, "Evergreen: Reference Failed", detail)
-
-
-def failed(detail: str) -> EvergreenError:
-    """The error FAIL: the function raised, or gave a value that cannot be sent."""
-    return EvergreenError(Status.UNKNOWN, "Evergreen: Action Failed", detail)
-
-
-def limit(detail: str) -> EvergreenError:
-    """The error LIM: a limit of sizes, numbers or depth."""
-    return EvergreenError(Status.RESOURCE_EXHAUSTED, "Evergreen: Limit Exceeded", detail)
-
-
-def shutting_down(detail: str) -> EvergreenError:
-    """The error SHUT: the process drains and takes no more work."""
-    return EvergreenError(Status.UNAVAILABLE, "Evergreen: Shutting Down", detail)
 
 
 def translated(error: InvocationError, where: str, names: Mapping[Place, str] | None = None) -> InvocationError:
