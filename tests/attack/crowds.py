@@ -16,6 +16,9 @@ import socket
 import time
 from functools import partial
 
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+
 from tests.attack.runner import Attack, Figures, Victim, main
 from tests.attack.sockets import framed, handshake
 from tests.attack.streams import FORM, head
@@ -30,9 +33,23 @@ _PAUSE_S = 1.0
 _WHOLE = b"POST /kind HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n1"
 _FETCH = head("endless", method="GET")
 
+
+def _upload() -> tuple[bytes, bytes]:
+    """A connection of HTTP/2 with one request, whose body has begun; and one more byte of the body."""
+    client = H2Connection(H2Configuration(client_side=True))
+    client.initiate_connection()
+    head = {":method": "POST", ":path": "/kind", ":scheme": "http", ":authority": "localhost"}
+    client.send_headers(1, [*head.items(), ("content-type", "application/json"), ("content-length", "100000")])
+    client.send_data(1, b"1")
+    begin = client.data_to_send()
+    client.send_data(1, b"1")
+    return begin, client.data_to_send()
+
+
 BEGINS: dict[str, tuple[bytes, bytes]] = {
     "heads": (b"POST /kind HTTP/1.1\r\nHost: localhost\r\nX: ", b"x"),
     "bodies": (_WHOLE, b"1"),
+    "h2 bodies": _upload(),
     "lines": (head("echo") + b'1\r\n"\r\n', b"1\r\nx\r\n"),
     "parts": (head("first", body=FORM) + b"5\r\n--b\r\n\r\n", b"1\r\nX\r\n"),
     "frames": (handshake("/mute/ws") + framed(0x01, b"{"), framed(0x00, b" ")),
