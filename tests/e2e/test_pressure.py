@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -60,25 +60,34 @@ ConnectionOps = Callable[[str, str, str, int], Awaitable[None]]
 WAYS: dict[str, ConnectionOps] = {"http": http, "websocket": socket, "grpc": riff}
 
 
-async def told(served: Served, name: str, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """The numbers of an invocation, once they say so; it may take a second."""
-    began = None
+async def running(served: Served, name: str) -> list[dict[str, Any]]:
+    """The invocations of a function that run; those of earlier tests leave when their functions look up."""
     async with httpx.AsyncClient(base_url=f"http://{served.http}", trust_env=False) as client:
-        while True:
-            got = (await client.get("/invocations", headers={"Accept": "application/json"})).json()
-            mine = [one for one in got["invocations"] if one["function"] == name and one["status"] == "running"]
-            if mine and is_so(mine[0]):
-                return mine[0]
-            began = began or (time.monotonic() if mine else None)
-            assert began is None or time.monotonic() - began < WITHIN_S * SLOW, mine
-            await asyncio.sleep(0.05)
+        got = (await client.get("/invocations", headers={"Accept": "application/json"})).json()
+    return [one for one in got["invocations"] if one["function"] == name and one["status"] == "running"]
+
+
+async def told(
+    served: Served, name: str, is_so: Callable[[dict[str, Any]], bool], *, but: Collection[str]
+) -> dict[str, Any]:
+    """The numbers of an invocation that is new, once they say so; it may take a second."""
+    began = None
+    while True:
+        mine = [one for one in await running(served, name) if one["id"] not in but]
+        if mine and is_so(mine[0]):
+            return mine[0]
+        began = began or (time.monotonic() if mine else None)
+        assert began is None or time.monotonic() - began < WITHIN_S * SLOW, mine
+        await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
-async def calling(served: Served, way: str, name: str, items: int) -> AsyncIterator[None]:
+async def calling(served: Served, way: str, name: str, items: int) -> AsyncIterator[list[str]]:
+    """Call a function for the block, which is given the ids of earlier invocations."""
+    earlier = [one["id"] for one in await running(served, name)]
     call = asyncio.ensure_future(WAYS[way](served.grpc, served.http, name, items))
     try:
-        yield
+        yield earlier
     finally:
         call.cancel()
         with suppress(asyncio.CancelledError, Exception):  # of a connection that is cut
@@ -99,8 +108,8 @@ async def test_H074_R128_a_function_that_takes_too_little_is_seen(way, server, n
         (xs,) = one["inputs"]
         return bool(xs["isPaused"] and xs["queuedFrames"] > 10)
 
-    async with calling(served, way, name, MANY):
-        one = await told(served, name, is_so)
+    async with calling(served, way, name, MANY) as earlier:
+        one = await told(served, name, is_so, but=earlier)
         line = await logged(served, PAUSED, one["id"])
     (xs,) = one["inputs"]
     assert xs["queuedFrames"] == one["heldFrames"]
@@ -120,8 +129,8 @@ async def test_H074_R127_a_caller_that_reads_too_little_is_seen(way, server, nam
     def is_so(one: dict[str, Any]) -> bool:
         return bool(one["outputs"][0]["isBlocked"])
 
-    async with calling(served, way, name, 0):
-        one = await told(served, name, is_so)
+    async with calling(served, way, name, 0) as earlier:
+        one = await told(served, name, is_so, but=earlier)
         assert (await logged(served, BLOCKED, one["id"]))["function"] == name
 
 
