@@ -16,7 +16,6 @@ NOTHING: Final[Any] = msgspec.UNSET
 """No default."""
 
 _QUALIFIERS: Final = (typing.Required, typing.NotRequired, getattr(typing, "ReadOnly", typing.Required))
-_GENERATED: Final = ("dict() -> new empty dictionary", "An enumeration.")
 
 
 class Property(NamedTuple):
@@ -161,5 +160,4 @@ def doc_of(cls: Any) -> str:
     """The first paragraph of a class's docstring, if its author wrote one."""
     text = vars(cls).get("__doc__")
     doc = inspect.cleandoc(text) if isinstance(text, str) else ""
-    is_made = doc.startswith(f"{cls.__name__}(") or doc in _GENERATED
-    return "" if is_made else doc.partition("\n\n")[0]
+    return "" if doc.startswith(f"{cls.__name__}(") else doc.partition("\n\n")[0]
