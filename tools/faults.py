@@ -174,7 +174,8 @@ def _write(path: Path, text: str) -> None:
 def _run(root: Path, *tests: str) -> int:
     """What pytest ends with: 1 if a test fails. One that hangs fails."""
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
-    env = {**os.environ, "INVOKER_HOST": "127.0.0.1"}
+    path = os.pathsep.join(map(str, (root, root / "conformance")))  # for what the tests start elsewhere
+    env = {**os.environ, "INVOKER_HOST": "127.0.0.1", "PYTHONPATH": path}
     try:
         ended = subprocess.run(command, cwd=root, env=env, capture_output=True, timeout=_LIMIT_S, check=False)
     except subprocess.TimeoutExpired:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Any
 
 import grpc.aio
@@ -118,3 +118,20 @@ async def test_a_connection_is_there_or_will_never_be(peer: Peer) -> None:
         async with grpc.aio.insecure_channel(target) as channel:
             with pytest.raises(ConnectFailed, match=f"no connection to {target} within 0.1 s"):
                 await connected(channel, target, 0.1)
+
+
+async def test_inputs_of_a_call_that_finds_nobody_are_closed() -> None:
+    """Although nothing was ever taken of them."""
+
+    async def values() -> AsyncGenerator[bytes, None]:
+        yield b"x"
+
+    feed, target = values(), "127.0.0.1:1"
+    async with grpc.aio.insecure_channel(target) as channel:
+        start = channel.stream_stream("/a.B/C")
+        exchange = Exchange(channel, start, None, [feed], target=target, connect_timeout_s=0.0)
+        with pytest.raises(ConnectFailed):
+            await exchange.open()
+        await exchange.close()
+    with pytest.raises(StopAsyncIteration):
+        await anext(feed)

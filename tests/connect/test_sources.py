@@ -34,6 +34,7 @@ def file(tmp_path: Path, content: bytes) -> Part:
         (b"a\nb\n", [b"a", b"b"]),
         (b"a\nb", [b"a", b"b"]),
         (b"a\r\nb\r\n", [b"a", b"b"]),
+        (b"a\r\nb\r", [b"a", b"b"]),
         (b"\n\na\n", [b"", b"", b"a"]),
         (b"x" * 200_000 + b"\ny\n", [b"x" * 200_000, b"y"]),
     ],
@@ -115,6 +116,9 @@ async def test_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sources, "MAX_LINE_BYTES", 100_000)
     with pytest.raises(UsageError, match="is longer than"):
         await sent(LINES, file(tmp_path, b"x" * 200_000))
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 3000)
+    monkeypatch.setattr(sources, "READ_BYTES", 1000)
+    assert len(await sent(LINES, file(tmp_path, (b"x" * 1000 + b"\n") * 300))) == 300  # it is not the sum of the lines
 
 
 @pytest.mark.parametrize(

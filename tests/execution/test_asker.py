@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from invoker.core.store import Create, Drop, Look, Reason, Refused, Space
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from invoker.core.store import Create, Drop, Look, Reason, Refused, Space, Store
 from invoker.execution.asker import Asker
 from tests.execution.memory import driver_of
 
@@ -35,3 +40,32 @@ async def test_the_end_of_a_space_is_told_once() -> None:
     asker.leave()
     await asker.ask(Drop("c"))
     assert len(ends) == 2
+
+
+class Slow:
+    """A store that answers when its test does."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, _: Any, key: str, __: Any) -> None:
+        self.asked.append(key)
+
+    def leave(self, _: Any) -> None:
+        pass
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_dropped() -> None:
+    """Since its task was cancelled, or its asker has left."""
+    store, answers = Slow(), list[object]()
+    asker = Asker(cast(Store, store))
+    task = asyncio.create_task(asker.ask(Look("a")))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    asker.answered(store.asked[0], "late")
+    asker.later(Look("b"), answers.append)
+    asker.leave()
+    asker.answered(store.asked[1], "late")
+    assert answers == []

@@ -60,6 +60,14 @@ def test_a_space_lives_as_long_as_it_is_used(world: World) -> None:
     assert world.ask(Get("s", "a")) == Refused(Reason.EXPIRED)
 
 
+def test_each_use_counts_also_soon_after_another_one(world: World) -> None:
+    """A store may leave out to write a use, but only for a hundredth of the time to live."""
+    world.wait(0.5)
+    world.ask(Look("s"))
+    world.wait(9.8)
+    assert isinstance(world.ask(Look("s")), Space)
+
+
 def test_a_space_that_never_was_is_told_from_one_that_is_gone(world: World) -> None:
     """By the reason."""
     assert world.ask(Look("nobody")) == Refused(Reason.UNKNOWN)
@@ -216,6 +224,18 @@ def test_what_is_kept_is_bounded(make_world: Make) -> None:
     assert world.ask(Put("t", "a", bytes(1200))).name == "a"
     world.wait(10)
     assert world.ask(Create("u", 10)).is_new, "an expired space is forgotten in time"
+
+
+def test_what_is_written_over_or_deleted_is_given_back(make_world: Make) -> None:
+    """To the byte, with what is said about items; and all of a space that is dropped."""
+    world = make_world(total_bytes=3000)
+    for _ in range(20):
+        before = world.ask(Create("s", 10, b"about")).size
+        for value in (b"x", b"longer", b"", None):
+            assert not isinstance(world.ask(Put("s", "a", value, about=bytes(300))), Refused)
+        assert world.ask(Look("s")).size == before
+        assert world.ask(Put("s", "b", bytes(500))).name == "b"
+        world.ask(Drop("s"))
 
 
 def test_a_space_that_does_not_fit_is_refused(make_world: Make) -> None:

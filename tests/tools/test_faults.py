@@ -54,9 +54,12 @@ def test_a_fault_is_killed_by_a_test_that_fails_with_it_only(
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_a_test_is_run_in_the_copy(tmp_path: Path) -> None:
-    """By pytest, with the fault in it."""
+    """By pytest, with the fault in it; the same holds for processes that the test starts elsewhere."""
     (tmp_path / "a.py").write_text("A = 1\n")
-    (tmp_path / "test_a.py").write_text("import a\n\ndef test_one():\n    assert a.A == 1\n")
+    (tmp_path / "test_a.py").write_text(
+        "import subprocess, sys\n\ndef test_one():\n"
+        "    subprocess.run([sys.executable, '-c', 'import a; assert a.A == 1'], cwd='/', check=True)\n"
+    )
     assert judged(Fault(1, "a.py", "test_a.py::test_one", "A = 1\n", "A = 2\n"), tmp_path) == KILLED
 
 

@@ -16,6 +16,8 @@ from tests.conftest import SLOW
 from tests.transports.riff import Riff, data, eventually, start
 
 PROMPT_S = 0.1 * SLOW
+QUICKEST_S = 0.02 * SLOW
+"""The quickest of some calls: a busy machine holds up some of them, and a beat that is too long holds up all."""
 
 
 @pytest.mark.parametrize("quick", [0, 1, 2, 3, 10])
@@ -32,17 +34,19 @@ def test_an_output_before_a_pause_leaves_at_once(quick):
             go.wait(5)
             yield b"last"
 
+    took_s = []
     with Riff("direct", slow) as riff:
         for _ in range(4):
             call = riff.call(b"x")
             assert paused.wait(2 * SLOW)
             began = time.monotonic()
             assert call.some(quick + 1)[-1] == str(quick).encode()
-            assert time.monotonic() - began < PROMPT_S
+            took_s.append(time.monotonic() - began)
             go.set()
             assert call.rest() == [b"last"]
             paused.clear()
             go.clear()
+    assert (min(took_s) < QUICKEST_S, max(took_s) < PROMPT_S) == (True, True), took_s
 
 
 def test_a_reply_does_not_wait_for_the_next_one():
@@ -57,15 +61,18 @@ def test_a_reply_does_not_wait_for_the_next_one():
 
     with Riff("direct", reply) as riff:
         for count in (1, 2, 3, 20):
-            call = riff.call(*[b"x"] * count, b"slow", b"y")
-            assert paused.wait(2 * SLOW)
-            began = time.monotonic()
-            assert call.some(count) == [b"x"] * count
-            assert time.monotonic() - began < PROMPT_S
-            go.set()
-            assert call.rest() == [b"slow", b"y"]
-            paused.clear()
-            go.clear()
+            took_s = []
+            for _ in range(3):
+                call = riff.call(*[b"x"] * count, b"slow", b"y")
+                assert paused.wait(2 * SLOW)
+                began = time.monotonic()
+                assert call.some(count) == [b"x"] * count
+                took_s.append(time.monotonic() - began)
+                go.set()
+                assert call.rest() == [b"slow", b"y"]
+                paused.clear()
+                go.clear()
+            assert (min(took_s) < QUICKEST_S, max(took_s) < PROMPT_S) == (True, True), took_s
 
 
 def test_R115_user_code_hears_of_a_cancel_through_its_context():

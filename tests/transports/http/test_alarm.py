@@ -31,6 +31,19 @@ async def test_what_is_set_last_is_done_once() -> None:
     assert done == ["later", "sooner"]
 
 
+async def test_a_timer_in_whose_place_an_earlier_one_came_rings_for_nobody() -> None:
+    """Also if the alarm is set again before its time."""
+    done: list[str] = []
+    alarm = Alarm()
+    alarm.set(0.1, lambda: done.append("never"))
+    alarm.set(0.01, lambda: done.append("sooner"))
+    await passed(0.03)
+    alarm.set(30, lambda: done.append("later"))
+    await passed(0.15)
+    assert done == ["sooner"]
+    alarm.close()
+
+
 async def test_what_is_taken_back_is_not_done() -> None:
     """And the alarm can be set again."""
     done: list[str] = []

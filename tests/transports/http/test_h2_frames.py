@@ -125,3 +125,21 @@ async def test_H173_a_connection_that_only_uploads_may_be_ended_for_others() -> 
             assert (len(connections.open), len(connections.waiting)) == (1, 0)
             await last.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert (await last.answer())[0] == 200
+
+
+async def test_H173_a_request_that_runs_spares_a_connection_whose_upload_begins_later() -> None:
+    """Until its response is there; then only the upload is left."""
+    held = Held()
+    async with Served.at(held.run) as served, h2_wire(served) as wire:
+        connections = served.transport.connections
+        wire.begin(1, end=True)
+        await wire.flush()
+        await held.begun.wait()
+        head = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
+        wire.connection.send_headers(3, [*head, ("content-type", "application/octet-stream"), ("content-length", "1")])
+        await wire.flush()
+        (connection,) = connections.open
+        await until(lambda: connection._slow == 1)
+        assert not connections.waiting
+        held.go.set()
+        await until(lambda: set(connections.waiting) == connections.open)

@@ -207,6 +207,30 @@ async def test_H166_who_takes_nothing_of_the_last_bytes_loses_the_stream(step: i
         await reset
 
 
+async def test_H166_a_window_that_has_become_negative_is_a_shut_one() -> None:
+    """Who lets it stay so loses the rest of the response, after the time for writing."""
+    go = asyncio.Event()
+
+    async def late(x: bytes) -> AsyncIterator[bytes]:
+        yield bytes(500)
+        await go.wait()
+        yield bytes(300)
+
+    async with Served.at(late, settings=HttpSettings(write_s=0.3)) as served, h2_wire(served) as wire:
+        for size in (1000, 0):
+            wire.connection.update_settings({4: size})
+            await wire.flush()
+            await wire.events(h2.events.SettingsAcknowledged)
+            if size:
+                ask(wire, 1, "/late")
+                await wire.flush()
+                await wire.events(h2.events.DataReceived)
+        go.set()
+        reset = await wire.events(h2.events.StreamReset)
+        assert isinstance(reset, h2.events.StreamReset)
+        assert reset.error_code == h2.errors.ErrorCodes.CANCEL
+
+
 @pytest.mark.parametrize("how", ["fails", "returns"])
 async def test_H002_a_stream_that_its_handler_leaves_is_reset(how: str) -> None:
     """It has begun its response, and does not end it."""
