@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,8 +24,6 @@ from invoker.traces import REQUEST_ID
 from invoker.transports.grpc.aiocall import AioCall
 from invoker.transports.grpc.details import clip
 from invoker.transports.grpc.methods import (
-    CallMethod,
-    LoopMethod,
     Method,
     SessionMethod,
     checked_bytes,
@@ -41,7 +39,6 @@ log = logging.getLogger(__name__)
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 _Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
-_Run: TypeAlias = Callable[[Any, _Context, float | None], Awaitable[InvocationError | None]]
 
 
 class AioTransport:
@@ -67,8 +64,7 @@ class AioTransport:
         self.credentials = credentials
         self.server = grpc.aio.server(options=self.settings.options(largest_message(methods)))
         for method in methods:
-            serve = partial(self._serve, self._session if isinstance(method, SessionMethod) else self._call, method)
-            handler: Any = grpc.stream_stream_rpc_method_handler(serve)
+            handler: Any = grpc.stream_stream_rpc_method_handler(partial(self._serve, method))
             handlers = grpc.method_handlers_generic_handler(method.service, {method.name: handler})
             self.server.add_generic_rpc_handlers((handlers,))
 
@@ -100,11 +96,11 @@ class AioTransport:
         """Take no more calls; running ones have ``grace_s`` before they are cut."""
         await self.server.stop(grace_s)
 
-    async def _serve(self, run: _Run, method: Any, _: object, context: _Context) -> None:
+    async def _serve(self, method: Method, _: object, context: _Context) -> None:
         remaining = context.time_remaining()
         deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
         try:
-            error = await run(method, context, deadline)
+            error = await self._run(method, context, deadline)
         except Exception:  # a session or driver has an error, whose text must not reach the peer (R-117)
             log.exception("a call failed inside the invoker")
             error = InternalError()
@@ -112,37 +108,19 @@ class AioTransport:
             context.set_code(_CODES[error.status])
             context.set_details(clip(str(error)))
 
-    async def _call(
-        self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
-    ) -> InvocationError | None:
-        most_bytes = checked_bytes(method, self.settings)
+    async def _run(self, method: Method, context: _Context, deadline: float | None) -> InvocationError | None:
         metadata = metadata_of(context.invocation_metadata())
-        headers = repeated_id(metadata) if dict.__contains__(metadata, REQUEST_ID) else ()
         call = AioCall(
             context,
             self.settings.settle_s,
-            joins=False,
-            most_bytes=most_bytes,
+            joins=isinstance(method, SessionMethod),
+            most_bytes=checked_bytes(method, self.settings),
             memory=self.driver.engine.memory,
-            headers=headers,
+            headers=repeated_id(metadata) if dict.__contains__(metadata, REQUEST_ID) else (),
         )
+        if isinstance(method, SessionMethod):
+            return await call.run(method.begin(call, metadata, call.close, deadline))
         if method.knows_peer:
             metadata = with_peer(metadata, context.peer(), context.peer_identities())
         session = method.session(metadata)
         return await call.run(method.reactor(session, call, self.driver, call.close, deadline=deadline))
-
-    async def _session(
-        self, method: SessionMethod, context: _Context, deadline: float | None
-    ) -> InvocationError | None:
-        most_bytes = checked_bytes(method, self.settings)
-        metadata = metadata_of(context.invocation_metadata())
-        headers = repeated_id(metadata) if dict.__contains__(metadata, REQUEST_ID) else ()
-        call = AioCall(
-            context,
-            self.settings.settle_s,
-            joins=True,
-            most_bytes=most_bytes,
-            memory=self.driver.engine.memory,
-            headers=headers,
-        )
-        return await call.run(method.begin(call, metadata, call.close, deadline))
