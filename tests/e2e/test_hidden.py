@@ -154,6 +154,7 @@ PROBES: dict[str, Callable[[Served], str]] = {
     "graphpipe page": got("/graphpipe", headers={"Accept": "text/html"}),
     "graphpipe nothing": got(f"/graphpipe/{NEAR}"),
     "graphpipe metadata": described,
+    "graphpipe socket": named_on_the_socket,
     "riff": started(),
     "riff near": started(NEAR),
     "evergreen list": acted(""),

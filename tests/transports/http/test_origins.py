@@ -22,7 +22,6 @@ from tests.transports.sockets import serving as serving_sockets
 EVIL = "https://evil.example"
 GOOD = "https://good.example"
 CROSS = {"sec-fetch-site": "cross-site"}
-NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 HOST = "localhost:8080"
 
 
