@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from invoker.telemetry.pressure import BLOCKED, PAUSED, Pressure, flows
+from invoker.execution.thread.direct import DirectConversation
+from invoker.execution.whole import Whole
+from invoker.telemetry.pressure import BLOCKED, PAUSED, Flow, Pressure, flows
 from tests.execution.loopcalls import FakeCall, until
 from tests.execution.memory import driver_of
 
@@ -82,6 +86,42 @@ async def test_R127_an_invocation_is_blocked_while_nobody_reads(caplog: pytest.L
     assert lines(caplog) == [(BLOCKED, 0, 0)]
     peer.go()
     await peer.end()
+
+
+class Kept(Whole):
+    """A thread that had all of its input before it began, and whose peer may take nothing."""
+
+    def __init__(self, id: str, *, is_open: bool, is_blocked: bool) -> None:
+        self.is_open = is_open
+        self.outlet: Any = SimpleNamespace(is_blocked=is_blocked)
+        self.invocation: Any = SimpleNamespace(id=id)
+
+
+class Direct(DirectConversation):
+    """A thread that reads for its function; frames wait at its call."""
+
+    def __init__(self, id: str, *waiting: bytes, is_idle: bool = False, is_blocked: bool = False) -> None:
+        self.wire: Any = SimpleNamespace(waiting=waiting, is_idle=is_idle, is_blocked=is_blocked)
+        self.invocation: Any = SimpleNamespace(id=id)
+
+
+async def test_R127_R128_what_threads_wait_for_is_seen() -> None:
+    """Of those that read for their functions, and of those that had all input before they began."""
+    driver = driver_of()
+    driver.direct |= {
+        Kept("kept", is_open=True, is_blocked=True),
+        Kept("taken", is_open=True, is_blocked=False),
+        Kept("over", is_open=False, is_blocked=True),
+        Direct("slow", b"abc", b"d"),
+        Direct("idle", b"abc", is_idle=True),
+        Direct("blocked", is_blocked=True),
+    }
+    assert flows(driver) == {
+        "kept": Flow(is_blocked=True),
+        "slow": Flow(is_paused=True, frames=2, bytes=4),
+        "idle": Flow(frames=1, bytes=3),
+        "blocked": Flow(is_blocked=True),
+    }
 
 
 async def test_it_looks_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
