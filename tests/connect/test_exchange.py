@@ -15,6 +15,7 @@ from invoker.client import CallFailed, ConnectFailed, RiffClient
 from invoker.connect.exchange import Exchange, connected
 from invoker.errors import Status
 from tests.protocols.riff.client.peer import Peer
+from tests.transports.served import until
 
 
 def endless() -> Iterator[bytes]:
@@ -135,3 +136,15 @@ async def test_inputs_of_a_call_that_finds_nobody_are_closed() -> None:
         await exchange.close()
     with pytest.raises(StopAsyncIteration):
         await anext(feed)
+
+
+async def test_a_reader_that_is_cancelled_with_its_call_is_cancelled(peer: Peer) -> None:
+    """The end of the call does not hide that of the task, which its owner waits for."""
+    async with RiffClient(peer.target) as client:
+        call = client.invoke([endless()], function="silent")
+        task = asyncio.create_task(call.collect())
+        await until(lambda: call._exchange._reading)
+        call.cancel()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
@@ -60,3 +61,35 @@ async def test_finalizers_of_other_threads_come_to_the_loop() -> None:
     closed = asyncio.new_event_loop()
     closed.close()
     on_loop(closed, lambda: pytest.fail("it is over"))
+
+
+def test_an_interrupt_cancels_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which would go on otherwise, although nobody waits for it."""
+    begun, cancelled = threading.Event(), threading.Event()
+    begin = asyncio.run_coroutine_threadsafe
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    def interrupted(*args: Any) -> Any:
+        future = begin(*args)
+
+        def result() -> None:
+            assert begun.wait(5)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(future, "result", result)
+        return future
+
+    portal = Portal()
+    try:
+        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            portal.run(work())
+        assert cancelled.wait(5)
+    finally:
+        portal.close()

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from invoker.core.store import Change, Create, Get, Hold, Look, Put, Reason, Refused
+from invoker.core.store import Change, Create, Drop, Get, Hold, Look, Put, Reason, Refused
 from invoker.errors import StartupError
 from invoker.stores.backend import LEASE_S
 from invoker.stores.shared import SharedStore
@@ -238,3 +239,14 @@ def test_F083_what_is_to_be_durable_is_synchronised_with_the_disk(world: SqliteW
     start = seen.index("PRAGMA synchronous=FULL")
     assert [one.split(" ")[0] for one in seen[start:]][:4] == ["PRAGMA", "INSERT", "COMMIT", "PRAGMA"]
     assert seen[start + 3] == "PRAGMA synchronous=NORMAL"
+
+
+def test_a_space_that_is_gone_leaves_no_items(world: SqliteWorld, tmp_path: Path) -> None:
+    """Nobody could read or delete them any more."""
+    for end in (lambda: world.ask(Drop("s")), lambda: world.wait(100)):
+        world.ask(Create("s", 10))
+        world.ask(Put("s", "a", b"1"))
+        end()
+        assert isinstance(world.ask(Look("s")), Refused)
+    with closing(sqlite3.connect(tmp_path / "store.db")) as file:
+        assert file.execute("SELECT count(*) FROM items").fetchone() == (0,)

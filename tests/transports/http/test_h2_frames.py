@@ -143,3 +143,34 @@ async def test_H173_a_request_that_runs_spares_a_connection_whose_upload_begins_
         assert not connections.waiting
         held.go.set()
         await until(lambda: set(connections.waiting) == connections.open)
+
+
+async def test_H166_who_takes_what_was_written_has_no_time_limit_any_more() -> None:
+    """The time runs from the moment at which nothing more can be written."""
+    held = Held()
+    async with Served.at(held.run) as served, h2_wire(served) as wire:
+        wire.begin(1, end=True)
+        await wire.flush()
+        await held.begun.wait()
+        (connection,) = served.transport.connections.open
+        connection.pause_writing()
+        assert connection._alarm._action == connection._not_taken
+        connection.resume_writing()
+        assert connection._alarm._action is None
+        held.go.set()
+        await wire.events(h2.events.ResponseReceived)
+
+
+async def test_who_goes_on_sending_behind_the_end_is_cut() -> None:
+    """A little is read, since a reset would overtake the GOAWAY; more than that ends the connection before its time."""
+    async with Served.at(echo) as served, served.wire() as wire:
+        await wire.send(PREFACE)
+        await until(lambda: "Http2" in [type(one).__name__ for one in served.transport.connections.idle])
+        (connection,) = served.transport.connections.open
+        connection.end_when_idle()
+        connection._alarm.unset()
+        for _ in range(4):
+            connection.data_received(bytes(1 << 20))
+        assert not connection._is_lost
+        connection.data_received(b"x")
+        await until(lambda: connection._is_lost)

@@ -334,3 +334,18 @@ async def test_who_takes_a_stream_in_time_may_wait_for_more_of_it() -> None:
         ask(wire, 1, "/pauses", accept="*/*")
         events = await received(wire)
         assert body_of(events, 1) == bytes(200_000) + b"theremore"
+
+
+@pytest.mark.parametrize("path", ["/whole", "/pieces"])
+async def test_H166_of_a_stream_that_its_client_resets_nothing_is_held(path: str) -> None:
+    """Not even in the count of what nobody has taken."""
+    async with Served.at(whole, pieces) as served, h2_wire(served) as wire:
+        memory = served.transport.app.driver.engine.memory
+        ask(wire, 1, path)
+        await wire.flush()
+        await wire.events(h2.events.DataReceived)
+        wire.connection.reset_stream(1, h2.errors.ErrorCodes.CANCEL)
+        await wire.flush()
+        (connection,) = served.transport.connections.open
+        await until(lambda: not connection._streams)
+        await until(lambda: (memory.held, memory.unread) == (0, 0))
