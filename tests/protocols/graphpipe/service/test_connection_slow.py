@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from invoker.errors import Overloaded
+from tests.conftest import SLOW
 from tests.protocols.graphpipe.asking import ask, values
 from tests.protocols.graphpipe.service.places import REQUEST, opened
 from tests.protocols.graphpipe.service.test_framed import framed, read_one
@@ -28,9 +29,9 @@ async def test_G014_dripping_does_not_help() -> None:
                 break
         with suppress(ConnectionResetError):  # by a byte that was on its way when the connection was closed
             assert await ended == b""
-    async with opened(None, body_s=0.3, bytes_per_s=100) as place:
+    async with opened(None, body_s=0.1, bytes_per_s=120 / SLOW) as place:
         reader, writer = await place.connect()
-        for at in range(0, len(REQUEST) + 4, 30):
+        for at in range(0, len(REQUEST) + 4, 30):  # several times as fast as it has to be
             writer.write(framed(REQUEST)[at : at + 30])
             await asyncio.sleep(0.15)
         assert values(await read_one(reader)) == [[[2.0, 4.0]]]
