@@ -176,14 +176,15 @@ def _agree(one: Answer, other: Answer) -> bool:
     """Whether two answers are the same; or whether only one of them has come before a body turned out to be none.
 
     A request that is refused for its head (403, 405, 415 and the like) may be told so before its body is read. If the
-    body then breaks the protocol, or does so at once, the connection ends; who has seen that first answers 400.
+    body then breaks the protocol, or does so at once, the connection ends; who has seen that first answers 400, or 431
+    for trailers that are too long.
     """
     if one == other:
         return True
     (*before, refused), (*too, broken) = one.responses or [()], other.responses or [()]
     if not refused or not broken or before != too or not one.is_closed or not other.is_closed:
         return False
-    return refused[0] > 400 and (broken[0], broken[2]) == (400, b"")
+    return refused[0] > 400 and broken[0] in (400, 431) and broken[2] == b""
 
 
 def _other_heads(mine: Answer, theirs: Answer) -> str:
