@@ -17,6 +17,10 @@ from types import FrameType
 
 log = logging.getLogger(__name__)
 
+_ASYNCIO = str(Path(asyncio.__file__).parent)
+_LOOP = {"_run_once", "run_forever", "run_until_complete", "run"}
+"""Functions of asyncio that run a loop."""
+
 _HOUSE = (str(Path(__file__).parent.parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
@@ -60,6 +64,8 @@ class Watchdog:
     def _name(self, frame: FrameType | None, silent_s: float) -> None:
         innermost = frame
         while frame is not None and frame.f_code.co_filename.startswith(_HOUSE):
+            if frame.f_code.co_name in _LOOP and frame.f_code.co_filename.startswith(_ASYNCIO):
+                return  # the loop runs no code of authors: the machine was late, and who has started it is not to blame
             frame = frame.f_back
         if frame is None or innermost is None or "<frozen" in frame.f_code.co_filename:
             return

@@ -61,3 +61,25 @@ def test_only_lines_of_authors_are_named(caplog):
     assert not caplog.messages
     watchdog._name(sys._getframe(), 2.0)
     assert "in test_only_lines_of_authors_are_named() blocks the event loop for 2.00 s" in caplog.text
+
+
+def test_who_has_started_the_loop_is_not_named(caplog):
+    """A process that stood still was late, though nothing blocked it."""
+    waits, over = threading.Event(), asyncio.Event()
+
+    async def main():
+        asyncio.get_running_loop().call_soon(waits.set)
+        await over.wait()
+
+    def starts():
+        runner.run(main())
+
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        thread = threading.Thread(target=starts)
+        thread.start()
+        assert waits.wait(5)
+        Watchdog(1.0)._name(sys._current_frames()[thread.ident], 2.0)
+        loop.call_soon_threadsafe(over.set)
+        thread.join()
+    assert not caplog.messages
