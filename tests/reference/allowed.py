@@ -92,15 +92,19 @@ class References:
             return
         if not self._is_ordered and (self._is_gone or any(_fences(one) == _fences(real) for one in same)):
             keys = {key for one in (*same, real) for key, _ in one[1]} - {None}
-            if same and all(self._is_between(_of(real, key), [_of(one, key) for one in same]) for key in keys):
+            if same and all(self._is_between(real, key, same, tried) for key in keys):
                 return
         listed = "\n".join(f"  {one}" for one in tried)
         raise AssertionError(f"script: {self.script}\nheard: {real}\nthe reference gives one of:\n{listed}")
 
-    def _is_between(self, real: list[Item], some: list[list[Item]]) -> bool:
-        """Whether an output gave what it gives by some schedule at least, and no more than by another."""
-        least = 0 if self._is_gone else min(map(len, some))
-        return len(real) >= least and any(_begins(one, real) for one in some)
+    def _is_between(self, real: Read, key: Hashable, same: Sequence[Read], tried: Sequence[Read]) -> bool:
+        """Whether an output gave what it gives by some schedule with the same ending at least, and no more than by any.
+
+        All outputs may have ended already when the ending comes from outside.
+        """
+        least = 0 if self._is_gone else min(len(_of(one, key)) for one in same)
+        given = _of(real, key)
+        return len(given) >= least and any(_begins(_of(one, key), given) for one in tried)
 
     @property
     def _is_gone(self) -> bool:

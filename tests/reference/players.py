@@ -201,8 +201,10 @@ async def _ask(talk: Talk, script: Sequence[Any], driver: Driver, cuts: Cuts) ->
     async def read() -> Any:
         for what in left:
             if what is CUT:
-                count, _ = next(at)
+                count, is_over = next(at)
                 await wire.at_cut(count, is_over=False)
+                if is_over:  # which is not told while there may be more to read
+                    await asyncio.Event().wait()
             elif what is CANCEL or what is DEADLINE:
                 raise Cancelled("the peer cancelled, or is gone")
             else:
