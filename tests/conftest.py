@@ -57,12 +57,17 @@ class _Exploring(hypothesis.settings):
 if EXPLORE:
     hypothesis.settings = _Exploring  # before any module of tests takes it
 
-# Families that take a quarter of the time; `make check` runs them, `make test` leaves them out.
+# Families that take a third of the time; `make check` runs them, `make test` leaves them out: attacks and leaks, then
+# what judges the house itself, its tools, its benchmarks, its conformance suite, and planted faults.
 SLOW_FAMILIES = (
     "tests/attack/",
     "tests/execution/loop/test_sessions_leaks.py",
     "tests/execution/test_leaks.py",
     "tests/protocols/evergreen/test_bombs.py",
+    "tests/conformance/",
+    "tests/reference/test_planted.py",
+    "tests/test_benchmark",
+    "tests/tools/",
 )
 
 # Where the environment forbids Python to keep bytecode, each of the hundreds of programs that tests start would compile
@@ -169,11 +174,13 @@ def cpu_within(limit_s: float) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that leaves a thread of ours running, or a task whose error nobody saw.
+    """Fail a test that leaves a thread of ours running, a task whose error nobody saw, or another environment.
+
+    A changed environment would make each later server of the same worker start without a fork (`tests.forkserver`).
 
     Our threads are those with a name of their own; ``leaks_threads`` excuses a test that abandons one on purpose.
     """
-    before = set(threading.enumerate())
+    before, environment = set(threading.enumerate()), _environment()
     complaints = _Complaints()
     logger = logging.getLogger("asyncio")
     logger.addHandler(complaints)
@@ -182,7 +189,16 @@ def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.get_closest_marker("leaks_threads") is None:
         left = _left(before, within_s=SLOW)
         assert not left, f"threads are still running: {left}"
+    changed = sorted(dict(environment ^ _environment()))
+    assert not changed, f"variables of the environment are not as before: {changed}"
     assert not complaints.texts, "asyncio complained of this test or one before it: " + "; ".join(complaints.texts)
+
+
+def _environment() -> set[tuple[str, str]]:
+    """But for what pytest notes there, and what `invoker.cli.main` sets once."""
+    return {
+        (name, value) for name, value in os.environ.items() if name not in ("PYTEST_CURRENT_TEST", "GRPC_VERBOSITY")
+    }
 
 
 def _left(before: set[threading.Thread], *, within_s: float) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -87,21 +89,39 @@ def marked(word: str, **marks: str) -> str:
 """
 
 
-@pytest.fixture(scope="module", params=["fast", "aio"])
-def call(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., tuple[int, str, str]]]:
-    """Calls a function of the catalogue above: exit code, stdout and stderr."""
-    module = tmp_path_factory.mktemp("newcomer") / "functions_of_a_newcomer.py"
+Call: TypeAlias = Callable[..., tuple[int, str, str]]
+"""Calls a function of the catalogue above: exit code, stdout and stderr."""
+
+
+@pytest.fixture(scope="module")
+def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call]:
+    """With the driver that is the default."""
+    with serving_newcomers(tmp_path_factory.mktemp("newcomer"), "fast") as call:
+        yield call
+
+
+@contextmanager
+def serving_newcomers(folder: Path, driver: str) -> Iterator[Call]:
+    module = folder / "functions_of_a_newcomer.py"
     module.write_text(FUNCTIONS)
-    server = TestServer(str(module), "--grpc-driver", request.param, "--no-http")
+    server = TestServer(str(module), "--grpc-driver", driver, "--no-http")
 
     def call(name: str, *words: str) -> tuple[int, str, str]:
         done = run("call", server.grpc, "--function", name, *words)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
-    yield call
-    assert server.close() == 0
+    try:
+        yield call
+    finally:
+        assert server.close() == 0
+
+
+@pytest.mark.timeout(60)
+def test_the_other_driver_tells_names_and_types_too(tmp_path: Path) -> None:
+    """What it tells is made in one place for both."""
+    with serving_newcomers(tmp_path, "aio") as call:
+        assert call("repeat", "--arg", "words=ho", "--arg", "counts=2") == (0, "hoho\n", "")
+        assert call("hello", "--arg", "nam=Bob")[2] == "error: 'hello' has no input 'nam'; did you mean 'name'?\n"
 
 
 @pytest.mark.timeout(120)
@@ -126,9 +146,7 @@ def call(
         ("source", "0\n1\n2\n"),
     ],
 )
-def test_neither_names_nor_types_need_be_said(
-    call: Callable[..., tuple[int, str, str]], words: str, printed: str
-) -> None:
+def test_neither_names_nor_types_need_be_said(call: Call, words: str, printed: str) -> None:
     """The server tells them, and text is printed as text."""
     code, out, error = call(*words.split())
     assert (code, sorted(out.splitlines(keepends=True)), error) == (0, printed.splitlines(keepends=True), "")
@@ -136,7 +154,7 @@ def test_neither_names_nor_types_need_be_said(
 
 @pytest.mark.timeout(60)
 def test_what_the_function_does_not_take_is_told_before_it_is_called(
-    call: Callable[..., tuple[int, str, str]],
+    call: Call,
 ) -> None:
     """With its names, and with the type that is wanted."""
     assert call("hello", "--arg", "nam=Bob") == (
@@ -150,7 +168,7 @@ def test_what_the_function_does_not_take_is_told_before_it_is_called(
 
 
 @pytest.mark.timeout(60)
-def test_a_value_that_does_not_fit_is_told_with_the_parameter(call: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_value_that_does_not_fit_is_told_with_the_parameter(call: Call) -> None:
     """With the value and a hint; a str that meets arithmetic, with the annotation that is missing."""
     _, _, error = call("half", "-d", "five")
     refused = "text/plain cannot become float: expected float, got 'five'"
