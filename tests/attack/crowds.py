@@ -2,6 +2,9 @@
 
 python -m tests.attack.crowds [NAME ...] [--seconds 5] [--tree DIR]
 
+Of those that are ``fitting`` there is room for all, so that nobody is ended for want of files; but they are too many to
+serve others beside them.
+
 Figures: how many were open at the end, how many were ended, how many were refused with 503, memory of each, and whether
 a newcomer was answered. The victim may have `INVOKER_ATTACK_FILES` files, 400 if nothing says otherwise; with 0 it has
 as many as it can get, and then there are 10,000 clients: ``INVOKER_ATTACK_FILES=0 python -m tests.attack.crowds``.
@@ -27,6 +30,7 @@ FUNCTIONS = "tests.attack.crowded"
 
 _FILES = int(os.environ.get("INVOKER_ATTACK_FILES", "400"))
 _CLIENTS = _FILES * 2 or 10_000
+_FITTING = _FILES * 4 // 5 or _CLIENTS
 _AT_ONCE = 100
 _PAUSE_S = 1.0
 
@@ -50,6 +54,7 @@ BEGINS: dict[str, tuple[bytes, bytes]] = {
     "heads": (b"POST /kind HTTP/1.1\r\nHost: localhost\r\nX: ", b"x"),
     "bodies": (_WHOLE, b"1"),
     "h2 bodies": _upload(),
+    "fitting h2 bodies": _upload(),
     "lines": (head("echo") + b'1\r\n"\r\n', b"1\r\nx\r\n"),
     "parts": (head("first", body=FORM) + b"5\r\n--b\r\n\r\n", b"1\r\nX\r\n"),
     "frames": (handshake("/mute/ws") + framed(0x01, b"{"), framed(0x00, b" ")),
@@ -66,6 +71,7 @@ class _Crowd:
         self._victim = victim
         self._begin, self._drop = BEGINS[kind]
         self._is_deaf = kind.startswith("unread")
+        self.most = _FITTING if kind.startswith("fitting") else _CLIENTS
         self._selector = selectors.DefaultSelector()
         self._deaf: list[socket.socket] = []
         self.ended = self.refused = 0
@@ -75,7 +81,7 @@ class _Crowd:
 
     def grow(self) -> None:
         """Open some more."""
-        for _ in range(min(_AT_ONCE, _CLIENTS - len(self))):
+        for _ in range(min(_AT_ONCE, self.most - len(self))):
             sock = socket.socket()
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             sock.setblocking(False)
@@ -162,7 +168,7 @@ def _attack(kind: str, victim: Victim, seconds: float) -> Figures:
             crowd.go_on()
             if now_s > next_s:
                 next_s = now_s + _PAUSE_S
-                if len(crowd) == _CLIENTS:
+                if len(crowd) == crowd.most:
                     steady_s = _livez_s(victim)  # the last one counts: those who came at once are in by then
                 crowd.drip()
         return {

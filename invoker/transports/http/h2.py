@@ -85,7 +85,7 @@ class Http2(asyncio.Protocol):
         self._heads = heads
         self._is_full = self._is_lost = self._is_ending = self._is_leaving = self._is_handling = self._is_local = False
         self._streams: dict[int, Http2Stream] = {}
-        self._slow = 0  # streams that wait for the rest of their bodies, before which no function runs for them
+        self._slow = 0  # streams that wait for the rest of their bodies, while no function runs for them
         self._sending: dict[Http2Stream, None] = {}  # those with something to send, in turn
         self._frames = FrameRateLimit()  # what has come and is not handled yet
         self._unreturned = 0  # of the window of the connection

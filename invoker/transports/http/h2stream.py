@@ -91,7 +91,8 @@ class Http2Stream:
         is_complete: Whether the response is complete, so that END_STREAM follows the bytes that wait.
         is_whole: Whether all of the request has come.
         is_over: Whether nothing more can be sent or received.
-        is_slow: Whether it waits for the rest of its body, before which no function runs for it.
+        is_slow: Whether it waits for the rest of its body, and no function runs for it, since none has begun, or since
+            its response is sent already.
     """
 
     __slots__ = (
@@ -167,6 +168,8 @@ class Http2Stream:
     def taken(self, size: int) -> None:
         """Note that so many of the waiting bytes were sent."""
         del self.waiting[:size]
+        if self._state is State.LINGERING:
+            self._make_way()
         writer = self._writer
         if writer is not None and writer.is_full and len(self.waiting) < _LOW_BYTES:
             writer.go_on()
@@ -295,7 +298,14 @@ class Http2Stream:
         self._body.clear()
         self._alarm.set(self._connection.app.settings.write_s, self._finish)
         self._open_window()
+        self._make_way()
         self._connection.send_soon(self)
+
+    def _make_way(self) -> None:
+        """H-173: Let the connection be ended for others once the response is sent, although its body still comes."""
+        if not (self.waiting or self.is_slow):
+            self.is_slow = True
+            self._connection.wait(1)
 
     def _finish(self) -> None:
         self.is_complete = True

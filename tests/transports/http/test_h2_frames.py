@@ -8,6 +8,7 @@ import h2.errors
 import h2.events
 import pytest
 
+from invoker.transports.http.connections import State
 from tests.attack.floods import (
     DATA,
     END_HEADERS,
@@ -143,6 +144,29 @@ async def test_H173_a_request_that_runs_spares_a_connection_whose_upload_begins_
         assert not connections.waiting
         held.go.set()
         await until(lambda: set(connections.waiting) == connections.open)
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+async def test_H173_a_connection_whose_upload_was_refused_may_be_ended_for_others(method: str) -> None:
+    """Once the response is sent. Otherwise those that are refused for want of room would keep it for half a minute."""
+    async with Served.at(echo) as served, h2_wire(served) as wire:
+        connections = served.transport.connections
+        wire.connection.update_settings({4: 0})
+        head = [(":method", method), (":path", "/nowhere"), (":scheme", "http"), (":authority", "localhost")]
+        wire.connection.send_headers(1, [*head, ("content-length", "9")])
+        await wire.flush()
+        await wire.events(h2.events.ResponseReceived)
+        (connection,) = connections.open
+        await until(lambda: connection._streams[1]._state is State.LINGERING)
+        assert set(connections.waiting) == (set() if method == "POST" else connections.open)
+        wire.connection.update_settings({4: 1000})
+        await wire.flush()
+        await until(lambda: set(connections.waiting) == connections.open)
+        wire.connection.send_data(1, b"123456789", end_stream=True)
+        await wire.flush()
+        await wire.events(h2.events.StreamEnded)
+        await until(lambda: not connection._streams)
+        assert (connection._slow, list(connections.waiting), list(connections.idle)) == (0, [], [connection])
 
 
 async def test_H166_who_takes_what_was_written_has_no_time_limit_any_more() -> None:
