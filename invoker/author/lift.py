@@ -43,7 +43,9 @@ class Function:
         hooks: Its life in this process.
         awaits_values: Whether an input is one value, or an option, which has to come before the function is called.
         takes_context: A parameter receives the invocation's context.
-        is_plain: The function is sync and maps payloads to values directly; see `once`.
+        is_unary: The function maps payloads to values, so that it is called once where each input has one; see `once`,
+            or `bound` if it is async.
+        ignores: It is called without the values of its inputs.
     """
 
     def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
@@ -51,7 +53,7 @@ class Function:
         self.hooks = hooks
         self.takes_context = spec.takes_context
         self._names = tuple(stream.name for stream in spec.inputs)
-        self._ignores = all(slot.index < 0 for slot in spec.call.slots) and not spec.call.variadic
+        self.ignores = all(slot.index < 0 for slot in spec.call.slots) and not spec.call.variadic
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
         self._drops = self._maps and spec.call.result is ResultShape.NOTHING
@@ -61,12 +63,13 @@ class Function:
         self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
         self._has_options = any(one.is_option for one in spec.inputs)
         self._has_singles = any(one.single for one in spec.inputs)
-        self.is_plain = (
+        maps_payloads = (
             self._maps
-            and not (spec.is_async or self._drops or self._skips_none or self._has_options or spec.call.parts)
-            and bool(spec.inputs or self._ignores)
+            and not (self._drops or self._skips_none or self._has_options or spec.call.parts)
+            and bool(spec.inputs or self.ignores)
             and all(one.take is Take.PAYLOAD for one in spec.inputs)
         )
+        self.is_unary = maps_payloads and not any(slot.index == WANTED for slot in spec.call.slots)
         self._whole = self
         self._bindings: dict[tuple[str, ...], Function] = {}
 
@@ -161,14 +164,14 @@ class Function:
         call = self._begin(inputs, context)
         if self._maps:
             inputs = inputs or (iter((None,)),)  # no input decides the number of calls, so there is one call
-            mapped = map_sync(call, inputs, context.wait, ignores=self._ignores)
+            mapped = map_sync(call, inputs, context.wait, ignores=self.ignores)
             if self._skips_none:
                 mapped = _but_none(mapped)
             return (_only_effects(mapped) if self._drops else mapped,)
         return sync_results(self.spec, call(*self._first_values(inputs)), context.wait)
 
     def once(self, values: Sequence[Any], inputs: Sequence[Iterator[Any]], context: Context) -> Any:
-        """Call a function that `is_plain` as its iterator would if each input had one value and no more.
+        """Call a sync function that `is_unary` as its iterator would if each input had one value and no more.
 
         Args:
             values: One of each input.
@@ -183,11 +186,20 @@ class Function:
         """
         call = self._begin(inputs, context)
         try:
-            result = call() if self._ignores else call(*values)
+            result = call() if self.ignores else call(*values)
             return result if type(result) in PLAIN or is_plain(result) else context.wait(result)
         except StopIteration as error:
             # the error that the iterator itself would raise
             raise RuntimeError("generator raised StopIteration") from error
+
+    def bound(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Callable[..., Any]:
+        """The callable that takes one value of each input, in their order; of an async function that `is_unary`.
+
+        Args:
+            inputs: As for `once`.
+            context: The context of this invocation.
+        """
+        return self._begin(inputs, context)
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         """Begin one run of an async function; the twin of `open`."""
@@ -203,9 +215,9 @@ class Function:
         if self._maps:
             inputs = inputs or (_once(),)
             if self.spec.concurrency > 1:
-                mapped = gather_map(call, inputs, self.spec.concurrency, ignores=self._ignores)
+                mapped = gather_map(call, inputs, self.spec.concurrency, ignores=self.ignores)
             else:
-                mapped = map_async(call, inputs, ignores=self._ignores)
+                mapped = map_async(call, inputs, ignores=self.ignores)
             if self._skips_none:
                 mapped = _async_but_none(mapped)
             return (_only_async_effects(mapped) if self._drops else mapped,)

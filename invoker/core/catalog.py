@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from invoker.author.lift import Function
+from invoker.author.spec import FunctionSpec
 from invoker.errors import ProtocolViolation
 from invoker.errors.wording import spelt
 
@@ -54,6 +55,17 @@ class Catalog:
             return self._fresh(next(iter(self._functions.values())))
         there = f"{len(self.told)} functions ({', '.join(self.told)})" if self.told else "several functions"
         raise ProtocolViolation(f"this invoker serves {there}; name one in the metadata 'invoker-function'")
+
+    def spec(self, name: str) -> FunctionSpec:
+        """How the function of this name is called, without making it anew; as `find`.
+
+        Raises:
+            ProtocolViolation: As `find`.
+        """
+        found = self._functions.get(name) or self._functions.get(spelt(name, self._functions))
+        if found is not None:
+            return found.spec
+        return self.find(name).spec
 
     def _fresh(self, function: Function) -> Function:
         return function if self._renew is None else self._renew(function)

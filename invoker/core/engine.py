@@ -24,9 +24,10 @@ from invoker.core.limits import Limiter, TimeLimit, limit_of
 from invoker.core.plan import Plan, Plans
 from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import Open
+from invoker.core.unary import UnaryInvocation
 from invoker.errors import InvocationError, NotReady, Overloaded, ShuttingDown, Status, let_go
 from invoker.errors.wording import draining
-from invoker.message import Headers, as_headers
+from invoker.message import Headers, Message, as_headers
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class Engine:
     """Admission, negotiation, limits and drain for the functions of one process.
 
     Attributes:
+        plans: The kept plans; others take their place when the codecs or the limits have changed.
         full_since: When an invocation was first refused for ``max_invocations`` since one last ended, on the clock of
             ``time.monotonic``; 0 when none was.
         on_close: Called with each invocation that has ended.
@@ -95,12 +97,12 @@ class Engine:
         self.on_close_of: dict[str, tuple[Callable[[Invocation], None], ...]] = {}
         self._numbers = itertools.count(1)
         self.limiter = Limiter()
-        self._plans = self._new_plans()
+        self.plans = self._new_plans()
 
     def limit_calls(self, per_minute: int) -> None:
         """Limit the invocations that begin within any 60 seconds, of all functions and parties; 0 means no limit."""
         self.limiter = Limiter(per_minute)
-        self._plans = self._new_plans()
+        self.plans = self._new_plans()
 
     def open(
         self,
@@ -110,6 +112,8 @@ class Engine:
         limits: Limits | None = None,
         is_counted: bool = True,
         is_early: bool = False,
+        plan: Plan | None = None,
+        messages: list[Message[bytes]] | None = None,
     ) -> Invocation:
         """Admit and negotiate one invocation; the caller runs it and must `close` it.
 
@@ -119,6 +123,9 @@ class Engine:
             limits: Unread input that this one may hold, instead of the engine's.
             is_counted: Whether its unread input counts against `memory`; else its conversation counts it.
             is_early: It was asked for before the drain began, so the drain does not refuse it (G-104).
+            plan: What `plan` has given for this step, if that was asked already.
+            messages: One message of each input, if they have come and the plan is unary; the invocation is a
+                `UnaryInvocation` then.
 
         Raises:
             NotReady: The functions are not loaded yet.
@@ -132,7 +139,7 @@ class Engine:
         try:
             if self.is_loading or self.is_draining or self.max_invocations:
                 self._admit(is_early=is_early)
-            plan, limit = self._plan(command), None
+            plan, limit = plan or self.plan(command), None
             if plan.bounds is not None or command.timeout_s is not None:
                 if plan.bounds is None and command.timeout_s is not None:
                     limit = TimeLimit(command.timeout_s, is_functions=False)
@@ -152,8 +159,12 @@ class Engine:
             )
             context.scope = command.scope or self.scope
             context.caller = command.caller
-            budget = Budget(limits or self.limits, memory=self.memory if is_counted else None)
-            invocation = Invocation(plan, command.id, context, budget, self.policy)
+            invocation: Invocation
+            if messages is not None:
+                invocation = UnaryInvocation(plan, command.id, context, self.limits, self.policy, messages)
+            else:
+                budget = Budget(limits or self.limits, memory=self.memory if is_counted else None)
+                invocation = Invocation(plan, command.id, context, budget, self.policy)
             invocation.protocol = command.protocol
             invocation.limit = limit
             if plan.function.spec.isolation:
@@ -214,7 +225,8 @@ class Engine:
         """The codecs of a function, and raw bytes for the media types that only this function declares."""
         return self._fresh_plans().registry_for(function)
 
-    def _plan(self, command: Open) -> Plan:
+    def plan(self, command: Open) -> Plan:
+        """What negotiation decides about an invocation; raises as `open`."""
         function = self.catalog.find(command.function)
         plans = self._fresh_plans()
         # A function that is made anew for each invocation is never asked for again, and must be released (R-010).
@@ -222,9 +234,9 @@ class Engine:
 
     def _fresh_plans(self) -> Plans:
         """The kept plans; new ones if the codecs have changed since these were made."""
-        plans = self._plans
+        plans = self.plans
         if plans.version is not self.registry.version:
-            plans = self._plans = self._new_plans()
+            plans = self.plans = self._new_plans()
         return plans
 
     def _new_plans(self) -> Plans:

@@ -58,6 +58,7 @@ class Plan:
         accepts: For each output, the media types that the caller accepts.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         bounds: What its invocations may take; None if nothing is to be counted or timed.
+        is_unary: Whether a call that has a message for each input can run as a `UnaryInvocation`.
     """
 
     function: Function
@@ -68,6 +69,7 @@ class Plan:
     accepts: tuple[str, ...] = ()
     drops_unlisted: bool = False
     bounds: Bounds | None = None
+    is_unary: bool = False
 
 
 class Plans(Cache[Hashable, Plan]):
@@ -145,6 +147,7 @@ class Plans(Cache[Hashable, Plan]):
                 index, name, accept, known, by_value=by_value, type_=type_, is_checked=is_checked, marked=one
             )
             outputs.append(encoders)
+        bounds = spec.bounds if self._is_bounded or spec.bounds != Bounds() else None
         return Plan(
             function,
             tuple(Decoders(index, one, registry, is_open=is_loose) for index, one in enumerate(input_specs)),
@@ -153,7 +156,8 @@ class Plans(Cache[Hashable, Plan]):
             command.output_names,
             accepts,
             is_loose and spec.open_outputs,
-            spec.bounds if self._is_bounded or spec.bounds != Bounds() else None,
+            bounds,
+            function.is_unary and not spec.isolation and _has_one_reader(outputs),
         )
 
     def registry_for(self, function: Function) -> Registry:
@@ -174,6 +178,11 @@ class Plans(Cache[Hashable, Plan]):
         if (found := self._shared.get(modules)) is None:
             found = self._shared[modules] = self._registry.belonging(modules)
         return found
+
+
+def _has_one_reader(outputs: list[Encoders | Unwanted]) -> bool:
+    """Whether one output is asked for, and read."""
+    return len(outputs) == 1 and isinstance(outputs[0], Encoders)
 
 
 def _size(plan: Plan, command: Open) -> int:

@@ -45,7 +45,7 @@ class Placement(enum.Enum):
 
     LOOP = "async, on the event loop"
     CALL = "sync, in a thread of its own"
-    POOL = "sync, in a thread of the pool, a hop away from its call"
+    POOL = "sync, in the thread that reads a short HTTP request; else in one of the pool, a hop away from its call"
     PROCESS = "isolated, in a child process"
 
 
@@ -56,9 +56,9 @@ def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Pla
     * `Placement.CALL`: on the fast gRPC transport, a `DirectConversation` in the thread of its call, and as bodies
       `Single`, or `Several` once the function has given more than one iterator. A transport or session without a thread
       for each call takes the loop's driver and a `ThreadRunner` instead.
-    * `Placement.POOL`: always the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a
-      queue, and an async function needs the loop to drain it.
-
+    * `Placement.POOL`: the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a queue, and
+      an async function needs the loop to drain it. Short requests of HTTP are read by a thread of their own, which runs
+      it as for `Placement.CALL`.
     * `Placement.PROCESS`: the loop's driver and a `ProcessRunner`, which also needs the loop.
 
     Args:
@@ -165,6 +165,11 @@ class Driver:
         specs = [one.spec for one in self.engine.catalog]
         return all(placement_of(one, specs) is Placement.CALL for one in specs)
 
+    @property
+    def may_lead(self) -> bool:
+        """Whether a transport may serve some functions in the thread that reads their requests."""
+        return any(placement_of(one.spec) is Placement.CALL for one in self.engine.catalog)
+
     def runner(self, invocation: Invocation, host: Host) -> Runner:
         """Runs the body for a conversation on the loop, which ends the invocation at its time limit."""
         runner = self._make_runner(invocation, host)
@@ -175,16 +180,18 @@ class Driver:
     def _make_runner(self, invocation: Invocation, host: Host) -> Runner:
         settings, placement = self.settings, placement_of(invocation.function.spec)
         if placement is Placement.PROCESS:
-            return ProcessRunner(invocation, host, children=self.children, grace_s=settings.grace_s, on_left=self._left)
+            return ProcessRunner(
+                invocation, host, children=self.children, grace_s=settings.grace_s, on_left=self.forget
+            )
         if placement is Placement.LOOP:
             return LoopRunner(
                 invocation, host,
-                threads=self.threads, grace_s=settings.grace_s, spawn=self.spawn, on_left=self._left,
+                threads=self.threads, grace_s=settings.grace_s, spawn=self.spawn, on_left=self.forget,
                 debug=settings.debug,
             )  # fmt: skip
         return ThreadRunner(
             invocation, host,
-            threads=self.threads, grace_s=settings.grace_s, on_left=self._left, debug=settings.debug,
+            threads=self.threads, grace_s=settings.grace_s, on_left=self.forget, debug=settings.debug,
             memory=self.engine.memory,
         )  # fmt: skip
 
@@ -239,7 +246,7 @@ class Driver:
         try:
             runner.start()
         except InvocationError:
-            self._left(runner)
+            self.forget(runner)
             raise
 
     def refused(self, step: Open, error: InvocationError) -> None:
@@ -261,9 +268,10 @@ class Driver:
     def watch(self, future: asyncio.Future[None], name: str) -> None:
         """Let the end of the process wait for a future that ends by itself."""
         self.leaving[future] = name
-        future.add_done_callback(self._left)
+        future.add_done_callback(self.forget)
 
-    def _left(self, left: object) -> None:
+    def forget(self, left: object) -> None:
+        """Forget a body whose user code has returned, or a future that is done."""
         gone = self.leaving.pop(left, None)
         if isinstance(gone, Invocation) and gone.has_place:
             self.engine.left(gone)

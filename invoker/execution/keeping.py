@@ -19,15 +19,20 @@ import threading
 import time
 from _thread import RLock
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
+from invoker.context import RUNNING
 from invoker.core.steps import Close
-from invoker.errors import Cancelled, InvocationError
-from invoker.execution.bodies.sync import SyncBody
+from invoker.core.unary import UnaryInvocation
+from invoker.errors import Cancelled, Discarded, EncodeError, InvocationError
+from invoker.execution.bodies.runner import production_failed
+from invoker.execution.bodies.sync import SyncBody, SyncInput
+from invoker.execution.bodies.turns import is_of_many
 from invoker.execution.driver import Driver
 from invoker.execution.outlet import Outlet
 from invoker.execution.thread.call_watchdog import CallWatchdog
 from invoker.execution.thread.leader_follower import Turn
+from invoker.message import Message
 
 _SLOW_AFTER_S = 0.008
 """A function that took longer is expected to do so again: it is entered only after the lead was passed on."""
@@ -62,8 +67,8 @@ class Keeping(SyncBody):
     most_bytes: ClassVar[int] = 64 * 1024
 
     __slots__ = (
-        *("_has_left", "_is_in_stead", "_is_full", "_is_stalled", "_watchdog", "closed", "cut_by", "driver", "is_long"),
-        *("is_open", "is_swept", "is_timed", "lock", "outlet", "sent", "started_s", "turn"),
+        *("_has_left", "_is_in_stead", "_is_full", "_is_stalled", "_thread", "_watchdog", "closed", "cut_by", "driver"),
+        *("is_long", "is_open", "is_swept", "is_timed", "lock", "outlet", "sent", "started_s", "turn"),
     )
 
     lock: threading.RLock
@@ -73,6 +78,7 @@ class Keeping(SyncBody):
         self.driver = driver
         self.outlet = outlet
         self.sent: list[Any] = []
+        self._thread = threading.get_ident()
         self.lock = RLock()  # `threading.RLock` is a slower Python function that returns this class
         self.failure = None
         self.turn = turn
@@ -168,6 +174,56 @@ class Keeping(SyncBody):
             self.driver.pace(self.invocation.function).slow_until = now + _SLOW_S
 
     # These methods are for the thread of the conversation.
+
+    def enter(self) -> None:
+        """Note that user code is about to run: the invocation is watched if it takes longer than a beat."""
+        invocation, turn = self.invocation, self.turn
+        invocation.context.bind(self)
+        slow_until = self.driver.pace(invocation.function).slow_until
+        if turn is None or (slow_until and slow_until > time.monotonic()):
+            self.beat()
+        else:
+            turn.begin(self)
+
+    def call_unary(self, messages: list[Message[bytes]]) -> None:
+        """Call the function of a unary invocation, and `put` its value."""
+        invocation = cast(UnaryInvocation, self.invocation)
+        function, context = invocation.function, invocation.context
+        RUNNING.set(context)
+        try:
+            decoders = invocation.decoders(messages)
+        except InvocationError as error:
+            self.raised(error, production_failed)
+            return
+        self.enter()
+        began_ns = time.thread_time_ns()
+        try:
+            values = [decode(message) for decode, message in zip(decoders, messages, strict=True)]
+            messages.clear()  # the function needs the values only
+            inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
+            value = function.once(values, inputs, context)
+            if is_of_many(value):
+                made = self.driver.threads.turns.encode(invocation.encode, 0, value)
+            else:
+                made = invocation.encode(0, value)
+            invocation.cpu_ns = time.thread_time_ns() - began_ns
+            self.put(*made)
+        except Discarded:
+            invocation.cpu_ns = time.thread_time_ns() - began_ns
+            self.is_over()  # this notices a peer that is gone
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            invocation.cpu_ns = time.thread_time_ns() - began_ns
+            self.raised(error, production_failed)
+
+    def end(self, index: int) -> None:
+        """End an output before the function returns."""
+        self.check_thread()
+        super().end(index)
+
+    def check_thread(self) -> None:
+        """Raise EncodeError in every thread but the one that runs the function."""
+        if threading.get_ident() != self._thread:
+            raise EncodeError("this function may send only from the thread that runs it")
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""

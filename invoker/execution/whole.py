@@ -5,21 +5,22 @@ and what the session sends is kept in `sent`. The transport sends that together 
 returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. A conversation that
 takes long becomes *long*: its kept frames are sent, and the sweeper watches it (`Keeping`).
 
-Most functions run in this thread to their end. If a function gives several iterators, each gets a thread of its own,
-since each may block in the author's code.
+A call with one message for each input, whose function gives one value, is *unary* (`Held`). Most other functions also
+run in this thread to their end. If one gives several iterators, each gets a thread of its own, since each may
+block in the author's code.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextvars import copy_context
 from typing import Any
 
-from invoker.context import RUNNING
+from invoker.core.budget import STEP_BYTES
 from invoker.core.invocation import Invocation
+from invoker.core.plan import Plan
 from invoker.core.session import CallSession
 from invoker.core.steps import (
     Ask,
@@ -38,11 +39,10 @@ from invoker.core.steps import (
     Timer,
 )
 from invoker.core.streams import InputStream
-from invoker.errors import Cancelled, Discarded, EncodeError, InternalError, InvocationError, StopInvocation
-from invoker.execution.bodies.runner import production_failed
+from invoker.core.unary import Held
+from invoker.errors import Cancelled, Discarded, InternalError, InvocationError, StopInvocation
 from invoker.execution.bodies.spread import Spread
 from invoker.execution.bodies.sync import SyncInput
-from invoker.execution.bodies.turns import is_of_many
 from invoker.execution.driver import Driver
 from invoker.execution.keeping import Keeping
 from invoker.execution.loop.request import carry_on
@@ -68,7 +68,7 @@ class Whole(Keeping):
         is_early: The conversation began before the drain, which therefore does not refuse its invocation (G-104).
     """
 
-    __slots__ = ("_has_ended", "_is_counted", "_is_early", "_thread", "deadline", "session")
+    __slots__ = ("_has_ended", "_held", "_is_counted", "_is_early", "_messages", "deadline", "session")
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class Whole(Keeping):
         super().__init__(driver, outlet, turn)
         self.session = session
         self.deadline = deadline
-        self._thread = threading.get_ident()
+        self._messages: list[Message[bytes]] = []
+        self._held: Held | None = None
         self._is_counted = is_counted
         self._is_early = is_early
         self._has_ended = False
@@ -123,27 +124,74 @@ class Whole(Keeping):
                 for step in steps:
                     if type(step) is Feed and invocation is not None:
                         invocation.feed(step)
-                    elif type(step) is Open:
-                        invocation = self._open(step)
                     elif type(step) is Ask:
                         self._hand_over(steps)
                         return
+                    elif type(step) is Open or self._held is not None:
+                        invocation = self._hold(step)
                     else:
                         self.perform(step)
                 if self.closed is not None:
                     return
                 if not may_begin and invocation is not None:
                     may_begin = not invocation.function.awaits_values or invocation.may_begin()
-            heeds_end = invocation is not None and invocation.heeds_end
-            if not may_begin or not heeds_end:
-                self._half_close(invocation, heeds_end=heeds_end)
-                if not may_begin and invocation is not None:
-                    invocation.may_begin()
+            self._received(invocation, may_begin=may_begin)
         except InvocationError as error:
             if not self.is_open:
                 self.closed = Close(error)
             else:
                 self.break_off(error)
+
+    def _received(self, invocation: Invocation | None, *, may_begin: bool) -> None:
+        """All frames are translated; their end is, too, unless the function is to notice it."""
+        held, self._held = self._held, None
+        if held is not None:
+            if held.is_complete:
+                self._messages = held.messages
+                self._open(held.opening, held.plan, held.messages)
+                self._half_close(None, heeds_end=False)
+                return
+            invocation = self._open_held(held)
+        heeds_end = invocation is not None and invocation.heeds_end
+        if not may_begin or not heeds_end:
+            self._half_close(invocation, heeds_end=heeds_end)
+            if not may_begin and invocation is not None:
+                invocation.may_begin()
+
+    def _hold(self, step: Step) -> Invocation | None:
+        """Open an invocation now, or hold what may be a unary call; gives the invocation that is open."""
+        if type(step) is Open:
+            try:
+                plan = self.driver.engine.plan(step)
+            except InvocationError:
+                return self._open(step)  # it is refused there
+            if not plan.is_unary or plan.function.spec.is_async or step.is_shared:
+                return self._open(step, plan)
+            limits = self.driver.engine.limits
+            most_bytes = min(STEP_BYTES, limits.hard_bytes) if self._is_counted else limits.hard_bytes
+            self._held = Held(plan, step, most_bytes, min(len(plan.inputs), limits.hard_frames))
+            return None
+        held, self._held = self._held, None
+        assert held is not None
+        if held.takes(step):
+            self._held = held
+            return None
+        invocation = self._open_held(held)
+        if type(step) is Feed and invocation is not None:
+            invocation.feed(step)
+        else:
+            self.perform(step)
+        return invocation
+
+    def _open_held(self, held: Held) -> Invocation | None:
+        """Open an invocation that is not unary, with what was held."""
+        invocation = self._open(held.opening, held.plan)
+        for step in held.steps:
+            if invocation is not None and type(step) is Feed:
+                invocation.feed(step)
+            elif invocation is not None and type(step) is EndInput:
+                invocation.end_inputs(step)
+        return invocation
 
     def _hand_over(self, steps: Iterable[Step]) -> None:
         """Hand the conversation over to the loop until its end, because the session asks the store."""
@@ -193,12 +241,16 @@ class Whole(Keeping):
             log.error("a session of one call gave a step that no thread can do, see CallSession: %r", step)
             raise InternalError
 
-    def _open(self, step: Open) -> Invocation | None:
+    def _open(
+        self, step: Open, plan: Plan | None = None, messages: list[Message[bytes]] | None = None
+    ) -> Invocation | None:
         driver = self.driver
         try:
             invocation = driver.engine.open(
-                step, deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early
-            )
+                step,
+                deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early, plan=plan,
+                messages=messages,
+            )  # fmt: skip
         except InvocationError as error:
             driver.refused(step, error)
             self.deliver(Finished(step.id, error))
@@ -209,7 +261,7 @@ class Whole(Keeping):
         self.started_s = invocation.started_s
         self.is_timed = self.is_told_of_time or invocation.limit is not None
         invocation.may_be_ended(self.fail if invocation.limit is None else self.stop)
-        driver.entered_direct(self)
+        driver.direct.add(self)
         return invocation
 
     def _close(self, step: Close) -> None:
@@ -222,21 +274,15 @@ class Whole(Keeping):
     # The body.
 
     def _serve(self) -> None:
-        invocation, turn = self.invocation, self.turn
+        invocation = self.invocation
+        if self._messages:
+            self.call_unary(self._messages)
+            self._end(None)
+            return
         if invocation.function.awaits_values and invocation.got_nothing:
             self._end(None)
             return
-        invocation.context.bind(self)
-        slow_until = self.driver.pace(invocation.function).slow_until
-        if turn is None or (slow_until and slow_until > time.monotonic()):
-            self.beat()
-        else:
-            items = self._only_items()  # before the sweeper may watch the invocation
-            turn.begin(self)
-            if items is not None:
-                self._call_once(items)
-                self._end(None)
-                return
+        self.enter()
         inputs = [SyncInput(self, stream) for stream in invocation.inputs]
         outputs = self.open(inputs)
         if len(outputs) > 1:
@@ -245,44 +291,6 @@ class Whole(Keeping):
         elif outputs:
             self.drain(0, outputs[0])
         self._end(None)
-
-    def _only_items(self) -> Sequence[Any] | None:
-        """Take the message of each input, with its decoder; None unless each has one and the function is plain."""
-        invocation = self.invocation
-        if not invocation.function.is_plain:
-            return None
-        for one in invocation.inputs:
-            if len(one.queue) != 1:
-                return None
-        return [one.take() for one in invocation.inputs]
-
-    def _call_once(self, items: Sequence[Any]) -> None:
-        """Do the same as `open` and `drain` for a function that is called once, without iterators between them."""
-        invocation = self.invocation
-        context, function = invocation.context, invocation.function
-        RUNNING.set(context)
-        invocation.generators = 1
-        began_ns = time.thread_time_ns()
-        try:
-            values = [decode(message) for decode, message in items]
-            inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
-            value = function.once(values, inputs, context)
-            if is_of_many(value):
-                number, message = self.driver.threads.turns.encode(invocation.encode, 0, value)
-            else:
-                number, message = invocation.encode(0, value)
-            invocation.cpu_ns = time.thread_time_ns() - began_ns
-            if self.is_timed:
-                self.put(number, message)
-            elif not invocation.is_finished:
-                invocation.emit(number, message)
-                self.deliver(Emitted(invocation.key, number, message))
-        except Discarded:
-            self.spent(began_ns)
-            self.is_over()  # this notices a peer that is gone
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            invocation.cpu_ns = time.thread_time_ns() - began_ns
-            self.raised(error, production_failed)
 
     def pull(self, stream: InputStream) -> Any:
         """Take a message of ``stream``; None when it has ended.
@@ -340,16 +348,6 @@ class Whole(Keeping):
     def tell_end(self, index: int) -> None:
         """Notify the peer that the function has ended an output by its context."""
         self.deliver(OutputEnded(self.invocation.key, index))
-
-    def end(self, index: int) -> None:
-        """End an output before the function returns."""
-        self.check_thread()
-        super().end(index)
-
-    def check_thread(self) -> None:
-        """Raise EncodeError in every thread but the one that runs the function."""
-        if threading.get_ident() != self._thread:
-            raise EncodeError("this function may send only from the thread that runs it")
 
     def deliver(self, event: Event) -> None:
         """Give the session an event, and do the steps that it answers with."""

@@ -18,7 +18,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.peers import Client
 from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status, UnacceptedType
 from invoker.errors.wording import printable, traceback_of
-from invoker.message import Headers
+from invoker.message import EMPTY, Headers
 from invoker.telemetry.logwriter import LogWriter
 from invoker.traces import request_id_of, trace_id_of
 
@@ -174,15 +174,23 @@ def invoked(context: Context | None) -> dict[str, Any]:
     return {"invocation": context.invocation_id, "function": context.function} | traced(context.metadata)
 
 
+_told: tuple[Headers, dict[str, str]] = EMPTY, {}
+"""The last metadata that was not empty, and its fields."""
+
+
 def traced(metadata: Headers) -> dict[str, str]:
     """The fields of the caller's trace, if it sends one (W3C Trace Context), and of its id for the request."""
+    global _told  # noqa: PLW0603 - calls with the same head share their metadata
     if not metadata:
         return {}
-    fields = {}
-    if found := trace_id_of(metadata):
-        fields["trace"] = found
-    if sent := request_id_of(metadata):
-        fields["request_id"] = sent
+    known, fields = _told
+    if known is not metadata:
+        fields = {}
+        if found := trace_id_of(metadata):
+            fields["trace"] = found
+        if sent := request_id_of(metadata):
+            fields["request_id"] = sent
+        _told = metadata, fields
     return fields
 
 

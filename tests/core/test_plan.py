@@ -171,4 +171,4 @@ def test_R010_the_plan_of_a_function_that_is_made_anew_is_not_kept() -> None:
     engine = engine_of(renew=lambda _: function_of())
     functions = {engine.open(Open("a", **ASKED)).function for _ in range(3)}
     assert len(functions) == 3
-    assert len(engine._plans) == 0
+    assert len(engine.plans) == 0

@@ -19,6 +19,7 @@ from invoker.author.spec import Take
 from invoker.codecs.costs import loop_bytes
 from invoker.codecs.interface import payload_of
 from invoker.context import RUNNING
+from invoker.core.coding import Decode
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
@@ -29,16 +30,63 @@ from invoker.execution.bodies.pool import Threads, off_loop
 from invoker.execution.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
 from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
 from invoker.execution.pace.turnbudget import NOTED_S
+from invoker.message import Message
 
 log = logging.getLogger(__name__)
 
 _CLOSE_S = 5.0
 
-_SMALL_BYTES = 64
+SMALL_BYTES = 64
 """Payloads up to this size take no time that is worth a look at the clock."""
 
 
-class LoopRunner:
+class LoopRun:
+    """The part of `invoker.context.Run` that all async bodies share: what a function asks by its context."""
+
+    __slots__ = ()
+
+    invocation: Invocation
+
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """The streams on which the body emits, in the order of their index."""
+        return self.invocation.outputs
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, so its body should end."""
+        return self.invocation.is_finished
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Refuse, since the loop cannot block to wait for an awaitable that it must run itself."""
+        raise cannot_wait(awaitable, is_over=False)
+
+    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Awaitable[Any]:
+        """Call another function; the result is awaited."""
+        return calls.acall(self.invocation.context, name, args, kwargs)
+
+    def stream(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
+        """Call another function, and give an async iterator of its values."""
+        return calls.astream(self.invocation.context, name, args, kwargs)
+
+    def ask(self, question: Any) -> Awaitable[Any]:
+        """Ask the store by the scope of the invocation; the answer is awaited."""
+        return calls.scope_of(self.invocation.context).ask(self.invocation.context, question)
+
+    @property
+    def variables(self) -> Any:
+        """The variables of the host session."""
+        from invoker.execution.bodies.variables import awaited
+
+        return awaited(self.ask)
+
+    async def discarded(self) -> None:
+        """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""
+        await asyncio.sleep(0)
+        if self.invocation.is_finished:
+            raise StopInvocation
+
+
+class LoopRunner(LoopRun):
     """Runs one async body as tasks of the running loop.
 
     Args:
@@ -100,21 +148,6 @@ class LoopRunner:
         """Close an output without a reader: its generator is closed when it gives another value."""
         self.invocation.close_output(command.index)
 
-    # The methods of `invoker.context.Run`, by which the context passes on the function's questions.
-
-    @property
-    def outputs(self) -> Sequence[Any]:
-        """The streams on which the body emits, in the order of their index."""
-        return self.invocation.outputs
-
-    def is_over(self) -> bool:
-        """Whether the invocation has ended, so its body should end."""
-        return self.invocation.is_finished
-
-    def wait(self, awaitable: Awaitable[Any]) -> Any:
-        """Refuse, since the loop cannot block to wait for an awaitable that it must run itself."""
-        raise cannot_wait(awaitable, is_over=False)
-
     async def send(self, index: int, value: Any) -> None:
         """Emit a value that the function sends by its context; returns when the peer has room for it."""
         message = self.invocation.encode_sent(index, value)
@@ -122,37 +155,12 @@ class LoopRunner:
             if (room := self.host.emitted(self.invocation, index, message)) is not None:
                 await room
         else:
-            await self._discarded()
+            await self.discarded()
 
     async def end(self, index: int) -> None:
         """End an output, as the function has asked by its context."""
         if self.invocation.end_sent(index):
             self.host.ended(self.invocation, index)
-
-    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Awaitable[Any]:
-        """Call another function; the result is awaited."""
-        return calls.acall(self.invocation.context, name, args, kwargs)
-
-    def stream(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
-        """Call another function, and give an async iterator of its values."""
-        return calls.astream(self.invocation.context, name, args, kwargs)
-
-    def ask(self, question: Any) -> Awaitable[Any]:
-        """Ask the store by the scope of the invocation; the answer is awaited."""
-        return calls.scope_of(self.invocation.context).ask(self.invocation.context, question)
-
-    @property
-    def variables(self) -> Any:
-        """The variables of the host session."""
-        from invoker.execution.bodies.variables import awaited
-
-        return awaited(self.ask)
-
-    async def _discarded(self) -> None:
-        """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""
-        await asyncio.sleep(0)
-        if self.invocation.is_finished:
-            raise StopInvocation
 
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only."""
@@ -244,7 +252,7 @@ class LoopRunner:
                         if len(message.payload) > LARGE_BYTES:
                             turns.known.add(name)
                 except Discarded:
-                    await self._discarded()
+                    await self.discarded()
                     continue
                 if len(message.payload) <= LARGE_BYTES:
                     room = emitted(invocation, number, message)
@@ -263,14 +271,41 @@ class LoopRunner:
 
     def _raised(self, error: BaseException, translate: Any) -> None:
         """End the invocation with an exception that user code raised, unless the invocation is over already."""
-        if self.invocation.is_finished:
-            if isinstance(error, (asyncio.CancelledError, StopInvocation)) or comes_of(error, self.invocation.error):
-                return
-            log.info("a function raised after its invocation had ended", extra={"invocation": self.invocation.id})
-            return
-        if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
-            return
-        self.host.finished(self.invocation, translate(error, debug=self.debug))
+        if (ending := ending_of(error, self.invocation, translate, debug=self.debug)) is not None:
+            self.host.finished(self.invocation, ending)
+
+
+def ending_of(error: BaseException, invocation: Invocation, translate: Any, *, debug: bool) -> InvocationError | None:
+    """The error with which an invocation ends after user code has raised; None: it is over already.
+
+    Args:
+        error: What user code has raised.
+        invocation: The invocation of that code.
+        translate: Makes an error of ours from one of user code.
+        debug: Whether the peer may see a traceback.
+    """
+    if invocation.is_finished:
+        if not (isinstance(error, (asyncio.CancelledError, StopInvocation)) or comes_of(error, invocation.error)):
+            log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})
+        return None
+    if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
+        return None
+    ending: InvocationError = translate(error, debug=debug)
+    return ending
+
+
+async def decoded(threads: Threads, decode: Decode, message: Message[bytes]) -> Any:
+    """Decode a message that is not small on the loop, or in a thread if it takes long."""
+    if len(message.payload) >= loop_bytes(message.media_type):
+        return await off_loop(threads, lambda: threads.turns.decode(decode, message))
+    budget = threads.turns.budget
+    if budget.is_spent:
+        await budget.next()
+    began_s = time.monotonic()
+    value = decode(message)
+    if (took_s := time.monotonic() - began_s) > NOTED_S:
+        budget.spend(took_s)
+    return value
 
 
 async def _close(values: AsyncIterator[Any], invocation: Invocation) -> None:
@@ -295,7 +330,7 @@ class LoopInput:
 
     __slots__ = ("_runner", "_stream", "_waiters")
 
-    def __init__(self, runner: LoopRunner, stream: InputStream) -> None:
+    def __init__(self, runner: Any, stream: InputStream) -> None:
         self._runner = runner
         self._stream = stream
         self._waiters: dict[asyncio.Future[None], asyncio.Task[Any] | None] = {}
@@ -314,21 +349,11 @@ class LoopInput:
         if self._runner.host.is_paused and stream.budget.is_low:
             self._runner.host.resume()
         decode, message = item
-        size = len(message.payload)
         try:
-            if size <= _SMALL_BYTES or decode is payload_of:
+            if len(message.payload) <= SMALL_BYTES or decode is payload_of:
                 value = decode(message)
-            elif size < loop_bytes(message.media_type):
-                budget = self._runner.threads.turns.budget
-                if budget.is_spent:
-                    await budget.next()
-                began_s = time.monotonic()
-                value = decode(message)
-                if (took_s := time.monotonic() - began_s) > NOTED_S:
-                    budget.spend(took_s)
             else:
-                threads = self._runner.threads
-                value = await off_loop(threads, lambda: threads.turns.decode(decode, message))
+                value = await decoded(self._runner.threads, decode, message)
         except DecodeError as error:
             # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
             self._runner.host.finished(self._runner.invocation, error)

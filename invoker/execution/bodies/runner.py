@@ -40,7 +40,10 @@ class Body(Protocol):
 
     name: str
     task: asyncio.Task[None] | None
-    invocation: Invocation
+
+    @property
+    def invocation(self) -> Invocation:
+        """The invocation that it runs."""
 
     def run(self) -> Coroutine[Any, Any, None]:
         """The coroutine of the body's task; it ends when user code has returned."""

@@ -151,22 +151,20 @@ class HttpSession:
             return ()
         self.state = State.RUNNING
         asked = self._asked
-        if asked.opening is not None:
-            body = self._taken()
-            opening, media_type = asked.opening
-            if is_plain(media_type, body):
-                self._names = opening.input_names
-                return (opening, Feed(ID, 0, Message(body, asked.headers, media_type)), _END)
-            self._body.append(body)
         try:
-            (names, messages, bound), headers = self._messages(asked)
+            if self._form is not None:
+                self._form.close()
+                filled_in = fill_parts(asked.inputs, asked.query, self._parts, asked.headers)
+                opening, messages = _opened(asked, filled_in, asked.headers)
+            else:
+                opening, messages = opened(asked, self._taken())
         except InvocationError as error:
             return self._refuse(error.with_traceback(None))
-        feeds = [Feed(ID, index, message) for index, message in messages]
-        self._names = names
-        outputs = asked.outputs
-        opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound, protocol=ID)
-        return (opening, *feeds, _END)
+        self._names = opening.input_names
+        if len(messages) == 1:
+            ((index, message),) = messages
+            return (opening, Feed(ID, index, message), _END)
+        return (opening, *[Feed(ID, index, message) for index, message in messages], _END)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
         """Translate an event of the invocation; the response comes with its end."""
@@ -181,20 +179,8 @@ class HttpSession:
         if type(event) is OutputEnded:
             return ()
         assert type(event) is Finished
-        if event.error is not None:
-            return self._refuse(event.error)
-        if self._output is None:
-            if not self._asked.outputs:
-                self.state = State.CLOSED
-                return (Send(NOTHING), Close())
-            return self._refuse(no_value(self._asked.inputs))
-        try:
-            fence = FENCE if self._asked.is_bodiless else ()
-            response = answer(given(self._output, self._asked), fence, is_text=self._asked.inputs.is_text)
-        except EncodeError as error:
-            return self._refuse(error.with_traceback(None))
-        self.state = State.CLOSED
-        return (Send(response), Close())
+        response, told = reply(self._asked, self._output, event.error, self._names, self._begins)
+        return self._answer(response, told)
 
     def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
         """The response for an ending that the transport saw: a bad frame, a deadline while the body came in."""
@@ -228,13 +214,6 @@ class HttpSession:
             return self._refuse(error.with_traceback(None))
         return ()
 
-    def _messages(self, asked: Asked) -> tuple[Filled, Headers]:
-        """The inputs' names, and what to feed to them in order; and the metadata."""
-        if self._form is not None:
-            self._form.close()
-            return fill_parts(asked.inputs, asked.query, self._parts, asked.headers), asked.headers
-        return filled(asked, self._taken())
-
     def _taken(self) -> bytes:
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
@@ -245,16 +224,87 @@ class HttpSession:
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
     ) -> Sequence[CallStep]:
         # The error keeps no traceback, which would hold, in a cycle, what its connection has read ahead.
+        return self._answer(*refused(self._asked, error, self._names, self._begins, status=status, headers=headers))
+
+    def _answer(self, response: Response, error: InvocationError | None) -> Sequence[CallStep]:
         self.state = State.CLOSED
         self._body.clear()
         self._parts.clear()
         self._output = self._form = None
-        asked, told = self._asked, error
-        parameter = at_fault(error, asked.inputs, self._names)
-        if parameter and isinstance(error, DecodeError):
-            told = named(error, parameter)
-            told.add_hint(_PIPED if asked.is_piped else hint(asked.inputs, parameter, asked.content_type, self._begins))
-        else:
-            told = unaccepted(error, asked.inputs, asked.accept)
-        response = refusal(told, self._asked.accept, status=status, headers=headers, parameter=parameter)
-        return (Send(response), Close(told))
+        return (Send(response), Close(error))
+
+
+def opened(asked: Asked, body: bytes) -> tuple[Open, Sequence[tuple[int, Message[bytes]]]]:
+    """The step that opens the invocation of a request whose whole body is here, and the messages of its inputs.
+
+    Raises:
+        InvocationError: The body, or the query, does not give the function what it takes.
+
+    Source: riff request-reply.md (R-150, R-162).
+    """
+    if asked.opening is not None:
+        opening, media_type = asked.opening
+        if is_plain(media_type, body):
+            return opening, ((0, Message(body, asked.headers, media_type)),)
+    return _opened(asked, *filled(asked, body))
+
+
+def _opened(asked: Asked, filled_in: Filled, headers: Headers) -> tuple[Open, Sequence[tuple[int, Message[bytes]]]]:
+    names, messages, bound = filled_in
+    outputs = asked.outputs
+    opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound, protocol=ID)
+    return opening, messages
+
+
+def reply(
+    asked: Asked, message: Message[bytes] | None, error: InvocationError | None, names: tuple[str, ...], begins: bytes
+) -> tuple[Response, InvocationError | None]:
+    """The response of an invocation that is over, and the error that it carries.
+
+    Args:
+        asked: The request.
+        message: The value that the function gave; None: it gave none.
+        error: The error with which the invocation ended, if it failed.
+        names: The names of its inputs, as it was opened.
+        begins: The first byte of the body.
+    """
+    if error is None and message is not None:
+        try:
+            if message.headers or asked.as_events:
+                message = given(message, asked)
+            return answer(message, FENCE if asked.is_bodiless else (), is_text=asked.inputs.is_text), None
+        except EncodeError as unfit:
+            error = unfit.with_traceback(None)
+    elif error is None:
+        if not asked.outputs:
+            return NOTHING, None
+        error = no_value(asked.inputs)
+    return refused(asked, error, names, begins)
+
+
+def refused(
+    asked: Asked,
+    error: InvocationError,
+    names: tuple[str, ...],
+    begins: bytes,
+    *,
+    status: int = 0,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> tuple[Response, InvocationError]:
+    """The response that tells an error in the words of HTTP, and the error in these words.
+
+    Args:
+        asked: The request.
+        error: Any error.
+        names: As for `reply`.
+        begins: As for `reply`.
+        status: The status, instead of the error's; 0: the error's.
+        headers: Headers of the response.
+    """
+    told, parameter = error, at_fault(error, asked.inputs, names)
+    if parameter and isinstance(error, DecodeError):
+        told = named(error, parameter)
+        told.add_hint(_PIPED if asked.is_piped else hint(asked.inputs, parameter, asked.content_type, begins))
+    else:
+        told = unaccepted(error, asked.inputs, asked.accept)
+    return refusal(told, asked.accept, status=status, headers=headers, parameter=parameter), told

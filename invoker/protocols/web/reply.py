@@ -182,7 +182,10 @@ def answer(
     headers += extra
     if status in _BODILESS:
         return Response(status, headers, b"")
-    typed = typed_by(message, is_text=is_text)
+    if is_text is None:
+        typed = typed_by(message, is_text=None)
+    else:
+        typed = _typed(message.media_type or _OCTETS, in_utf8=is_text)
     return Response(status, (*typed, *headers) if headers else typed, message.payload)
 
 

@@ -16,12 +16,15 @@ import msgspec
 
 from invoker.core.http import RequestHead, Response
 from invoker.core.peers import Client
+from invoker.core.plan import Plan
 from invoker.core.problems import as_problem
 from invoker.core.session import CallSession
 from invoker.core.steps import Close
+from invoker.core.unary import UnaryCall
 from invoker.errors import Cancelled, InvocationError, UnsupportedMediaType
 from invoker.execution.driver import Driver
 from invoker.execution.loop.wire import Wire
+from invoker.message import Message
 from invoker.transports.http.codings import PLAIN, UNPACKED, Choice, chosen, packed_with
 from invoker.transports.http.connections import Connections
 from invoker.transports.http.exchange import Exchange, HttpSettings, Listener
@@ -80,23 +83,45 @@ class WholeHandler(Handler, Protocol):
     """A handler that can also answer requests in a thread, once their bodies have come."""
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """How a thread answers requests with this head by itself; None: they are answered on the loop.
+        """How requests with this head are answered once their bodies are here; None: only their listeners know."""
 
-        Args:
-            head: The head of a request, in a process whose functions are sync.
-        """
+
+Respond: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"], Response]
+"""Makes the response of the value that a function gave, if any, or of the error."""
+
+
+class Unary(msgspec.Struct, frozen=True):
+    """How one request runs without a session.
+
+    Attributes:
+        plan: The plan of its invocation.
+        call: What the client sent.
+        respond: Makes the response of the value that the function gave, if any, or of the error.
+        second: Makes the error of a function that gives a second value.
+    """
+
+    plan: Plan
+    call: UnaryCall
+    respond: Respond
+    second: Callable[[], InvocationError]
 
 
 class PreparedRequest(Protocol):
     """Requests with the same head, which only differ in their bodies.
 
     Attributes:
+        on_loop: Whether the function is async or isolated, so that no thread can answer by itself.
         timeout_s: The time from the request to the response; None means no limit.
         is_stream: Whether the sessions are a `StreamingSession` each, whose responses stream.
     """
 
     timeout_s: float | None
+    on_loop: bool = False
     is_stream: bool = False
+
+    def unary(self, body: bytes) -> Unary | None:  # noqa: ARG002 - the interface
+        """How a request with this body runs as a `UnaryInvocation`; None: it takes a session."""
+        return None
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
         """A session for one request, and the frames that it must still receive; it sends the `Response`."""
@@ -288,7 +313,8 @@ class HttpApp:
 
     def full(self, head: RequestHead) -> Response | None:
         """The response to a call while there is no room for it; None: there is."""
-        if not self.connections.is_full:
+        connections = self.connections
+        if len(connections.open) <= connections.most or not connections.is_full:
             return None
         now_s = time.monotonic()
         if now_s >= self._tells_s:

@@ -12,7 +12,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from invoker.transports.http.app import FAULT, Begin, Handler, HttpApp, prompt_of
+from invoker.execution.driver import Driver
+from invoker.transports.http.answering import BodyFirst, begin_unary
+from invoker.transports.http.app import FAULT, Begin, Handler, HttpApp, prompt_of, whole_of
 from invoker.transports.http.handshake import closing, shake_hands
 from invoker.transports.http.heads import Head, check_begun, read_head
 from invoker.transports.http.origins import Verdict
@@ -43,9 +45,10 @@ class CachedHead:
         packed: How the body is packed.
         choice: The coding of the response.
         is_traced: Whether it is valid only for this request.
+        prepared: How a request that has come whole may be answered on the loop; None: its listener does that.
     """
 
-    __slots__ = ("begin", "choice", "data", "handler", "head", "is_traced", "packed", "verdict")
+    __slots__ = ("begin", "choice", "data", "handler", "head", "is_traced", "packed", "prepared", "verdict")
 
     def __init__(self, head: Head, app: HttpApp, *, is_local: bool, data: bytes = b"") -> None:
         self.data = data
@@ -56,6 +59,8 @@ class CachedHead:
         self.head: Head = head if request is head.request else msgspec.structs.replace(head, request=request)
         handler = self.handler
         self.begin: Begin | None = prompt_of(handler, request)
+        prepared = None if self.packed or self.head.is_socket else whole_of(handler, request)
+        self.prepared = prepared if prepared is not None and prepared.on_loop and not prepared.is_stream else None
         if self.head.is_socket:
             self.begin = shake_hands(app, self.head)
             if self.verdict.response is not None:
@@ -70,7 +75,8 @@ class CachedHead:
             request.answer(full)
         elif self.begin is not None:
             try:
-                request.listen(self.begin(request))
+                if not self._is_unary(request, app.driver):
+                    request.listen(self.begin(request))
             except Exception:
                 log.exception("a request failed")
                 request.answer(FAULT)
@@ -79,6 +85,18 @@ class CachedHead:
         else:
             return self.handler
         return None
+
+    def _is_unary(self, request: Request, driver: Driver) -> bool:
+        """Answer a request by an async function without a session if that is possible, and return whether it is."""
+        prepared = self.prepared
+        if prepared is None or self.begin is None:
+            return False
+        if request.is_whole:
+            return begin_unary(request, prepared, request.body(), driver)
+        if prepared.timeout_s is not None:
+            return False  # its time began with its head
+        request.listen(BodyFirst(request, prepared, self.begin, driver))
+        return True
 
 
 class Heads:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
-from invoker.core.budget import STEP_BYTES, ProcessBudget, Unread
+from invoker.core.budget import STEP_BYTES, ProcessBudget, Share, Unread
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.core.peers import Client
 from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
@@ -98,7 +98,6 @@ class Exchange(ABC):
         peer: The caller, and the status that it got.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
-        share: The body's share of the process's memory, until the response is made.
         is_stream: Whether the body may take any time; the listener sets it, and then counts what it holds itself.
         untaken: The long part of the response that the client has not taken; None: there is none.
     """
@@ -117,7 +116,7 @@ class Exchange(ABC):
         self.is_gone = False
         self.is_late = False
         self.is_stream = False
-        self.share = (memory or ProcessBudget()).share()
+        self._share: Share | None = None
         self.untaken: Unread | None = None
         self._memory = memory
         self._settings = settings
@@ -132,6 +131,13 @@ class Exchange(ABC):
         self._task: asyncio.Task[Any] | None = None
         self._is_reading = False
         self._late_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def share(self) -> Share:
+        """The body's share of the process's memory, until the response is made; short bodies need none."""
+        if self._share is None:
+            self._share = (self._memory or ProcessBudget()).share()
+        return self._share
 
     async def read(self) -> RequestHead | BodyChunk | None:
         """The head, then the body's chunks, then None.
@@ -227,7 +233,8 @@ class Exchange(ABC):
 
     def close(self) -> None:
         """Give the memory back, since the request is answered or dropped."""
-        self.share.close()
+        if self._share is not None:
+            self._share.close()
         self._stop_timing()
 
     async def _body(self) -> bytes:
@@ -273,7 +280,7 @@ class Exchange(ABC):
             Overloaded: The process holds too much already.
         """
         self._unpacked += len(body)
-        if self._unpacked > self.share.mark and not self.is_stream:
+        if self._unpacked > STEP_BYTES and not self.is_stream:
             self.share.grow(self._unpacked)
 
     def _count(self, body: bytes) -> None:
@@ -283,7 +290,7 @@ class Exchange(ABC):
             Overloaded: The process holds too much already.
         """
         self._received += len(body)
-        if self._received > self.share.mark and not self.is_stream:
+        if self._received > STEP_BYTES and not self.is_stream:
             self.share.grow(self._received)
 
     def _late(self) -> DeadlineExceeded:

@@ -5,9 +5,8 @@ Theory. Requests are answered one after another; bytes after one are read ahead,
     state     what is awaited                  how long                then
     --------  -------------------------------  ----------------------  ----------------------------------------------
     IDLE      a head, or the rest of one       idle_s                  BUSY; the connection ends when time is up
-    BUSY the body, then the handler body_s (`Exchange`)     WRITING, or STREAMING STREAMING the front, maybe the body,
-    too   any time; write_s if    WRITING
-                                               nothing is taken
+    BUSY      the body, then the handler       body_s (`Exchange`)     WRITING, or STREAMING
+    STREAMING the handler, maybe the body      any time; write_s       WRITING; the connection ends when time is up
     WRITING   the client takes the response    write_s for each part   LINGERING if the body is not here, else IDLE
     LINGERING the rest of a refused body       linger_s                IDLE
     ENDING    the client sees the last bytes   _FAREWELL_S             the connection is closed
@@ -46,6 +45,7 @@ HandOver = Callable[[asyncio.Transport, bytes], None]
 _STREAMING: Final = State.STREAMING  # each item looks at it, and Python 3.11 finds members of an enum slowly
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
+_NO_MORE: Final = Counted(0)
 _CLOSE_S: Final = 5.0
 """How long the last bytes may wait to be taken."""
 _FAREWELL_S: Final = 1.0
@@ -86,7 +86,7 @@ class Http1(asyncio.Protocol):
         self._data = b""  # that has not been taken
         self._seen = self._dropped = 0  # bytes of it that are no head yet; bytes of a body that is not wanted
         self._request: Request | None = None
-        self._left: Chunks | Counted = Counted(0)  # the rest of the body that is still to come
+        self._left: Chunks | Counted = _NO_MORE  # the rest of the body that is still to come
         self._waits = False  # whether the client waits for 100
         self._alarm, self._soon = Alarm(), Soon()
 
@@ -215,12 +215,16 @@ class Http1(asyncio.Protocol):
         if not self._has_ended:
             self._alarm.unset()
         request = self._request = Request(head, self, self._settings, self._app.driver.engine.memory, known.packed)
-        self._left = Chunks() if head.length is None else Counted(head.length)
-        self._waits = head.waits and head.length != 0
         self._ends = self._ends or not head.is_kept
-        self._bring()
-        if request.is_gone:
-            return  # its body is refused
+        length, data = head.length, self._data
+        if length is not None and length <= len(data) and length <= HIGH_BYTES:
+            self._left, self._waits, self._data = _NO_MORE, False, data[length:]
+            request.feed(data[:length], is_last=True)
+        else:
+            self._left, self._waits = Chunks() if length is None else Counted(length), head.waits
+            self._bring()
+            if request.is_gone:
+                return  # its body is refused
         handler = known.meet(request, self._app)
         if handler is not None:
             request.task = self._loop.create_task(self._answer(request, handler), name="request")
@@ -253,11 +257,9 @@ class Http1(asyncio.Protocol):
 
     def _bring(self) -> None:
         """Give the request what has come of its body."""
-        request, left = self._request, self._left
+        request, left, data = self._request, self._left, self._data
         assert request is not None
-        data = self._data
-        has_begun = self._waits and bool(data)
-        self._waits = self._waits and not data
+        has_begun, self._waits = self._waits and bool(data), self._waits and not data
         try:
             body = left.take(data)
         except RefusedError as refused:

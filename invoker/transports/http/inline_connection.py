@@ -25,7 +25,7 @@ from invoker.errors import DeadlineExceeded, InternalError, InvocationError
 from invoker.execution.bodies.runner import later
 from invoker.execution.thread.leader_follower import Turn
 from invoker.transports.http.codings import IDENTITY
-from invoker.transports.http.packing import pack
+from invoker.transports.http.packing import LEAST_BYTES, pack
 from invoker.transports.http.plain import Plain, PlainHeads
 from invoker.transports.http.response_packing import ready
 
@@ -232,7 +232,7 @@ class Reply:
             if self.is_over:
                 return
             self.is_over = True
-        self.peer.got(response.status)
+        self.peer.number = self.peer.number or response.status
         self._write(self._connection, self._plain, response)
 
     # What the conversation asks.
@@ -275,6 +275,8 @@ def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
         plain: The head of its request.
         turn: The turn of the thread that leads; one that has others to look after has none, and packs nothing long.
     """
+    if response.status == 200 and len(response.body) < LEAST_BYTES and not (response.pieces or plain.choice.is_forced):
+        return response
     at_once = ready(response, plain.choice, plain.head)
     if at_once is not None:
         return at_once

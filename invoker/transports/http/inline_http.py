@@ -30,11 +30,10 @@ from itertools import chain, islice
 from typing import Final, cast
 
 from invoker.core.http import Response
-from invoker.core.steps import Close
 from invoker.errors import InternalError, InvocationError
 from invoker.execution.driver import Driver
 from invoker.execution.thread.leader_follower import LeaderFollower, Turn
-from invoker.execution.whole import Whole
+from invoker.transports.http.answering import answered
 from invoker.transports.http.exchange import HttpSettings
 from invoker.transports.http.inline_connection import Connection, LateWrites, Reply, evictable, packed
 from invoker.transports.http.inline_stream import InlineStream
@@ -274,17 +273,13 @@ class InlineHttp:
             return
         reply = Reply(self.write, connection, plain, deadline)
         try:
-            session, frames = prepared.begin(data[plain.size :])
-            reply.refusal = session.refusal
-            whole = Whole(session, self._driver, reply, turn=turn, deadline=deadline, is_counted=False)
-            close, sent, is_long = whole.run(frames), whole.sent, whole.is_long
+            response, is_long = answered(prepared, data[plain.size :], reply, self._driver, turn, deadline)
         except Exception:  # a handler has an error, whose text must not reach the peer (R-117)
             log.exception("a request failed inside the invoker")
-            close, sent, is_long = Close(InternalError()), [], False
+            response, is_long = reply.refusal(InternalError()), False
         finally:
             threads.leave()  # before the client gets the end, since it may call again at once
         if not (is_long and reply.is_gone()):
-            response = sent[0] if sent else reply.refusal(close.error or InternalError())
             reply.answer(response if reply.is_over else packed(response, plain, turn))
         elif not reply.is_over:
             self.end(connection)
@@ -312,12 +307,12 @@ class InlineHttp:
         """Write a response, then wait for the next request or end the connection; the loop writes any rest."""
         connection.ends = ends = response.close or self._is_leaving or self._driver.engine.is_draining
         if response.pieces or len(response.body) > PIECE_BYTES:
-            data = head_bytes(response, close=ends, headers=plain.headers)
+            data = head_bytes(response, size_of(response), close=ends, headers=plain.headers)
             parts = parts_of(response)
         else:
             data = response_bytes(response, close=ends, headers=plain.headers)
             parts = _NOTHING
-        self.write_last(connection, data, parts, size_of(response))
+        self.write_last(connection, data, parts, size_of(response) if response.pieces else len(response.body))
 
     def write_last(self, connection: Connection, data: bytes, parts: Iterator[bytes] = _NOTHING, size: int = 0) -> None:
         """Write the end of a response; as `write`."""

@@ -101,7 +101,7 @@ class PlainHeads:
         handler = None if verdict.response is not None else self._handler(request.path)
         prepared = whole_of(handler, request)
         choice = chosen(request, self._codings)
-        if prepared is None or choice is None:
+        if prepared is None or prepared.on_loop or choice is None:
             return None
         return Plain(len(data), len(data) + length, prepared, (*verdict.headers, *told), request, choice, bool(told))
 

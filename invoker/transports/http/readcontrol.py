@@ -28,13 +28,16 @@ class ReadControl:
         transport: The transport of the connection.
         lost: Called when the peer has left while reading was paused; None: no notice is wanted.
         patience_s: How long a peer that sends no more may wait until reading continues.
+
+    Attributes:
+        is_shut: Whether reading is paused.
     """
 
     def __init__(self, transport: Any, lost: Callable[[], None] | None = None, *, patience_s: float = 60.0) -> None:
         self._transport = transport
         self._lost = lost
         self._patience_s = patience_s
-        self._is_shut = self._takes_rest = self._reads_rest = False
+        self.is_shut = self._takes_rest = self._reads_rest = False
         self._shut_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         with suppress(AttributeError):  # asyncio would read 256 KiB; uvloop has no such limit
@@ -46,16 +49,16 @@ class ReadControl:
         Args:
             takes_rest: Whether the rest may be read once the peer has half-closed; it is counted then.
         """
-        if not (self._is_shut or self._reads_rest or self._transport.is_closing()):
-            self._is_shut, self._takes_rest = True, takes_rest
+        if not (self.is_shut or self._reads_rest or self._transport.is_closing()):
+            self.is_shut, self._takes_rest = True, takes_rest
             self._transport.pause_reading()
             if self._lost is not None:
                 self._watch()
 
     def open(self) -> None:
         """Read from the connection again, unless it closes."""
-        if self._is_shut and not self._transport.is_closing():
-            self._is_shut = False
+        if self.is_shut and not self._transport.is_closing():
+            self.is_shut = False
             self._transport.resume_reading()
 
     def close(self) -> None:
@@ -72,7 +75,7 @@ class ReadControl:
 
     def _look(self) -> None:
         self._timer = None
-        if not self._is_shut or self._transport.is_closing() or self._lost is None:
+        if not self.is_shut or self._transport.is_closing() or self._lost is None:
             return
         loop, events = asyncio.get_running_loop(), _events(self._transport.get_extra_info("socket").fileno())
         if events & _RESET or (events & _ENDED and loop.time() - self._shut_s >= self._patience_s):

@@ -16,7 +16,7 @@ from invoker.core.peers import LEFT
 from invoker.errors import InvocationError
 from invoker.transports.http.exchange import NOBODY, Exchange, HttpSettings, Listener
 from invoker.transports.http.heads import Head
-from invoker.transports.http.packing import Packer
+from invoker.transports.http.packing import LEAST_BYTES, Packer
 from invoker.transports.http.response_packing import begun, packed, ready
 from invoker.transports.http.unpacking import STEPS, Unpacker
 from invoker.transports.http.writing import size_of
@@ -126,6 +126,18 @@ class Request(Exchange):
         self._listener = listener
         self._pass_on(listener)
 
+    def body(self) -> bytes:
+        """What has come of the body and was not passed on."""
+        if len(self._parts) > 1:
+            self._parts = [b"".join(self._parts)]
+        return self._parts[0] if self._parts else b""
+
+    def attend(self, listener: Listener) -> None:
+        """Let a listener that has taken the whole body know if the client leaves."""
+        self._parts, self.unread = [], 0
+        self._is_complete = True
+        self._listener = listener
+
     def ask(self) -> None:
         """Continue to pass the body on, since the listener wants more of it."""
         self._is_held = False
@@ -140,7 +152,15 @@ class Request(Exchange):
 
     def respond(self, response: Response) -> None:
         """Write the response, in the coding that the client prefers."""
-        self.peer.got(response.status)
+        peer = self.peer
+        peer.number = peer.number or response.status
+        if (
+            response.status == 200
+            and len(response.body) < LEAST_BYTES
+            and not (response.pieces or self.choice.is_forced)
+        ):
+            self._source.answered(self, response)  # it is too short to be packed, or to be counted
+            return
         self.count(size_of(response))
         at_once = ready(response, self.choice, self.head)
         if at_once is not None:
@@ -193,7 +213,8 @@ class Request(Exchange):
         self._is_answered = True
         if self._listener is not None:
             self._listener = NOBODY
-        self.close()
+        if self._share is not None or self._late_timer is not None:
+            self.close()
 
     def _over(self, *, is_whole: bool) -> None:
         if self._is_answered:

@@ -3,9 +3,8 @@
 Clients on the same machine may use a Unix socket as well, without TLS.
 
 A connection begins as one of HTTP/1.1 (`Http1`). If it speaks HTTP/2, it is passed on to `Http2`, with the bytes that
-were read (ADR 0065); after the handshake of a WebSocket, to a `SocketConnection` (ADR 0044). Where all functions are
-sync, a thread answers plain requests of HTTP/1.1 itself, and only other connections come to the loop (`InlineHttp`, ADR
-0029).
+were read (ADR 0065); after the handshake of a WebSocket, to a `SocketConnection` (ADR 0044). A thread answers plain
+requests of HTTP/1.1 for sync functions itself; all other connections come to the loop (`InlineHttp`, ADR 0029).
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class HttpTransport:
         self.connections.most = open_files() // _SHARE
         driver = self.app.driver
         driver.loop = asyncio.get_running_loop()
-        if driver.is_direct and can_lead():
+        if driver.may_lead and can_lead():
             self.leader = InlineHttp(driver, self.app.settings, self.adopt)
         for sock in socks:
             self._accept(sock, context)

@@ -90,10 +90,11 @@ class Writer:
         if request.untaken is not None:
             request.untaken.part()
         is_head, headers = request.head.method == "HEAD", request.headers
-        if is_head or response.status in BODILESS or size_of(response) <= PIECE_BYTES:
+        size = size_of(response) if response.pieces else len(response.body)
+        if is_head or response.status in BODILESS or size <= PIECE_BYTES:
             self._transport.write(response_bytes(response, is_head=is_head, close=close, headers=headers))
         else:
-            self._transport.write(head_bytes(response, close=close, headers=headers))
+            self._transport.write(head_bytes(response, size, close=close, headers=headers))
             self._parts = parts_of(response)
         self.pump()
 
@@ -114,13 +115,14 @@ class Writer:
 
     def pump(self) -> None:
         """Write the next part, as long as the client takes them."""
-        if self._packer is not None or self._has_more:
+        if self._packer is not None or self._long or self._is_making:
             return  # pieces remain to be packed, or to be made
         while not self.is_full:
             part = next(self._parts, None)
             if part is None:
-                self._taken()
-                self._request = None
+                request, self._request = self._request, None
+                if request is not None and request.untaken is not None:
+                    request.untaken.take()
                 self._written()
                 return
             self._transport.write(part)

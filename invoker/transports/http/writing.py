@@ -58,19 +58,22 @@ def response_bytes(
         close: Whether the connection ends behind it.
         headers: The headers to be added; they win over those of the response.
     """
-    head = head_bytes(response, close=close, headers=headers)
-    if is_head or response.status in BODILESS:
-        return head
-    return b"".join((head, response.body, *response.pieces)) if response.pieces else head + response.body
+    body = b"".join((response.body, *response.pieces)) if response.pieces else response.body
+    head = head_bytes(response, len(body), close=close, headers=headers)
+    return head if is_head or response.status in BODILESS else head + body
 
 
-def head_bytes(response: Response, *, close: bool = False, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
-    """The head of a response, up to its empty line; as `response_bytes`."""
-    lines = _lines_of(response.status, response.headers, headers)
+def head_bytes(
+    response: Response, size: int, *, close: bool = False, headers: tuple[tuple[str, str], ...] = ()
+) -> bytes:
+    """The head of a response with a body of this size, up to its empty line; as `response_bytes`."""
+    lines = _lines.get((response.status, response.headers, headers)) or _lines_of(
+        response.status, response.headers, headers
+    )
     end = b"connection: close\r\n\r\n" if close or response.close else b"\r\n"
     if response.status in BODILESS:
         return b"%b%b%b" % (lines, _clock.line(), end)
-    return b"%bcontent-length: %d\r\n%b%b" % (lines, size_of(response), _clock.line(), end)
+    return b"%bcontent-length: %d\r\n%b%b" % (lines, size, _clock.line(), end)
 
 
 def stream_head_bytes(

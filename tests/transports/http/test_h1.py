@@ -95,7 +95,7 @@ async def test_R155_reading_ahead_is_bounded() -> None:
         (connection,) = served.transport.connections.open
         one = f"{POST}Content-Length: 1000\r\n\r\n".encode() + bytes(1000)
         wire.writer.write(one * 2_000)
-        await until(lambda: connection._read_control._is_shut)  # type: ignore[attr-defined]  # it is an Http1
+        await until(lambda: connection._read_control.is_shut)  # type: ignore[attr-defined]  # it is an Http1
         assert len(connection._data) <= HIGH_BYTES + (256 << 10)  # type: ignore[attr-defined]  # one read more
         assert gate.calls == 1
         gate.go.set()
@@ -118,7 +118,7 @@ async def test_a_body_that_nobody_reads_is_not_taken() -> None:
     async with Served.at(echo, handler=lambda _: Slow()) as served, served.wire() as wire:
         size = 32 << 20
         wire.writer.write(f"{POST}Content-Length: {size}\r\n\r\n".encode() + bytes(size))
-        await until(lambda: any(one._read_control._is_shut for one in served.transport.connections.open))  # type: ignore[attr-defined]
+        await until(lambda: any(one._read_control.is_shut for one in served.transport.connections.open))  # type: ignore[attr-defined]
         (connection,) = served.transport.connections.open
         assert connection._request.unread <= HIGH_BYTES + (256 << 10)  # type: ignore[attr-defined]  # one read more
         wait.set()

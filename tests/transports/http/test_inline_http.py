@@ -84,14 +84,30 @@ async def test_a_plain_request_is_answered_where_it_was_read() -> None:
     assert names[0].startswith("invoker-body-")
 
 
-async def test_where_a_function_is_async_nobody_leads() -> None:
+async def asquare(x: int) -> int:
+    return x * x
+
+
+async def test_where_all_functions_are_async_nobody_leads() -> None:
     """All requests are served on the loop then."""
-
-    async def asquare(x: int) -> int:
-        return x * x
-
-    async with Served.at(square, asquare) as served:
+    async with Served.at(asquare) as served:
         assert served.transport.leader is None
+
+
+async def test_a_sync_function_is_led_beside_an_async_one() -> None:
+    """A connection that asks for the async one goes to the loop with what was read, and may ask for both there."""
+    async with led(square, asquare) as (served, _, left), served.wire() as wire, served.wire() as other:
+        await wire.send(post("3", path="/square"))
+        assert (await wire.answer())[2] == b"9"
+        assert left == []
+        for path, number in (("/asquare", 4), ("/square", 5), ("/asquare", 6)):
+            await wire.send(post(str(number), path=path))
+            assert (await wire.answer())[::2] == (200, b"%d" % number**2)
+        assert len(left) == 1
+        await other.send(post("7", path="/square"))
+        assert (await other.answer())[2] == b"49"
+        assert len(left) == 1
+        assert served.driver.engine.counters.finished == {Status.OK: 5}
 
 
 async def test_without_epoll_nobody_leads() -> None:
@@ -258,7 +274,7 @@ async def test_R123_whatever_a_function_raises_is_500(raised: BaseException) -> 
 async def test_R117_a_defect_of_ours_is_500_without_its_insides(caplog: pytest.LogCaptureFixture) -> None:
     """The log has the traceback, the client one line."""
     async with led(square) as (_served, _, left), _served.wire() as wire:
-        with patch("invoker.protocols.web.service.http._Requests.begin", side_effect=RuntimeError("secret")):
+        with patch("invoker.protocols.web.service.http._Requests.unary", side_effect=RuntimeError("secret")):
             await wire.send(post("1"))
             assert (await wire.answer())[::2] == (500, b"Invoker: Internal Error\n")
         await wire.send(post("3"))

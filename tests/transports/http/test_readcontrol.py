@@ -92,7 +92,7 @@ async def test_H163_who_sends_no_more_has_left_after_a_while(monkeypatch: pytest
             ReadControl(transport, patient.set, patience_s=100),
         )
         peer.shutdown(socket.SHUT_WR)
-        other._is_shut = True
+        other.is_shut = True
         other._watch()
         read_control.shut()
         loop = asyncio.get_running_loop()

@@ -160,7 +160,7 @@ async def test_a_listener_is_told_that_the_body_is_late() -> None:
 async def test_a_listener_is_told_that_the_process_holds_too_much() -> None:
     """The chunk that is too much is not given to it."""
     request, heard = begun(BodySource()), Heard()
-    request.share = ProcessBudget(10).share()
+    request._share = ProcessBudget(10).share()
     request.listen(heard)
     request.feed(bytes(1 << 20), is_last=False)
     assert heard.heard == [Overloaded]

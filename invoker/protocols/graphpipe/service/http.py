@@ -17,6 +17,7 @@ from invoker.attach.service import IsReady
 from invoker.core.budget import Share
 from invoker.core.http import RequestHead, Response
 from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
+from invoker.execution.driver import Placement, placement_of
 from invoker.mediatypes import rank
 from invoker.message import Headers
 from invoker.protocols.graphpipe.answer import Reply
@@ -178,6 +179,7 @@ class Inferring(PreparedRequest):
 
     def __init__(self, inferences: Inferences, model: Model, head: RequestHead, make: Callable[..., Response]) -> None:
         self.timeout_s = inferences.settings.timeout_s or None
+        self.on_loop = placement_of(model.spec) is not Placement.CALL
         self._inferences = inferences
         self._model = model
         self._head = head

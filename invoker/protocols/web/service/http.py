@@ -13,14 +13,16 @@ from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import Close
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
 from invoker.errors.wording import nearest, spelt
-from invoker.execution.driver import Driver
+from invoker.execution.driver import Driver, Placement, placement_of
 from invoker.execution.loop.reactor import Reactor
 from invoker.protocols.web.asking import Asked
+from invoker.protocols.web.faults import second
 from invoker.protocols.web.fields import Signature, signature_of
 from invoker.protocols.web.http import HttpSession, State
 from invoker.protocols.web.items import Reading
+from invoker.protocols.web.service.unary import UnaryRequests
 from invoker.protocols.web.stream import StreamSession
-from invoker.transports.http.app import Begin, PreparedRequest, PromptHandler, RequestSession, WholeHandler
+from invoker.transports.http.app import Begin, PreparedRequest, PromptHandler, RequestSession, Unary, WholeHandler
 from invoker.transports.http.exchange import Exchange
 from invoker.transports.http.streamed import Streamed
 
@@ -110,9 +112,17 @@ class RiffHandler(PromptHandler, WholeHandler):
         """
         session = self._read(head)
         asked = session.asked
-        if session.state is State.READING and asked.streams and asked.reading is Reading.WHOLE:
-            return _Streams(asked, head, self._timeout_s, self._max_body_bytes)
-        return _Requests(session, self._timeout_s) if session.can_repeat else None
+        if session.state is not State.READING:
+            return None
+        on_loop = placement_of(self._driver.engine.catalog.spec(asked.function)) is not Placement.CALL
+        if asked.streams:
+            if asked.reading is not Reading.WHOLE:
+                return None
+            return _Streams(asked, head, self._timeout_s, self._max_body_bytes, on_loop=on_loop)
+        if not session.can_repeat:
+            return None
+        unary = UnaryRequests(asked, self._driver.engine, most_bytes=self._max_body_bytes)
+        return _Requests(session, self._timeout_s, unary, on_loop=on_loop)
 
     def _read(self, head: RequestHead) -> HttpSession:
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
@@ -184,9 +194,22 @@ class _Reply:
 class _Requests(PreparedRequest):
     """Requests with one head, which a session has read."""
 
-    def __init__(self, session: HttpSession, timeout_s: float | None) -> None:
+    def __init__(self, session: HttpSession, timeout_s: float | None, unary: UnaryRequests, *, on_loop: bool) -> None:
         self._session = session
+        self._is_bodiless = session.asked.is_bodiless
+        self._second = partial(second, session.asked.inputs)
+        self._unary = unary
         self.timeout_s = timeout_s
+        self.on_loop = on_loop
+
+    def unary(self, body: bytes) -> Unary | None:
+        if (found := self._unary.call(body)) is None:
+            return None
+        plan, call = found
+        begins = b"" if self._is_bodiless else body[:1]
+        # The response must not hold the body, since the function may run for long.
+        respond = partial(self._unary.response, call.open.input_names, begins)
+        return Unary(plan, call, respond, self._second)
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
         return self._session.again(body), ()
@@ -200,7 +223,10 @@ class _Streams(PreparedRequest):
 
     is_stream = True
 
-    def __init__(self, asked: Asked, head: RequestHead, timeout_s: float | None, most_bytes: int) -> None:
+    def __init__(
+        self, asked: Asked, head: RequestHead, timeout_s: float | None, most_bytes: int, *, on_loop: bool
+    ) -> None:
+        self.on_loop = on_loop
         self._asked = asked
         self._head = head
         self._most_bytes = most_bytes

@@ -9,7 +9,6 @@ import pytest
 
 from invoker import Context, Message
 from invoker.errors import Status, StatusError
-from invoker.protocols.web.http import HttpSession
 from tests.transports.served import Served
 
 JSON = "application/json"
@@ -248,22 +247,6 @@ async def test_R163_the_annotation_steers_decoding() -> None:
     async with Served.at(square) as served:
         response = await served.post(b"12", content_type=TEXT, accept=JSON)
     assert (response.status_code, response.content) == (200, b"144")
-
-
-@pytest.mark.parametrize("http2", [False, True])
-async def test_a_defect_of_ours_is_500_without_its_insides(
-    http2: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The log has the traceback, the peer one line."""
-
-    def broken(*_: object) -> None:
-        raise RuntimeError("secret")
-
-    monkeypatch.setattr(HttpSession, "half_close", broken)
-    async with Served.at(square) as served, served.client(http2=http2) as client:
-        response = await client.post("/", content=b"1")
-    assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
-    assert "secret" in caplog.text
 
 
 async def test_H006_a_pipe_without_a_stream_is_told_the_way() -> None:

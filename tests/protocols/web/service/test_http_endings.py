@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
+from invoker import function as limited
 from invoker.context import Context
 from invoker.errors import Status
 from invoker.execution.whole import Whole
@@ -165,3 +167,33 @@ async def test_R132_one_invocation_too_many_is_503() -> None:
         assert (second.status_code, second.headers["retry-after"]) == (503, "1")
         go.set()
         assert (await first).status_code == 200
+
+
+@limited(timeout_s=60)
+def squared(x: int) -> int:
+    """It has a time limit, so it runs as a conversation."""
+    return x * x
+
+
+@pytest.mark.parametrize("http2", [False, True])
+@pytest.mark.parametrize(
+    ("function", "where"),
+    [
+        (squared, "http.HttpSession.half_close"),
+        (asquare, "service.unary.UnaryRequests.response"),
+        (asquare, "service.unary.UnaryRequests.call"),
+    ],
+)
+async def test_a_defect_of_ours_is_500_without_its_insides(
+    function: Any, where: str, http2: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has the traceback, the peer one line."""
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(f"invoker.protocols.web.{where}", broken)
+    async with Served.at(function) as served, served.client(http2=http2) as client:
+        response = await client.post("/", content=b"1")
+    assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
+    assert "secret" in caplog.text

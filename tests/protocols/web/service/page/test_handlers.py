@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -82,6 +83,8 @@ def test_H070_the_page_is_for_whoever_reads_html_best(method: str, accept: str, 
 async def test_H070_other_requests_go_to_who_answers_there_else() -> None:
     """With all ways in which it answers; the page itself takes none of them."""
 
+    whole = SimpleNamespace(on_loop=False, is_stream=False)
+
     class Below:
         async def answer(self, exchange: Any) -> Response:
             return Response(200, (), b"below")
@@ -90,7 +93,7 @@ async def test_H070_other_requests_go_to_who_answers_there_else() -> None:
             return "prompt" if head.method == "POST" else None
 
         def whole(self, head: RequestHead) -> Any:
-            return "whole"
+            return whole
 
     class Plain:
         async def answer(self, exchange: Any) -> Response:
@@ -98,7 +101,7 @@ async def test_H070_other_requests_go_to_who_answers_there_else() -> None:
 
     post, get = RequestHead("POST", "/"), RequestHead("GET", "/", headers=(("accept", "text/html"),))
     handler = PageHandler(Assets(), Below())
-    assert (handler.prompt(post), handler.whole(post)) == ("prompt", "whole")
+    assert (handler.prompt(post), handler.whole(post)) == ("prompt", whole)
     assert (handler.prompt(get), handler.whole(get)) == (None, None)
     bare = PageHandler(Assets(), Plain())
     assert (bare.prompt(post), bare.whole(post)) == (None, None)

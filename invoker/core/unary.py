@@ -1,0 +1,226 @@
+"""`UnaryInvocation`: an invocation that has the one message of each of its inputs, and gives one value.
+
+Most calls are of this kind: a request with a body, a response with a body. Nothing is fed to it and nothing is queued,
+so its streams are made only if somebody looks at them (`invoker.telemetry.live`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from invoker.context import Context
+from invoker.core.budget import Budget, Limits
+from invoker.core.closed import UnwantedOutput
+from invoker.core.coding import Decode, Encoders
+from invoker.core.invocation import Awaits, Invocation
+from invoker.core.plan import Plan
+from invoker.core.policy import ErrorPolicy
+from invoker.core.steps import ALL, EndInput, Feed, Open, Step
+from invoker.core.streams import InputStream, OutputStream
+from invoker.errors import InvocationError
+from invoker.message import Message, Output
+
+
+class UnaryCall(msgspec.Struct, frozen=True):
+    """What a peer sent whole.
+
+    Attributes:
+        open: The step that opens the invocation.
+        messages: One message of each input, in their order; the list is emptied when they are decoded.
+    """
+
+    open: Open
+    messages: list[Message[bytes]]
+
+
+class Held:
+    """Steps of a session that will be a unary call if nothing else comes.
+
+    Args:
+        plan: The plan of the invocation.
+        opening: The step that opens it.
+        most_bytes: Payloads with more bytes are fed, so that they are counted or refused.
+        most: As many messages are held.
+
+    Attributes:
+        plan: The plan of the invocation.
+        opening: The step that opens it.
+        messages: What is fed to its inputs.
+        has_ended: Whether the session has ended them.
+    """
+
+    __slots__ = ("_left", "_most", "has_ended", "messages", "opening", "plan")
+
+    def __init__(self, plan: Plan, opening: Open, most_bytes: int, most: int) -> None:
+        self.plan = plan
+        self.opening = opening
+        self.messages: list[Message[bytes]] = []
+        self.has_ended = False
+        self._left = most_bytes
+        self._most = most
+
+    def takes(self, step: Step) -> bool:
+        """Hold one more step; False if the call is not unary."""
+        if type(step) is Feed and step.index == len(self.messages) < self._most and not self.has_ended:
+            self.messages.append(step.message)
+            self._left -= len(step.message.payload)
+            return self._left >= 0
+        if type(step) is EndInput and step.index == ALL:
+            self.has_ended = True
+            return True
+        return False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each input has its message."""
+        return len(self.messages) == len(self.plan.inputs)
+
+    @property
+    def steps(self) -> Iterator[Feed | EndInput]:
+        """What to do behind `opening` if the call is not unary."""
+        for index, message in enumerate(self.messages):
+            yield Feed(self.opening.id, index, message)
+        if self.has_ended:
+            yield EndInput(self.opening.id)
+
+
+class UnaryInvocation(Invocation):
+    """One run of a function that takes a message of each input, and gives one value.
+
+    Args:
+        plan: The plan of the call, which is of this kind (`Plan.is_unary`).
+        key: The session's key for it.
+        context: The context of the invocation.
+        limits: The limits that the process sets, for those who look.
+        policy: Decides how errors are shown.
+        messages: One message of each input.
+
+    Attributes:
+        plan: Its plan.
+        end: Ends it from any thread; None: it has ended, or has not begun.
+    """
+
+    __slots__ = ("_limits", "_outputs", "_sizes", "bytes_out", "end", "plan")
+
+    bytes_out: int  # there are no outputs whose bytes could be added up
+    end: Callable[[InvocationError], None] | None
+
+    def __init__(
+        self,
+        plan: Plan,
+        key: str,
+        context: Context,
+        limits: Limits,
+        policy: ErrorPolicy,
+        messages: Sequence[Message[bytes]],
+    ) -> None:
+        self.id = context.invocation_id
+        self.key = key
+        self.function = plan.function
+        self.context = context
+        self.limit = self.order = self.error = None
+        self.end = None
+        self.protocol = self.peer = ""
+        self.has_place = self.is_finished = False
+        self.is_settled = True
+        self.drops_unlisted = plan.drops_unlisted
+        self.policy = policy
+        self.awaits = Awaits.NOTHING
+        self.generators = 1
+        self.cpu_ns = self.memory_bytes = self.blocked = 0
+        self.frames_out = self.bytes_out = size = 0
+        self.frames_in = len(messages)
+        self.plan = plan
+        self._outputs: list[OutputStream | UnwantedOutput] | None = None
+        self._limits = limits
+        self._sizes: list[int] = []
+        for one in messages:
+            self._sizes.append(len(one.payload))
+            size += len(one.payload)
+        self.bytes_in = size
+        self.took_s = 0.0
+        self.started_s = time.monotonic()
+
+    def decoders(self, messages: list[Message[bytes]]) -> list[Decode]:
+        """What decodes the messages; the first one of a kind takes a while to be made.
+
+        Raises:
+            UnsupportedMediaType: No codec decodes the media type of a message.
+        """
+        found = []
+        for decoders, message in zip(self.plan.inputs, messages, strict=True):
+            found.append(decoders.known.get(message.media_type) or decoders.find(message.media_type))
+        return found
+
+    def end_inputs(self, command: EndInput) -> None:
+        """Do nothing: all inputs have ended."""
+
+    def encode(self, index: int, value: Any) -> tuple[int, Message[bytes]]:
+        """Serialise the value that the function gave; as `Invocation.encode`."""
+        if self._outputs is not None or type(value) is Output:
+            return super().encode(index, value)
+        return index, self.plan.outputs[index].encode(value)  # type: ignore[union-attr]  # it is read, see `Plan`
+
+    def emit(self, index: int, message: Message[bytes]) -> None:  # noqa: ARG002 - there is one output
+        """Count one message that leaves."""
+        self.frames_out += 1
+        self.bytes_out += len(message.payload)
+
+    def finish(self, error: InvocationError | None) -> bool:
+        """End the invocation; True for the first ending only."""
+        if self.is_finished:
+            return False
+        self.is_finished = True
+        self.error = error
+        self.took_s = time.monotonic() - self.started_s
+        self.end = None
+        if error is not None:
+            self.policy.apply(error, self.protocol)
+        for one in self._outputs or ():
+            one.is_ended = True
+        return True
+
+    def stop(self, error: InvocationError) -> None:
+        """End the invocation, from any thread."""
+        end = self.end
+        if end is not None:
+            end(error)
+
+    def may_be_ended(self, end: Callable[[InvocationError], None]) -> None:
+        """Set how any thread ends this invocation."""
+        self.end = end
+
+    # For those who look, and for functions that ask their context.
+
+    @property
+    def budget(self) -> Budget:  # type: ignore[override]
+        """A budget of nothing, since nothing is unread."""
+        return Budget(self._limits)
+
+    @property
+    def inputs(self) -> Sequence[InputStream]:  # type: ignore[override]
+        """The inputs, which were fed and have ended."""
+        made = [InputStream(one, self.budget) for one in self.plan.inputs]
+        for one, size in zip(made, self._sizes, strict=True):
+            one.fed, one.fed_bytes, one.is_ended = 1, size, True
+        return made
+
+    @property
+    def outputs(self) -> list[OutputStream | UnwantedOutput]:  # type: ignore[override]
+        """The only output; from the first look on it may be ended apart."""
+        if self._outputs is None:
+            self._outputs = [OutputStream(one) for one in self.plan.outputs if isinstance(one, Encoders)]
+            for one in self._outputs:
+                one.is_ended = self.is_finished
+        for one in self._outputs:
+            one.emitted, one.emitted_bytes = self.frames_out, self.bytes_out
+        return self._outputs
+
+    @property
+    def wants_input(self) -> bool:
+        """Always: everything has come."""
+        return True

@@ -1,0 +1,225 @@
+"""`UnaryTask`: runs an async function that was sent whole and gives one value, as one task of the loop.
+
+Nothing waits for input and nothing is sent before the end, so there is neither a session nor a queue: the values are
+decoded, the function is called, its value is encoded, and the transport answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from types import CoroutineType
+from typing import Any, TypeAlias
+
+from invoker.author.mapping import is_plain
+from invoker.codecs.interface import payload_of
+from invoker.context import RUNNING
+from invoker.core.unary import UnaryInvocation
+from invoker.errors import Cancelled, DeadlineExceeded, InvocationError, StopInvocation
+from invoker.execution.bodies.loop import SMALL_BYTES, LoopInput, LoopRun, decoded, ending_of
+from invoker.execution.bodies.runner import later, production_failed
+from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
+from invoker.execution.driver import Driver
+from invoker.message import Message
+
+log = logging.getLogger(__name__)
+
+Answer: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"], None]
+"""Answers the peer: with the value of the function, if it gives one, or with the error that ended its invocation."""
+
+
+class UnaryTask(LoopRun):
+    """Runs one unary invocation; a listener of its request, which has nothing more to bring.
+
+    Args:
+        driver: Starts the task, and is asked to wait for it.
+        invocation: The invocation to run.
+        messages: One message of each input.
+        answer: Called once, with the ending, also when the peer is gone, whose request then lets go of this object.
+        second: Makes the error of a function that gives a second value.
+    """
+
+    __slots__ = (
+        *("_answer", "_driver", "_grace", "_has_begun", "_messages", "_second", "_sent", "_timer", "invocation"),
+        *("loop", "name", "task"),
+    )
+
+    invocation: UnaryInvocation
+
+    def __init__(
+        self,
+        driver: Driver,
+        invocation: UnaryInvocation,
+        messages: list[Message[bytes]],
+        answer: Answer,
+        second: Callable[[], InvocationError],
+    ) -> None:
+        self.invocation = invocation
+        self.name = f"body {invocation.id}"
+        self.task: asyncio.Task[None] | None = None
+        self.loop = asyncio.get_running_loop()
+        self._driver = driver
+        self._messages = messages
+        self._answer: Answer | None = answer
+        self._second = second
+        self._sent: Message[bytes] | None = None
+        self._has_begun = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._grace: asyncio.TimerHandle | None = None
+
+    def start(self, timeout_s: float | None = None) -> None:
+        """Begin, now or in this turn of the loop.
+
+        Args:
+            timeout_s: After this long the peer is told that its deadline has passed; None: never.
+        """
+        driver, invocation = self._driver, self.invocation
+        invocation.end = partial(later, self.loop, self.fail)
+        driver.conversations.add(self)
+        driver.leaving[self] = invocation
+        driver.linger(self, self._lingers)
+        if timeout_s is not None:
+            self._timer = self.loop.call_later(timeout_s, self.fail, DeadlineExceeded())
+        driver.spawn(self)
+
+    async def run(self) -> None:
+        """Call the function, in its task."""
+        invocation, function, threads = self.invocation, self.invocation.function, self._driver.threads
+        self._has_begun = True  # a task that is cancelled before it begins would never report that it has ended
+        RUNNING.set(invocation.context)
+        messages = self._messages
+        try:
+            if invocation.is_finished:
+                return
+            values, decoders = [], invocation.decoders(messages)
+            for decode in decoders:
+                if len(messages[0].payload) <= SMALL_BYTES or decode is payload_of:
+                    values.append(decode(messages.pop(0)))
+                else:
+                    values.append(await decoded(threads, decode, messages.pop(0)))
+            invocation.context.bind(self)
+            inputs = [LoopInput(self, one) for one in invocation.inputs] if function.takes_context else ()
+            call = function.bound(inputs, invocation.context)
+            try:
+                result = call() if function.ignores else call(*values)
+                del values
+                if type(result) is CoroutineType or not is_plain(result):
+                    result = await result
+            except (StopIteration, StopAsyncIteration) as error:
+                # the error that a generator of its values would raise
+                name = "StopIteration" if isinstance(error, StopIteration) else "StopAsyncIteration"
+                raise RuntimeError(f"async generator raised {name}") from error
+            if (given := self._give(result)) is not None:
+                await given
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            # Without an error of its own, the function gave no value: it was stopped, or nobody reads the value.
+            ending = ending_of(error, invocation, production_failed, debug=self._driver.settings.debug)
+            self._end(self._sent if ending is None else None, ending)
+        finally:
+            messages.clear()
+            invocation.context.release()
+            if self._grace is not None:
+                self._grace.cancel()
+            self._driver.forget(self)
+
+    def _give(self, value: Any) -> Awaitable[None] | None:
+        """Encode the value of the function and end with it; gives an awaitable if that may hold the loop."""
+        invocation, turns = self.invocation, self._driver.threads.turns
+        if invocation.is_finished:
+            return None
+        if self._sent is not None:
+            self._end(None, self._second())
+            return None
+        name = invocation.function.spec.name
+        if name in turns.known or is_of_many(value):
+            return self._give_large(value)
+        message = invocation.encode(0, value)[1]
+        if len(message.payload) > LARGE_BYTES:
+            turns.known.add(name)
+            return turns.budget.run(partial(self._end, message, None))
+        self._end(message, None)
+        return None
+
+    async def _give_large(self, value: Any) -> None:
+        """Do the same in a turn of its own."""
+        turns = self._driver.threads.turns
+        _, message = await turns.encode_on_loop(self.invocation.encode, 0, value)
+        await turns.budget.run(partial(self._end, message, None))
+
+    # What the function asks its context for.
+
+    async def send(self, index: int, value: Any) -> None:
+        """Keep a value that the function sends by its context; there may be one only."""
+        message = self.invocation.encode_sent(index, value)
+        if message is None:
+            await self.discarded()
+        elif self.invocation.is_finished:
+            raise StopInvocation
+        elif self._sent is not None:
+            self._end(None, self._second())
+            raise StopInvocation
+        else:
+            self._sent = message
+
+    async def end(self, index: int) -> None:
+        """End the output, as the function has asked by its context."""
+        self.invocation.end_sent(index)
+
+    # What ends it from outside; the listener of the request, and what a drain may cut.
+
+    def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - the interface
+        """Return: all of the request is here."""
+        return True
+
+    def gone(self) -> None:
+        """End everything, because the client has left (R-115)."""
+        deadline = self.invocation.context.deadline
+        is_late = deadline is not None and time.monotonic() >= deadline
+        self._end(None, DeadlineExceeded() if is_late else Cancelled())
+        self._stop()
+
+    def fail(self, error: InvocationError) -> None:
+        """End the invocation with an error, whatever its function does."""
+        self._end(None, error)
+        self._stop()
+
+    # Endings.
+
+    def _end(self, message: Message[bytes] | None, error: InvocationError | None) -> None:
+        """End the invocation, unless it has ended, and answer the peer."""
+        driver, answer = self._driver, self._answer
+        if message is not None and not self.invocation.is_finished:
+            self.invocation.emit(0, message)
+        if not self.invocation.finish(error):
+            return
+        driver.engine.close(self.invocation)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._answer = None  # it refers to the request, which refers to this object
+        if answer is not None:
+            answer(message, error)
+        driver.exited(self)
+
+    def _stop(self) -> None:
+        """Cancel user code that still runs; it has some time to return."""
+        task = self.task
+        if task is None or task.done() or not self._has_begun or task is asyncio.current_task(self.loop):
+            return
+        task.cancel()
+        self._grace = self.loop.call_later(self._driver.settings.grace_s, self._cancel_again)
+
+    def _cancel_again(self) -> None:
+        told = {"invocation": self.invocation.id, "function": self.invocation.function.spec.name}
+        log.warning("an async function ignores that its invocation ended; it is cancelled again", extra=told)
+        if self.task is not None:
+            self.task.cancel()
+
+    def _lingers(self) -> None:
+        log.warning(
+            "an invocation goes on although its inputs ended %s s ago",
+            self._driver.settings.lingering_s,
+            extra={"invocation": self.invocation.id, "function": self.invocation.function.spec.name},
+        )

@@ -1,0 +1,100 @@
+"""`UnaryRequests`: requests with one head, whose bodies come whole, and which are answered by one value.
+
+What the head says is known, so a request only adds its body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from invoker.core.engine import Engine
+from invoker.core.http import Response
+from invoker.core.plan import Plan, Plans
+from invoker.core.steps import Open
+from invoker.core.unary import UnaryCall
+from invoker.errors import InvocationError
+from invoker.message import Message
+from invoker.protocols.web.asking import Asked
+from invoker.protocols.web.http import opened, reply
+
+
+class UnaryRequests:
+    """Reads the bodies of requests with one head, and makes their responses.
+
+    Args:
+        asked: What the head says; nothing streams.
+        engine: Makes the plans of the invocations.
+        most_bytes: A longer body is refused, elsewhere.
+    """
+
+    __slots__ = ("_asked", "_engine", "_most_bytes", "_plan", "_plans")
+
+    def __init__(self, asked: Asked, engine: Engine, *, most_bytes: int) -> None:
+        self._asked = asked
+        self._engine = engine
+        self._most_bytes = most_bytes
+        self._plans: Plans | None = None  # the plan of a body that is one value was made with these
+        self._plan: Plan | None = None
+
+    def call(self, body: bytes) -> tuple[Plan, UnaryCall] | None:
+        """What one request asks for; None if it takes a session, which also says what is wrong with it.
+
+        Args:
+            body: All of its body.
+        """
+        asked = self._asked
+        if self._engine.catalog.renews:
+            return None  # the function would be made anew for its plan, and once more for a session
+        if asked.is_bodiless:
+            body = b""
+        if len(body) > self._most_bytes:
+            return None
+        try:
+            opening, fed = opened(asked, body)
+            is_known = asked.opening is not None and opening is asked.opening[0]
+            plan = self._known_plan(opening) if is_known else self._engine.plan(opening)
+            if not plan.is_unary or plan.bounds is not None or len(fed) != len(plan.inputs):
+                return None
+            messages = [fed[0][1]] if len(fed) == 1 else _by_input(fed)
+            if len(messages) != len(fed):
+                return None
+            size = 0
+            for decoders, message in zip(plan.inputs, messages, strict=True):
+                size += len(message.payload)
+                if message.media_type not in decoders.known:
+                    decoders.find(message.media_type)  # what no codec decodes is never fed to an invocation
+        except InvocationError:
+            return None
+        limits = self._engine.limits
+        if size > limits.hard_bytes or len(messages) > limits.hard_frames:
+            return None  # parameters of the query come in addition to the body
+        return plan, UnaryCall(opening, messages)
+
+    def response(
+        self, names: tuple[str, ...], begins: bytes, message: Message[bytes] | None, error: InvocationError | None
+    ) -> Response:
+        """The response of an invocation that is over.
+
+        Args:
+            names: The names of its inputs, as it was opened.
+            begins: The first byte of the body.
+            message: The value that the function gave; None: it gave none.
+            error: The error with which the invocation ended, if it failed.
+        """
+        return reply(self._asked, message, error, names, begins)[0]
+
+    def _known_plan(self, opening: Open) -> Plan:
+        """The plan of a call whose body is one value, which is the same for all requests with this head."""
+        engine = self._engine
+        plan, plans = self._plan, engine.plans
+        is_known = plan is not None and plans is self._plans
+        if plan is None or not is_known or plans.version is not engine.registry.version:
+            plan = self._plan = engine.plan(opening)
+            self._plans = engine.plans
+        return plan
+
+
+def _by_input(fed: Sequence[tuple[int, Message[bytes]]]) -> list[Message[bytes]]:
+    """The messages in the order of their inputs; fewer if an input has several."""
+    by_index = dict(fed)
+    return [by_index[index] for index in sorted(by_index)]
