@@ -45,16 +45,8 @@ class Catalog:
         Raises:
             ProtocolViolation: No such function, or no name although there are several.
         """
-        if name:
-            found = self._functions.get(name) or self._functions.get(spelt(name, self._functions))
-            if found is not None:
-                return self._fresh(found)
-            there = f"; this invoker serves {', '.join(self.told)}" if self.told else ""
-            raise ProtocolViolation(f"no function is named {name!r}{there}")
-        if len(self._functions) == 1:
-            return self._fresh(next(iter(self._functions.values())))
-        there = f"{len(self.told)} functions ({', '.join(self.told)})" if self.told else "several functions"
-        raise ProtocolViolation(f"this invoker serves {there}; name one in the metadata 'invoker-function'")
+        found = self._named(name)
+        return found if self._renew is None else self._renew(found)
 
     def spec(self, name: str) -> FunctionSpec:
         """How the function of this name is called, without making it anew; as `find`.
@@ -62,13 +54,19 @@ class Catalog:
         Raises:
             ProtocolViolation: As `find`.
         """
-        found = self._functions.get(name) or self._functions.get(spelt(name, self._functions))
-        if found is not None:
-            return found.spec
-        return self.find(name).spec
+        return self._named(name).spec
 
-    def _fresh(self, function: Function) -> Function:
-        return function if self._renew is None else self._renew(function)
+    def _named(self, name: str) -> Function:
+        if name:
+            found = self._functions.get(name) or self._functions.get(spelt(name, self._functions))
+            if found is not None:
+                return found
+            there = f"; this invoker serves {', '.join(self.told)}" if self.told else ""
+            raise ProtocolViolation(f"no function is named {name!r}{there}")
+        if len(self._functions) == 1:
+            return next(iter(self._functions.values()))
+        there = f"{len(self.told)} functions ({', '.join(self.told)})" if self.told else "several functions"
+        raise ProtocolViolation(f"this invoker serves {there}; name one in the metadata 'invoker-function'")
 
     def __iter__(self) -> Iterator[Function]:
         return iter(self._functions.values())

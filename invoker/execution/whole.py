@@ -160,6 +160,8 @@ class Whole(Keeping):
 
     def _hold(self, step: Step) -> Invocation | None:
         """Open an invocation now, or hold what may be a unary call; gives the invocation that is open."""
+        if type(step) is Open and self.driver.engine.catalog.renews:
+            return self._open(step)  # its function is made for the plan, and not before it is admitted
         if type(step) is Open:
             try:
                 plan = self.driver.engine.plan(step)

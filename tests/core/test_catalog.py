@@ -50,3 +50,13 @@ def test_R010_a_function_may_be_made_anew_for_each_invocation():
     assert catalog.renews
     assert not Catalog(lifted(one)).renews
     assert catalog.find("") is not catalog.find("one")
+
+
+def test_R010_how_a_function_is_called_is_known_without_making_it_anew():
+    """By its name, in any spelling that finds it, and without one if it is the only function."""
+    made = []
+    catalog = Catalog(lifted(one), renew=lambda function: made.append(function) or function)
+    assert [catalog.spec(name).name for name in ("", "one")] == ["one", "one"]
+    assert made == []
+    with pytest.raises(ProtocolViolation, match="no function is named 'two'"):
+        catalog.spec("two")

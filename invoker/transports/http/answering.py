@@ -74,7 +74,7 @@ class BodyFirst:
         driver: Runs the function, and cuts what a drain waited for in vain.
     """
 
-    __slots__ = ("_begin", "_chunks", "_driver", "_listener", "_prepared", "_request", "_size")
+    __slots__ = ("_begin", "_chunks", "_driver", "_listener", "_most_bytes", "_prepared", "_request", "_size")
 
     def __init__(self, request: Request, prepared: PreparedRequest, begin: Begin, driver: Driver) -> None:
         self._request = request
@@ -83,6 +83,8 @@ class BodyFirst:
         self._driver = driver
         self._chunks: list[bytes] = []
         self._size = 0
+        most = prepared.most_bytes
+        self._most_bytes = MOST_BODY_BYTES if most is None else min(most, MOST_BODY_BYTES)
         self._listener: Listener | None = None
         driver.entered(self)
 
@@ -98,7 +100,7 @@ class BodyFirst:
             return self._give(self._chunks).arrived(None)
         self._chunks.append(frame.payload)
         self._size += len(frame.payload)
-        if self._size <= MOST_BODY_BYTES:
+        if self._size <= self._most_bytes:
             return True
         *before, last = self._chunks
         listener = self._give(before)

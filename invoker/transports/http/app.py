@@ -113,9 +113,11 @@ class PreparedRequest(Protocol):
         on_loop: Whether the function is async or isolated, so that no thread can answer by itself.
         timeout_s: The time from the request to the response; None means no limit.
         is_stream: Whether the sessions are a `StreamingSession` each, whose responses stream.
+        most_bytes: A session refuses a longer body as soon as it shows; None: whenever it has come.
     """
 
     timeout_s: float | None
+    most_bytes: int | None = None
     on_loop: bool = False
     is_stream: bool = False
 

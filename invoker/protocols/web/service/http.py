@@ -122,7 +122,7 @@ class RiffHandler(PromptHandler, WholeHandler):
         if not session.can_repeat:
             return None
         unary = UnaryRequests(asked, self._driver.engine, most_bytes=self._max_body_bytes)
-        return _Requests(session, self._timeout_s, unary, on_loop=on_loop)
+        return _Requests(session, self._timeout_s, unary, most_bytes=self._max_body_bytes, on_loop=on_loop)
 
     def _read(self, head: RequestHead) -> HttpSession:
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
@@ -194,11 +194,14 @@ class _Reply:
 class _Requests(PreparedRequest):
     """Requests with one head, which a session has read."""
 
-    def __init__(self, session: HttpSession, timeout_s: float | None, unary: UnaryRequests, *, on_loop: bool) -> None:
+    def __init__(
+        self, session: HttpSession, timeout_s: float | None, unary: UnaryRequests, *, most_bytes: int, on_loop: bool
+    ) -> None:
         self._session = session
         self._is_bodiless = session.asked.is_bodiless
         self._second = partial(second, session.asked.inputs)
         self._unary = unary
+        self.most_bytes = most_bytes
         self.timeout_s = timeout_s
         self.on_loop = on_loop
 

@@ -197,3 +197,22 @@ async def test_a_defect_of_ours_is_500_without_its_insides(
         response = await client.post("/", content=b"1")
     assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
     assert "secret" in caplog.text
+
+
+@pytest.mark.parametrize("function", [square, asquare, squared])
+async def test_R010_a_function_that_is_made_anew_is_made_once_for_each_request(function: Any) -> None:
+    """Neither its head nor a look at how it may run makes it, and a request that is refused does not."""
+    made: list[Any] = []
+    async with Served.at(function) as served:
+        catalog = served.driver.engine.catalog
+        catalog._renew = lambda found: made.append(found) or found  # type: ignore[func-returns-value]
+        catalog.renews = True
+        for count in (1, 2):
+            assert (await served.post(b"3", content_type=JSON)).content == b"9"
+            assert len(made) == count
+        assert (await served.post(b"3", content_type=JSON, accept="text/zglorbf")).status_code == 406
+        assert len(made) <= 3
+        served.driver.engine.is_loading = True
+        before = len(made)
+        assert (await served.post(b"3", content_type=JSON)).status_code == 503
+        assert len(made) == before

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from invoker.core.invocation import Invocation
+from invoker.core.peers import LEFT
 from invoker.core.unary import UnaryInvocation
 from invoker.errors import Overloaded
 from invoker.telemetry.live import Live
@@ -121,8 +122,8 @@ def leaving(path: str, body: str) -> Scenario:
             await gate.begun.wait()
             await until(lambda: path != "held" or any(one.is_swept for one in served.driver.direct))  # type: ignore[attr-defined]
         if path == "held":
-            # a thread believes for a moment that its client is only silent
-            await until(lambda: any(one.invocation.peer.number for one in served.driver.direct))  # type: ignore[union-attr]
+            (invocation,) = served.driver.engine.running.values()
+            await until(lambda: getattr(invocation.peer, "number", 0) == LEFT)
             gate.let_go.set()
         await until(lambda: not served.driver.engine.running)
         await until(lambda: not served.driver.leaving)
@@ -257,6 +258,24 @@ async def test_R154_a_body_of_any_length_that_comes_behind_its_head(by: str, siz
         (status, _, content), *_ = await run(scenario, riff={"max_body_bytes": 1_500_000})
     assert status == (200 if size < 1_500_000 else 413)
     assert status == 413 or content == b"a" * size
+
+
+async def test_R154_a_body_that_becomes_too_long_is_refused_at_once() -> None:
+    """Also one that is short enough to be waited for, and does not end."""
+
+    async def scenario(served: Served, gate: Gate) -> Any:
+        async with served.wire() as wire:
+            head = "POST /waits HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+            await wire.send(f"{head}Transfer-Encoding: chunked\r\n\r\n")
+            for _ in range(2):
+                await wire.send("258\r\n", "a" * 600, "\r\n")
+                await asyncio.sleep(0.01)
+            async with asyncio.timeout(5):  # the body has 30 s
+                status, _, text = await wire.answer()
+            return status, text
+
+    (status, _), *_ = await run(scenario, riff={"max_body_bytes": 1000})
+    assert status == 413
 
 
 async def test_a_body_that_does_not_come_is_408() -> None:
