@@ -80,12 +80,10 @@ class Held:
         return len(self.messages) == len(self.plan.inputs)
 
     @property
-    def steps(self) -> Iterator[Feed | EndInput]:
-        """What to do behind `opening` if the call is not unary."""
+    def feeds(self) -> Iterator[Feed]:
+        """The steps that feed the messages, if the call is not unary."""
         for index, message in enumerate(self.messages):
             yield Feed(self.opening.id, index, message)
-        if self.has_ended:
-            yield EndInput(self.opening.id)
 
 
 class UnaryInvocation(Invocation):

@@ -5,9 +5,8 @@ and what the session sends is kept in `sent`. The transport sends that together 
 returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. A conversation that
 takes long becomes *long*: its kept frames are sent, and the sweeper watches it (`Keeping`).
 
-A call with one message for each input, whose function gives one value, is *unary* (`Held`). Most other functions also
-run in this thread to their end. If one gives several iterators, each gets a thread of its own, since each may
-block in the author's code.
+A call with one message for each input, whose function gives one value, is *unary* (`Held`). If a function gives several
+iterators, each gets a thread of its own, since each may block in the author's code.
 """
 
 from __future__ import annotations
@@ -137,10 +136,20 @@ class Whole(Keeping):
                     may_begin = not invocation.function.awaits_values or invocation.may_begin()
             self._received(invocation, may_begin=may_begin)
         except InvocationError as error:
-            if not self.is_open:
-                self.closed = Close(error)
-            else:
-                self.break_off(error)
+            self._violated(error)
+
+    def _violated(self, error: InvocationError) -> None:
+        """End the conversation, and the invocation if one was opened, because a frame is refused."""
+        held, self._held = self._held, None
+        try:
+            if held is not None:
+                self._open_held(held)
+        except InvocationError as earlier:
+            error = earlier
+        if self.is_open:
+            self.break_off(error)
+        else:
+            self.closed = Close(error)
 
     def _received(self, invocation: Invocation | None, *, may_begin: bool) -> None:
         """All frames are translated; their end is, too, unless the function is to notice it."""
@@ -160,9 +169,9 @@ class Whole(Keeping):
 
     def _hold(self, step: Step) -> Invocation | None:
         """Open an invocation now, or hold what may be a unary call; gives the invocation that is open."""
-        if type(step) is Open and self.driver.engine.catalog.renews:
-            return self._open(step)  # its function is made for the plan, and not before it is admitted
         if type(step) is Open:
+            if self.driver.engine.catalog.renews:
+                return self._open(step)  # the plan would make its function before it is admitted
             try:
                 plan = self.driver.engine.plan(step)
             except InvocationError:
@@ -188,11 +197,11 @@ class Whole(Keeping):
     def _open_held(self, held: Held) -> Invocation | None:
         """Open an invocation that is not unary, with what was held."""
         invocation = self._open(held.opening, held.plan)
-        for step in held.steps:
-            if invocation is not None and type(step) is Feed:
+        if invocation is not None:
+            for step in held.feeds:
                 invocation.feed(step)
-            elif invocation is not None and type(step) is EndInput:
-                invocation.end_inputs(step)
+            if held.has_ended:
+                invocation.end_inputs(EndInput(held.opening.id))
         return invocation
 
     def _hand_over(self, steps: Iterable[Step]) -> None:

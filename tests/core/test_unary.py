@@ -13,8 +13,8 @@ from invoker.core.budget import Limits
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.policy import ErrorPolicy
-from invoker.core.steps import Open
-from invoker.core.unary import UnaryCall, UnaryInvocation
+from invoker.core.steps import EndInput, Feed, Open
+from invoker.core.unary import Held, UnaryCall, UnaryInvocation
 from invoker.errors import (
     DecodeError,
     Discarded,
@@ -174,3 +174,27 @@ def test_which_plans_are_of_this_kind() -> None:
     assert engine_of(asks).plan(Open("k")).is_unary
     for other in (streams, message):
         assert not engine_of(other).plan(Open("k")).is_unary
+
+
+def test_what_is_held_is_one_message_of_each_input_in_their_order() -> None:
+    """And their end; anything else is no unary call, and what was held is done as it came."""
+
+    def held(*steps: Any, most_bytes: int = 10, most: int = 2) -> tuple[list[bool], Held]:
+        engine = engine_of(add)
+        one = Held(engine.plan(Open("k")), Open("k"), most_bytes, most)
+        return [one.takes(step) for step in steps], one
+
+    def feed(index: int, payload: bytes = b"1") -> Feed:
+        return Feed("k", index, Message(payload, {}, JSON))
+
+    taken, one = held(feed(0), feed(1, b"2"), EndInput("k"))
+    assert (taken, one.is_complete, one.has_ended) == ([True] * 3, True, True)
+    assert list(one.feeds) == [feed(0), feed(1, b"2")]
+    assert held(feed(0), feed(0))[0] == [True, False]
+    assert held(feed(1))[0] == [False]
+    assert held(feed(0), feed(1), feed(2))[0] == [True, True, False]
+    assert held(feed(0), EndInput("k"), feed(1))[0] == [True, True, False]
+    assert held(feed(0), EndInput("k", 0))[0] == [True, False]
+    assert held(feed(0, bytes(6)), feed(1, bytes(6)))[0] == [True, False]
+    assert held(feed(0), feed(1), most=1)[0] == [True, False]
+    assert not held(feed(0))[1].is_complete

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from invoker import Context, InputCancelled, Status
+from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.context import RUNNING
 from invoker.core.streams import Limits
-from invoker.errors import NotAcceptable, Overloaded, ProtocolViolation, ShuttingDown
+from invoker.errors import NotAcceptable, Overloaded, ProtocolViolation, ShuttingDown, UnsupportedMediaType
 from tests.execution.wholes import LIMIT_S, WholeCall
 from tests.execution.wires import direct_driver, gen, sink, square
 
@@ -162,6 +163,11 @@ def test_R046_a_second_start_is_refused_and_nothing_runs():
     assert "only once" in str(error)
     assert ran == []
     assert WholeCall(driver).start().data(b"1").end() is None
+    counters = driver.engine.counters
+    assert (counters.opened, counters.finished) == (2, {error.status: 1, Status.OK: 1})
+    doom = pb.InputSignal(data=pb.InputFrame(payload=b"1", contentType="application/x-doom")).SerializeToString()
+    unread = WholeCall(driver).start().raw(doom).start().end()
+    assert isinstance(unread, UnsupportedMediaType), "the first error counts"
 
 
 @pytest.mark.parametrize("frames", [[b"\xff\xff\xff"], [b"\x12\x00"], []])
